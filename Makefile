@@ -1,0 +1,40 @@
+# Everything from nothing but Python 3.11 and make; the environment is in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: help run test lint format lock clean
+.DEFAULT_GOAL := help
+
+help: ## show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "podstatus needs Python 3.11 or newer; run make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: $(READY) ## keep the status of a made-up pod true, step by step
+	@$(BIN)/python examples/keep_a_status.py
+
+test: $(READY) ## run all tests
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY) ## style, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## let ruff format and fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## lock the requirements anew (needs uv)
+	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev requirements/build.in pyproject.toml -o requirements/dev.txt
+
+clean: ## remove the environment and what tools left behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Values, the clock port and the wake-up: nothing here knows Kubernetes."""

@@ -1,0 +1,65 @@
+"""The asyncio parts: the real clock and a wake-up that crosses threads."""
+
+import asyncio
+import time
+from collections import deque
+from typing import Generic, TypeVar
+
+Reason = TypeVar("Reason")
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> int:
+        """Wall-clock time in nanoseconds since the Unix epoch."""
+        return time.time_ns()
+
+    async def wait(self, seconds: float) -> None:
+        """Come back after so many seconds."""
+        await asyncio.sleep(seconds)
+
+
+class WakeUp(Generic[Reason]):
+    """Wakes the one task that waits for it; many calls before it looks count as one.
+
+    `call` may be used from any thread. There is no lock: a caller adds its reason before
+    it looks for a waiter, and the waiter is there before it looks for reasons, so one of
+    the two always sees the other.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: deque[Reason] = deque()
+        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def call(self, reason: Reason) -> None:
+        """Give the waiter a reason to wake up, now or when it waits next."""
+        if reason not in self._reasons:
+            self._reasons.append(reason)
+        waiter, self._waiter = self._waiter, None
+        if waiter is None:
+            return
+        loop, event = waiter
+        try:
+            loop.call_soon_threadsafe(event.set)
+        except RuntimeError:
+            # The loop ended meanwhile; the reason stays for the next one.
+            return
+
+    async def wait(self) -> frozenset[Reason]:
+        """All reasons since the last time, as soon as there is one."""
+        event = asyncio.Event()
+        self._waiter = asyncio.get_running_loop(), event
+        try:
+            if not self._reasons:
+                await event.wait()
+        finally:
+            self._waiter = None
+        return self.take()
+
+    def take(self) -> frozenset[Reason]:
+        """All reasons since the last time, without waiting."""
+        taken = set()
+        while self._reasons:
+            taken.add(self._reasons.popleft())
+        return frozenset(taken)

@@ -1,0 +1,1 @@
+"""Objects as they travel: types, quantities, times, errors, patches. All pure."""

@@ -1,0 +1,189 @@
+"""From wire to value and back, as Go's types would.
+
+`decode` and `from_document` read; `to_document` writes the plain JSON value that Go's
+encoder would print: what is empty is left out, times have whole seconds, quantities are
+respelled, and bytes that are no text become U+FFFD.
+"""
+
+import types
+import typing
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.text import valid_text
+from podstatus.kube.times import Time
+from podstatus.kube.wire import Wire
+
+W = TypeVar("W", bound=Wire)
+Convert = Callable[[Any], Any]
+
+
+class DecodeError(ValueError):
+    """An object could not be read; the message says where and why."""
+
+
+def decode(data: bytes | str, kind: type[W]) -> W:
+    """Read an object from JSON text."""
+    try:
+        return typing.cast(W, _decoder(kind).decode(data))
+    except msgspec.ValidationError:
+        return from_document(msgspec.json.decode(data), kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError(f"cannot read a {kind.__name__}: not JSON: {error}") from error
+
+
+def from_document(document: object, kind: type[W]) -> W:
+    """Read an object from a plain JSON value; nulls count as absent, as they do in Go."""
+    try:
+        return msgspec.convert(document, kind, dec_hook=_read_scalar)
+    except msgspec.ValidationError:
+        pass
+    try:
+        return msgspec.convert(_without_nulls(document, kind), kind, dec_hook=_read_scalar)
+    except msgspec.ValidationError as error:
+        raise DecodeError(f"cannot read a {kind.__name__}: {error}") from error
+
+
+def to_document(value: Wire) -> dict[str, Any]:
+    """The plain JSON value that Go's encoder would print for this object."""
+    document: dict[str, Any] = {}
+    for attribute, name, keep_nil, keep_empty, convert in _fields(type(value)):
+        item = getattr(value, attribute)
+        if item is None:
+            if keep_nil:
+                document[name] = None
+        elif item or keep_empty:
+            document[name] = convert(item) if convert else item
+    return document
+
+
+def differing_documents(old: W, new: W) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both objects as documents, without the fields in which they are the same anyway."""
+    documents: tuple[dict[str, Any], dict[str, Any]] = {}, {}
+    for attribute, name, keep_nil, keep_empty, convert in _fields(type(old)):
+        before, after = getattr(old, attribute), getattr(new, attribute)
+        if before == after:
+            continue
+        for document, item in zip(documents, (before, after), strict=True):
+            if item is None:
+                if keep_nil:
+                    document[name] = None
+            elif item or keep_empty:
+                document[name] = convert(item) if convert else item
+    return documents
+
+
+@cache
+def _decoder(kind: type[Wire]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind, dec_hook=_read_scalar)
+
+
+def _read_scalar(kind: type, value: object) -> object:
+    if kind is Time:
+        return Time.parse(value)
+    if kind is Quantity:
+        return Quantity.parse(value)
+    raise NotImplementedError(kind)
+
+
+@cache
+def _fields(kind: type[Wire]) -> tuple[tuple[str, str, bool, bool, Convert | None], ...]:
+    """Per field: attribute, wire name, print when nil, print when empty, how to convert."""
+    hints = typing.get_type_hints(kind)
+    plan = []
+    for info in structs.fields(kind):
+        always = info.default_factory is not msgspec.NODEFAULT
+        declared, pointer = _strip_none(hints[info.name])
+        keep_empty = always or (pointer and typing.get_origin(declared) is None)
+        plan.append((info.name, info.encode_name, always, keep_empty, _converter(declared)))
+    return tuple(plan)
+
+
+def _strip_none(declared: Any) -> tuple[Any, bool]:
+    if typing.get_origin(declared) in (typing.Union, types.UnionType):
+        rest = tuple(a for a in typing.get_args(declared) if a is not type(None))
+        if len(rest) < len(typing.get_args(declared)):
+            return (rest[0] if len(rest) == 1 else typing.Union[rest]), True  # noqa: UP007
+    return declared, False
+
+
+def _converter(declared: Any) -> Convert | None:
+    origin = typing.get_origin(declared)
+    if origin is tuple:
+        return _list_converter(_converter(typing.get_args(declared)[0]))
+    if origin is dict:
+        return _map_converter(_converter(typing.get_args(declared)[1]))
+    if declared is str:
+        return valid_text
+    if declared is Time:
+        return _time_wire
+    if declared is Quantity:
+        return _quantity_wire
+    if isinstance(declared, type) and issubclass(declared, Wire):
+        return to_document
+    return None
+
+
+def _list_converter(convert: Convert | None) -> Convert:
+    return list if convert is None else lambda items: [convert(item) for item in items]
+
+
+def _map_converter(convert: Convert | None) -> Convert:
+    if convert is None:
+        return dict
+    return lambda items: {valid_text(key): convert(item) for key, item in items.items()}
+
+
+def _time_wire(time: Time) -> str | None:
+    return time.wire
+
+
+def _quantity_wire(quantity: Quantity) -> str:
+    return quantity.canonical
+
+
+def _without_nulls(document: object, declared: Any) -> object:
+    """Drop nulls where Go would read the zero value, guided by the declared type."""
+    declared, _ = _strip_none(declared)
+    origin = typing.get_origin(declared)
+    if isinstance(document, dict):
+        if origin is dict:
+            return _map_without_nulls(document, typing.get_args(declared)[1])
+        if isinstance(declared, type) and issubclass(declared, Wire):
+            hints = _wire_hints(declared)
+            return {
+                key: _without_nulls(item, hints.get(key, Any))
+                for key, item in document.items()
+                if item is not None
+            }
+    if isinstance(document, list) and origin is tuple:
+        element = typing.get_args(declared)[0]
+        return [_zero(element) if i is None else _without_nulls(i, element) for i in document]
+    return document
+
+
+def _map_without_nulls(document: dict[str, Any], element: Any) -> dict[str, Any]:
+    return {
+        key: _zero(element) if item is None else _without_nulls(item, element)
+        for key, item in document.items()
+    }
+
+
+def _zero(declared: Any) -> object:
+    """What Go reads for a null element of a list or map, as a JSON value."""
+    if isinstance(declared, type) and issubclass(declared, Wire):
+        return {}
+    if declared in (str, int, bool):
+        return declared()
+    return None
+
+
+@cache
+def _wire_hints(kind: type[Wire]) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {info.encode_name: hints[info.name] for info in structs.fields(kind)}

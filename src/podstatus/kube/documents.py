@@ -1,0 +1,90 @@
+"""Plain JSON values as Go holds them: equality, text and encoding.
+
+Python calls True, 1 and 1.0 equal; Go keeps bool, int64 and float64 apart, and so do these.
+"""
+
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import TypeAlias
+
+from podstatus.kube.text import valid_text
+
+JsonValue: TypeAlias = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+Document: TypeAlias = dict[str, JsonValue]
+
+_HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def same_value(left: JsonValue, right: JsonValue) -> bool:
+    """Whether two values are alike down to the kinds of their numbers (reflect.DeepEqual)."""
+    return left == right and _same_kinds(left, right)
+
+
+def _same_kinds(left: JsonValue, right: JsonValue) -> bool:
+    """Whether two values that Python calls equal are of the same kinds throughout."""
+    if left is right:
+        return True
+    if isinstance(left, dict) and isinstance(right, dict):
+        # A string equals nothing but a string: only the others need a look.
+        return all(
+            type(value) is str or _same_kinds(value, right[key]) for key, value in left.items()
+        )
+    if isinstance(left, list) and isinstance(right, list):
+        return all(map(_same_kinds, left, right))
+    return type(left) is type(right)
+
+
+def plain_text(value: JsonValue) -> str:
+    """The value as Go's `%v` prints it."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<nil>"
+    if isinstance(value, float):
+        return _plain_number(value)
+    if isinstance(value, list):
+        return f"[{' '.join(map(plain_text, value))}]"
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{plain_text(value[key])}' for key in sorted(value))}]"
+    return str(value).lower()
+
+
+def encode_document(document: JsonValue) -> bytes:
+    """The text that Go's json.Marshal writes: keys sorted, compact, HTML characters escaped."""
+    text = _encoded(document)
+    try:
+        return text.translate(_HTML).encode() if _needs_html(text) else text.encode()
+    except UnicodeEncodeError:
+        return valid_text(text.translate(_HTML)).encode()
+
+
+def _needs_html(text: str) -> bool:
+    return not text.isascii() or "<" in text or ">" in text or "&" in text
+
+
+def _encoded(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        fields = (f"{encode_basestring(key)}:{_encoded(value[key])}" for key in sorted(value))
+        return f"{{{','.join(fields)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_encoded, value))}]"
+    if isinstance(value, float):
+        return _json_number(value)
+    return "null" if value is None else str(value).lower()
+
+
+def _json_number(value: float) -> str:
+    digits = repr(value)
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        return f"{Decimal(digits):f}".removesuffix(".0")
+    mantissa, exponent = digits.split("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def _plain_number(value: float) -> str:
+    digits = Decimal(repr(value)).normalize()
+    if -4 <= digits.adjusted() < 6:
+        return f"{digits:f}"
+    return f"{value:.{len(digits.as_tuple().digits) - 1}e}"

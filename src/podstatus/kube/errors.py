@@ -1,0 +1,61 @@
+"""What an API server can answer instead of an object, classed by what the caller will do.
+
+ApiError
+├── GoneError          the object is not there: forget it
+├── ConflictError      it changed under us, or a precondition failed: read again
+├── BusyError          come back later, after `retry_after` seconds if given
+├── UnavailableError   the server or the way to it is broken: back off
+└── RejectedError      the request itself is refused: sending it again will not help
+"""
+
+
+class ApiError(Exception):
+    """A call to the API server failed."""
+
+    def __init__(self, message: str, *, code: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        """HTTP status, or 0 when there was no answer."""
+        self.reason = reason
+        """The `reason` of the Status object, if there was one."""
+
+
+class GoneError(ApiError):
+    """The object does not exist (404, 410)."""
+
+
+class ConflictError(ApiError):
+    """The object changed, exists already, or is not the one the precondition names (409)."""
+
+
+class BusyError(ApiError):
+    """The server asks for patience (429)."""
+
+    def __init__(
+        self, message: str, *, code: int = 429, reason: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, code=code, reason=reason)
+        self.retry_after = retry_after
+
+
+class UnavailableError(ApiError):
+    """The server failed, or could not be reached (5xx, no answer)."""
+
+
+class RejectedError(ApiError):
+    """The server understood and said no (other 4xx)."""
+
+
+def api_error(
+    code: int, message: str, *, reason: str = "", retry_after: float | None = None
+) -> ApiError:
+    """The error of the tree that stands for this HTTP status."""
+    if code == 429:
+        return BusyError(message, reason=reason, retry_after=retry_after)
+    if code in (404, 410):
+        return GoneError(message, code=code, reason=reason)
+    if code == 409:
+        return ConflictError(message, code=code, reason=reason)
+    if 400 <= code < 500:
+        return RejectedError(message, code=code, reason=reason)
+    return UnavailableError(message, code=code, reason=reason)

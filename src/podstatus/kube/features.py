@@ -1,0 +1,30 @@
+"""Feature gates as an explicit value: who decides is told which ones are on."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class FeatureGates(msgspec.Struct, frozen=True, kw_only=True):
+    """The gates the library looks at, with the defaults of v1.36."""
+
+    pod_ready_to_start_containers_condition: bool = True
+    restart_all_containers_on_container_exits: bool = True
+    container_restart_rules: bool = True
+
+    @classmethod
+    def from_names(cls, names: Mapping[str, bool]) -> "FeatureGates":
+        """The defaults, changed by upstream's names, as in `--feature-gates`."""
+        unknown = sorted(set(names) - set(_BY_NAME))
+        if unknown:
+            raise ValueError(
+                f"unknown feature gates {', '.join(unknown)}; known are {', '.join(_BY_NAME)}"
+            )
+        return cls(**{_BY_NAME[name]: bool(value) for name, value in names.items()})
+
+
+_BY_NAME = {
+    "PodReadyToStartContainersCondition": "pod_ready_to_start_containers_condition",
+    "RestartAllContainersOnContainerExits": "restart_all_containers_on_container_exits",
+    "ContainerRestartRules": "container_restart_rules",
+}

@@ -1,0 +1,163 @@
+"""The patch that turns one document into another.
+
+Upstream: CreateTwoWayMergePatch and diffMaps, strategicpatch/patch.go v0.36.4.
+"""
+
+from collections import Counter
+from operator import itemgetter
+
+from podstatus.kube.documents import Document, JsonValue, plain_text, same_value
+from podstatus.kube.patch_errors import PatchError
+from podstatus.kube.patch_lists import (
+    ABSENT,
+    DELETE,
+    DELETE_FROM_LIST,
+    MARKER,
+    RETAIN_KEYS,
+    SET_ORDER,
+    deduplicated,
+    element_type,
+    merge_key_value,
+    same_identity,
+)
+from podstatus.kube.patch_order import Positions, in_order
+from podstatus.kube.schemas import Field, Schema
+
+
+def create_two_way_patch(original: Document, modified: Document, schema: Schema) -> Document:
+    """The strategic merge patch that makes `modified` of `original`."""
+    return _diff_maps(original, modified, schema, retain_keys=False)
+
+
+def _diff_maps(
+    original: Document, modified: Document, schema: Schema, *, retain_keys: bool
+) -> Document:
+    _check_markers(original, modified)
+    patch: Document = {}
+    shared = 0
+    for key, new in modified.items():
+        old = original.get(key, ABSENT)
+        if old is ABSENT:
+            patch[key] = new
+            continue
+        shared += 1
+        if isinstance(new, dict) and isinstance(old, dict):
+            patch |= _diff_map_field(key, old, new, schema)
+        elif isinstance(new, list) and isinstance(old, list):
+            patch |= _diff_list_field(key, old, new, schema)
+        elif old != new or type(old) is not type(new):
+            patch[key] = new
+    if shared < len(original):
+        patch |= {key: None for key in original if key not in modified}
+    if retain_keys and patch:
+        patch |= _retain_directive(modified)
+    return patch
+
+
+def _check_markers(original: Document, modified: Document) -> None:
+    if MARKER in original and MARKER in modified:
+        for marker in (original[MARKER], modified[MARKER]):
+            if not isinstance(marker, str):
+                raise PatchError(f"{MARKER} must be a string, found {marker!r}")
+
+
+def _retain_directive(modified: Document) -> Document:
+    retained: list[JsonValue] = [*sorted(key for key in modified if modified[key] is not None)]
+    return {RETAIN_KEYS: retained} if retained else {}
+
+
+def _diff_map_field(key: str, old: Document, new: Document, schema: Schema) -> Document:
+    try:
+        field = schema.field(key)
+    except PatchError:
+        if same_value(old, new):
+            return {}
+        raise
+    patch = _diff_maps(old, new, field.schema, retain_keys=field.retain_keys)
+    return {key: patch} if patch else {}
+
+
+def _diff_list_field(
+    key: str, old: list[JsonValue], new: list[JsonValue], schema: Schema
+) -> Document:
+    try:
+        element, field = schema.list_field(key)
+    except PatchError:
+        if same_value(old, new):
+            return {}
+        raise
+    if not field.merge:
+        return {} if same_value(old, new) else {key: new}
+    if not old:
+        return {key: new} if new else {}
+    if element_type(old, new) is dict:
+        return _diff_lists_of_maps(key, old, new, element, field)
+    return _diff_lists_of_scalars(key, old, new)
+
+
+def _list_patch(
+    key: str, changes: list[JsonValue], deletions: list[JsonValue], order: list[JsonValue]
+) -> Document:
+    parts = {key: changes, f"{DELETE_FROM_LIST}/{key}": deletions, f"{SET_ORDER}/{key}": order}
+    return {name: part for name, part in parts.items() if part}
+
+
+def _diff_lists_of_maps(
+    key: str, old: list[JsonValue], new: list[JsonValue], schema: Schema, field: Field
+) -> Document:
+    merge_key = field.merge_key
+    old_keys = [merge_key_value(element, merge_key) for element in old]
+    keys = [merge_key_value(element, merge_key) for element in new]
+    changes, deletions = _diff_elements(old, new, schema, field)
+    same_order = len(keys) == len(old_keys) and all(map(same_identity, old_keys, keys))
+    if same_order and not changes and not deletions:
+        return {}
+    if len(changes) > 1:
+        changes = in_order(changes, Positions(keys), merge_key)
+    return _list_patch(key, changes + deletions, [], [{merge_key: value} for value in keys])
+
+
+def _diff_elements(
+    old: list[JsonValue], new: list[JsonValue], schema: Schema, field: Field
+) -> tuple[list[JsonValue], list[JsonValue]]:
+    """Walk both lists in the order of their merge keys: what to add or change, what to delete."""
+    merge_key = field.merge_key
+    changes: list[JsonValue] = []
+    deletions: list[JsonValue] = []
+    olds, news = _stack(old, merge_key), _stack(new, merge_key)
+    while olds or news:
+        if not news or (olds and olds[-1][0] < news[-1][0]):
+            deletions.append({merge_key: olds.pop()[1][merge_key], MARKER: DELETE})
+        elif not olds or olds[-1][0] > news[-1][0]:
+            changes.append(news.pop()[1])
+        else:
+            element = news.pop()[1]
+            patch = _diff_maps(olds.pop()[1], element, schema, retain_keys=field.retain_keys)
+            if patch:
+                changes.append(patch | {merge_key: element[merge_key]})
+    return changes, deletions
+
+
+def _stack(elements: list[JsonValue], merge_key: str) -> list[tuple[str, Document]]:
+    """The elements with the text of their merge key, the least one on top.
+
+    Of equal ones the last is on top: upstream's sort turns them around (lists of more than
+    12 elements with repeated keys may come out differently).
+    """
+    keyed = [
+        (plain_text(merge_key_value(element, merge_key)), element)
+        for element in elements
+        if isinstance(element, dict)
+    ]
+    keyed.sort(key=itemgetter(0), reverse=True)
+    return keyed
+
+
+def _diff_lists_of_scalars(key: str, old: list[JsonValue], new: list[JsonValue]) -> Document:
+    old_counts, new_counts = Counter(old), Counter(new)
+    additions = sorted((new_counts - old_counts).elements(), key=plain_text)
+    deletions = sorted((old_counts - new_counts).elements(), key=plain_text)
+    # Upstream has sorted the old list by now: an unsorted list never counts as unchanged.
+    order = [] if sorted(old, key=plain_text) == new else new
+    additions = in_order(additions, Positions(new), "")
+    return _list_patch(key, additions, deduplicated(deletions)[0], order)

@@ -1,0 +1,58 @@
+"""Text as Go treats it: strings are bytes, and may hold some that are no character.
+
+Inside the library such a byte is a lone surrogate (`surrogateescape`).
+"""
+
+from typing import Final
+
+REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+_SHORT_ESCAPES: Final = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    "\v": r"\v",
+    "\\": r"\\",
+    '"': r"\"",
+}
+
+
+def valid_text(text: str) -> str:
+    """The text as JSON can carry it: each byte that belongs to no character becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return "".join(REPLACEMENT if _is_surrogate(char) else char for char in text)
+
+
+def cut_bytes(text: str, limit: int) -> str:
+    """The first `limit` bytes; a character that is cut in two leaves its bytes behind."""
+    if len(text) * 4 <= limit or (text.isascii() and len(text) <= limit):
+        return text
+    data = text.encode("utf-8", "surrogateescape")
+    if len(data) <= limit:
+        return text
+    return data[:limit].decode("utf-8", "surrogateescape")
+
+
+def go_quoted(text: str) -> str:
+    """The text as Go's `%q` prints it."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if _is_surrogate(char):
+        return f"\\x{code & 0xFF:02x}"
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _is_surrogate(char: str) -> bool:
+    return "\ud800" <= char <= "\udfff"

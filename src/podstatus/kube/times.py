@@ -1,0 +1,182 @@
+"""Instants as Kubernetes writes them: `2024-01-31T09:30:00Z`.
+
+An instant is a whole number of nanoseconds, so that nothing Go keeps is lost: it reads
+fractions of a second, and offsets that lead out of the years 0 to 9999, but writes whole
+seconds in UTC. The calendar is the Gregorian one at all times, as in Go.
+
+Upstream: apimachinery v0.36.4, pkg/apis/meta/v1, time.go and micro_time.go; Go 1.26,
+time.Parse. The local zone, in which Go prints before it cuts a time to seconds, is UTC here.
+"""
+
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate
+from typing import final
+
+_SECOND = 1_000_000_000
+_DAY = 86_400
+_EXPECTED = "RFC 3339 is expected, such as 2024-01-31T09:30:00"
+
+# As lenient as Go: one digit for the hour, a comma before the fraction, more than 9 digits.
+_STAMP = r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
+_ZONE = r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
+_TIME = re.compile(rf"{_STAMP}(?:[.,]([0-9]+))?{_ZONE}")
+# Go takes a sign for one of the six digits, as long as the number is not negative.
+_MICRO_TIME = re.compile(rf"{_STAMP}[.,]([0-9]{{6}}|\+[0-9]{{5}}|-00000){_ZONE}")
+
+
+def _days_before_months(february: int) -> tuple[int, ...]:
+    return tuple(accumulate((0, 31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)))
+
+
+_COMMON_YEAR = _days_before_months(28)
+_LEAP_YEAR = _days_before_months(29)
+
+
+def _days_before(year: int) -> int:
+    """Days from 0001-01-01 to the first of that year, negative for years before."""
+    past = year - 1
+    return 365 * past + past // 4 - past // 100 + past // 400
+
+
+_FIRST = _days_before(0) * _DAY
+_END = _days_before(10_000) * _DAY
+_UNIX_EPOCH = _days_before(1970) * _DAY * _SECOND
+
+
+class TimeError(ValueError):
+    """A value is no time."""
+
+
+@final
+class Time(int):
+    """An instant: nanoseconds since 0001-01-01T00:00:00Z, which is Go's zero and means unset."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, value: object) -> "Time":
+        """Read a `metav1.Time` from a JSON value: a string, or null for unset."""
+        if isinstance(value, str):
+            return _read(value)
+        return _unset(value)
+
+    @classmethod
+    def from_unix_nanos(cls, nanos: int) -> "Time":
+        """The instant so many nanoseconds after 1970-01-01T00:00:00Z."""
+        return cls(nanos + _UNIX_EPOCH)
+
+    def unix_nanos(self) -> int:
+        """Nanoseconds since 1970-01-01T00:00:00Z."""
+        return int(self) - _UNIX_EPOCH
+
+    @property
+    def wire(self) -> str | None:
+        """What Go prints for a `metav1.Time`: whole seconds in UTC, null when unset."""
+        return f"{_stamp(self // _SECOND)}Z" if self else None
+
+    def truncated(self) -> "Time":
+        """What is left after writing and reading it: whole seconds, or unset.
+
+        Go does not read years of more than four digits or below 0 again, and ignores the error.
+        Upstream: Rfc3339Copy, time.go.
+        """
+        seconds = self // _SECOND
+        return Time(seconds * _SECOND) if _FIRST <= seconds < _END else UNSET_TIME
+
+    def __str__(self) -> str:
+        seconds, nanos = divmod(int(self), _SECOND)
+        return f"{_stamp(seconds)}{f'.{nanos:09}'.rstrip('0') if nanos else ''}Z"
+
+    def __repr__(self) -> str:
+        return f"Time.parse({str(self)!r})" if self else "UNSET_TIME"
+
+
+UNSET_TIME = Time(0)
+
+
+def parse_micro(value: object) -> Time:
+    """Read a `metav1.MicroTime` from a JSON value: exactly six digits after the second."""
+    if isinstance(value, str):
+        return _instant(value, _MICRO_TIME)
+    return _unset(value)
+
+
+def micro_wire(time: Time) -> str | None:
+    """What Go prints for a `metav1.MicroTime`: six digits after the second, null when unset."""
+    seconds, nanos = divmod(int(time), _SECOND)
+    return f"{_stamp(seconds)}.{nanos // 1000:06}Z" if time else None
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Time:
+    return _instant(text, _TIME)
+
+
+def _unset(value: object) -> Time:
+    if value is None:
+        return UNSET_TIME
+    raise TimeError(f"time is of type {type(value).__name__}; {_EXPECTED}Z")
+
+
+def _instant(text: str, form: re.Pattern[str]) -> Time:
+    match = form.fullmatch(text)
+    if match is None:
+        rest = ".000000Z" if form is _MICRO_TIME else "Z"
+        raise TimeError(f"time {text[:80]!r} cannot be read; {_EXPECTED}{rest}")
+    year, month, day, hour, minute, second, fraction, sign, *offset = match.groups(default="")
+    seconds = _day(text, year, month, day) * _DAY + _clock(text, hour, minute, second)
+    if sign:
+        seconds -= int(f"{sign}1") * _offset(text, *offset)
+    return Time(seconds * _SECOND + int(fraction[:9].ljust(9, "0")))
+
+
+def _day(text: str, year: str, month: str, day: str) -> int:
+    """Days since 0001-01-01."""
+    months = _months(int(year))
+    m = _within(text, "month", month, 1, 12)
+    d = _within(text, "day", day, 1, months[m] - months[m - 1])
+    return _days_before(int(year)) + months[m - 1] + d - 1
+
+
+def _clock(text: str, hour: str, minute: str, second: str) -> int:
+    h = _within(text, "hour", hour, 0, 23)
+    m = _within(text, "minute", minute, 0, 59)
+    return (h * 60 + m) * 60 + _within(text, "second", second, 0, 59)
+
+
+def _offset(text: str, hour: str, minute: str) -> int:
+    # 24 and 60 are let in by Go, "as some people do write offsets of 24 hours".
+    h = _within(text, "hour of the offset", hour, 0, 24)
+    return (h * 60 + _within(text, "minute of the offset", minute, 0, 60)) * 60
+
+
+def _within(text: str, what: str, digits: str, low: int, high: int) -> int:
+    number = int(digits)
+    if low <= number <= high:
+        return number
+    raise TimeError(f"time {text[:80]!r} has {what} {number}; {low} to {high} is expected")
+
+
+def _months(year: int) -> tuple[int, ...]:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return _LEAP_YEAR if leap else _COMMON_YEAR
+
+
+@lru_cache(maxsize=4096)
+def _stamp(seconds: int) -> str:
+    """Date and time of day, for seconds since 0001-01-01T00:00:00Z."""
+    day, clock = divmod(seconds, _DAY)
+    return f"{_date(day)}T{clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
+
+
+@lru_cache(maxsize=1024)
+def _date(day: int) -> str:
+    year = day * 400 // 146_097 + 1  # days in 400 years; off by one at most
+    year += (day >= _days_before(year + 1)) - (day < _days_before(year))
+    of_year = day - _days_before(year)
+    months = _months(year)
+    month = bisect_right(months, of_year)
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):04}-{month:02}-{of_year - months[month - 1] + 1:02}"

@@ -1,0 +1,120 @@
+"""The pods a node is to run, and which API object stands for each.
+
+A static pod comes from a file or a URL; the API server knows it through its mirror pod,
+which has the same namespace and name and a UID of its own.
+Upstream: pkg/kubelet/pod/pod_manager.go v1.36.4.
+"""
+
+import threading
+from collections.abc import Iterable
+
+import msgspec
+
+from podstatus.kube.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
+
+
+class UidTranslations(msgspec.Struct, frozen=True):
+    """Which API object stands for which pod, and back."""
+
+    pod_to_mirror: dict[PodUID, ApiUID | None]
+    """Every static pod; None while it has no mirror pod."""
+    mirror_to_pod: dict[ApiUID, PodUID]
+
+
+class PodDirectory:
+    """Desired pods by UID and by name. Safe from any thread; it never calls out."""
+
+    def __init__(self, pods: Iterable[Pod] = ()) -> None:
+        self._lock = threading.Lock()
+        self._clear()
+        self.set_pods(pods)
+
+    def _clear(self) -> None:
+        self._pods: dict[PodUID, Pod] = {}
+        self._pods_by_name: dict[tuple[str, str], Pod] = {}
+        self._mirrors: dict[ApiUID, Pod] = {}
+        self._mirrors_by_name: dict[tuple[str, str], Pod] = {}
+        self._pod_of_mirror: dict[ApiUID, PodUID] = {}
+        self._static: dict[PodUID, None] = {}
+
+    def set_pods(self, pods: Iterable[Pod]) -> None:
+        """Replace everything."""
+        with self._lock:
+            self._clear()
+            for pod in pods:
+                self._file(pod)
+
+    def update_pod(self, pod: Pod) -> None:
+        """Add a pod, or replace what is known about it."""
+        with self._lock:
+            self._file(pod)
+
+    def _file(self, pod: Pod) -> None:
+        if is_mirror_pod(pod):
+            self._file_mirror(pod)
+            return
+        self._pods[pod.uid] = self._pods_by_name[pod.full_name] = pod
+        if is_static_pod(pod):
+            self._static[pod.uid] = None
+        else:
+            self._static.pop(pod.uid, None)
+        if mirror := self._mirrors_by_name.get(pod.full_name):
+            self._pod_of_mirror[ApiUID(mirror.uid)] = pod.uid
+
+    def _file_mirror(self, mirror: Pod) -> None:
+        uid = ApiUID(mirror.uid)
+        self._mirrors[uid] = self._mirrors_by_name[mirror.full_name] = mirror
+        if pod := self._pods_by_name.get(mirror.full_name):
+            self._pod_of_mirror[uid] = pod.uid
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Forget a pod, or a mirror pod with its translation."""
+        with self._lock:
+            if is_mirror_pod(pod):
+                uid = ApiUID(pod.uid)
+                self._mirrors.pop(uid, None)
+                self._mirrors_by_name.pop(pod.full_name, None)
+                self._pod_of_mirror.pop(uid, None)
+            else:
+                # The translation stays: a mirror pod that is left over still resolves.
+                self._pods.pop(pod.uid, None)
+                self._pods_by_name.pop(pod.full_name, None)
+                self._static.pop(pod.uid, None)
+
+    def pods(self) -> list[Pod]:
+        """All pods but mirror pods."""
+        with self._lock:
+            return list(self._pods.values())
+
+    def mirror_pods(self) -> list[Pod]:
+        """All mirror pods."""
+        with self._lock:
+            return list(self._mirrors.values())
+
+    def pod_by_uid(self, uid: PodUID) -> Pod | None:
+        """The pod (never a mirror pod) with this UID."""
+        with self._lock:
+            return self._pods.get(uid)
+
+    def pod_by_name(self, namespace: str, name: str) -> Pod | None:
+        """The pod (never a mirror pod) with this name."""
+        with self._lock:
+            return self._pods_by_name.get((namespace, name))
+
+    def mirror_pod_by_pod(self, pod: Pod) -> Pod | None:
+        """The mirror pod that has the pod's name."""
+        with self._lock:
+            return self._mirrors_by_name.get(pod.full_name)
+
+    def translate_pod_uid(self, uid: str) -> PodUID:
+        """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
+        with self._lock:
+            return self._pod_of_mirror.get(ApiUID(uid), PodUID(uid))
+
+    def uid_translations(self) -> UidTranslations:
+        """Both maps at one moment."""
+        with self._lock:
+            mirror_to_pod = dict(self._pod_of_mirror)
+            pod_to_mirror: dict[PodUID, ApiUID | None] = dict.fromkeys(self._static)
+        pod_to_mirror.update((pod, mirror) for mirror, pod in mirror_to_pod.items())
+        return UidTranslations(pod_to_mirror, mirror_to_pod)

@@ -1,0 +1,1 @@
+"""Decide each pod's status; keep the server's copy equal."""

@@ -1,0 +1,93 @@
+"""Lists of conditions: whose is whose, finding one, setting one.
+
+Upstream: pkg/kubelet/types/pod_status.go, pkg/api/v1/pod/util.go v1.36.4.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.times import Time
+
+POD_SCHEDULED = "PodScheduled"
+READY = "Ready"
+INITIALIZED = "Initialized"
+CONTAINERS_READY = "ContainersReady"
+POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
+POD_RESIZE_PENDING = "PodResizePending"
+POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
+ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
+DISRUPTION_TARGET = "DisruptionTarget"
+
+_ALWAYS_OURS = frozenset(
+    {
+        POD_SCHEDULED,
+        READY,
+        INITIALIZED,
+        CONTAINERS_READY,
+        POD_RESIZE_IN_PROGRESS,
+        POD_RESIZE_PENDING,
+    }
+)
+
+Conditions = Sequence[PodCondition]
+
+
+def pod_condition_by_kubelet(condition_type: str, gates: FeatureGates) -> bool:
+    """Whether the node owns this condition; with its gate off a gated one is foreign."""
+    if condition_type == POD_READY_TO_START_CONTAINERS:
+        return gates.pod_ready_to_start_containers_condition
+    if condition_type == ALL_CONTAINERS_RESTARTING:
+        return gates.restart_all_containers_on_container_exits
+    return condition_type in _ALWAYS_OURS
+
+
+def pod_condition_shared_by_kubelet(condition_type: str) -> bool:
+    """Whether the node is one of several writers of this condition."""
+    return condition_type == DISRUPTION_TARGET
+
+
+def find_condition(conditions: Conditions | None, condition_type: str) -> PodCondition | None:
+    """The first condition of this type."""
+    for condition in conditions or ():
+        if condition.type == condition_type:
+            return condition
+    return None
+
+
+def is_condition_true(conditions: Conditions | None, condition_type: str) -> bool:
+    """Whether the first condition of this type says True."""
+    condition = find_condition(conditions, condition_type)
+    return condition is not None and condition.status == "True"
+
+
+def replace_or_append_pod_condition(
+    conditions: Conditions | None, condition: PodCondition
+) -> tuple[PodCondition, ...]:
+    """The list with the first condition of that type replaced, or the new one at its end."""
+    known = tuple(conditions or ())
+    for index, other in enumerate(known):
+        if other.type == condition.type:
+            return (*known[:index], condition, *known[index + 1 :])
+    return (*known, condition)
+
+
+def update_pod_condition(
+    status: PodStatus, condition: PodCondition, now: Time
+) -> tuple[PodStatus, bool]:
+    """Set a condition, stamped now unless its status stays; also whether anything changed."""
+    old = find_condition(status.conditions, condition.type)
+    same_status = old is not None and old.status == condition.status
+    stamp = old.last_transition_time if old is not None and same_status else now
+    condition = structs.replace(condition, last_transition_time=stamp)
+    changed = (
+        old is None
+        or not same_status
+        or old.reason != condition.reason
+        or old.message != condition.message
+        or old.last_probe_time != condition.last_probe_time
+    )
+    conditions = replace_or_append_pod_condition(status.conditions, condition)
+    return structs.replace(status, conditions=conditions), changed

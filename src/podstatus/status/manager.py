@@ -1,0 +1,346 @@
+"""The source of truth for pod status on a node.
+
+Upstream: the Manager interface of status_manager.go v1.36.4.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from msgspec import structs
+
+from podstatus.base.clock import Clock
+from podstatus.base.loop import SystemClock
+from podstatus.kube.detach import detached
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import ApiUID, Pod, PodUID, is_static_pod
+from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.times import Time
+from podstatus.status.cache import StatusCache, VersionedStatus
+from podstatus.status.loop import SyncLoop
+from podstatus.status.notify import Notification, Notifications
+from podstatus.status.policy import SyncPolicy
+from podstatus.status.ports import (
+    DeletionSafety,
+    NoObserver,
+    NoStartupLatency,
+    Notifier,
+    Observer,
+    PodApi,
+    PodDirectory,
+    StartupLatency,
+)
+from podstatus.status.readiness import with_container_readiness, with_container_startup
+from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
+from podstatus.status.resize_cache import ResizeCache
+from podstatus.status.sync import Statuses, Syncer
+from podstatus.status.terminate import terminated_status
+from podstatus.status.update import Accepted, Outcome, Refused, Unchanged, decide_update
+
+logger = logging.getLogger(__name__)
+
+Change = Callable[[Pod, PodStatus], PodStatus | None]
+
+
+class StatusManager:
+    """Caches the status of each pod and keeps the API server's copy equal to it.
+
+    All methods may be called from any thread. A cached status is a frozen value.
+    `run()` is the sync loop for those who have an event loop; `start()` and `stop()` run
+    it in a thread of its own. Without a client the manager serves its cache and sends
+    nothing.
+    """
+
+    def __init__(
+        self,
+        client: PodApi | None,
+        pods: PodDirectory,
+        safety: DeletionSafety,
+        *,
+        startup_latency: StartupLatency | None = None,
+        observer: Observer | None = None,
+        clock: Clock | None = None,
+        gates: FeatureGates | None = None,
+        policy: SyncPolicy | None = None,
+    ) -> None:
+        self._pods = pods
+        self._startup_latency = startup_latency or NoStartupLatency()
+        self._observer = observer or NoObserver()
+        self._clock = clock or SystemClock()
+        self._gates = gates or FeatureGates()
+        self._policy = policy or SyncPolicy.upstream()
+        self._lock = threading.Lock()
+        self._cache = StatusCache()
+        self._resizes = ResizeCache(self._observer)
+        self._notifications = Notifications()
+        self._syncer: Syncer | None = None
+        if client is not None:
+            self._syncer = Syncer(
+                client,
+                Statuses(self.entries, self._restamp, self._delete_pod_status),
+                pods,
+                safety,
+                self._startup_latency,
+                self._clock,
+                self._gates,
+                self._policy,
+            )
+        self._loop = SyncLoop(self._syncer, self._clock, self._policy.full_sync_period)
+
+    # The loop
+
+    async def run(self) -> None:
+        """Sync when a status changed, and everything every 10 s, until `stop()`."""
+        await self._loop.run()
+
+    def start(self) -> None:
+        """Run the sync loop in a thread of its own."""
+        self._loop.start()
+
+    def stop(self) -> None:
+        """End the sync loop and wait for its thread, if it has one.
+
+        A call to the API server that is under way is given up. What was not acknowledged
+        stays unsent and is sent when the loop runs again.
+        """
+        self._loop.stop()
+
+    async def sync_batch(self, *, full: bool) -> int:
+        """One round of the loop: what changed, or with `full` a reconcile of everything.
+
+        Returns for how many pods a sync was tried. For tests and for those who have their
+        own loop; not while `run()` runs.
+        """
+        return await self._loop.sync_once(full=full)
+
+    # Statuses
+
+    def pod_status(self, uid: str) -> PodStatus | None:
+        """The cached status of this pod; the UID of a mirror pod will do."""
+        with self._lock:
+            entry = self._cache.get(self._pods.translate_pod_uid(uid))
+        return None if entry is None else entry.status
+
+    def set_pod_status(self, pod: Pod, status: PodStatus) -> tuple[PodStatus, bool]:
+        """Validate, normalise, stamp and cache a status, and have it sent.
+
+        Returns the status that is cached now, and whether it is a new one. A status that
+        would revive a container which must stay ended is refused: the cached one stays.
+        """
+        _check_pod(pod)
+        if not isinstance(status, PodStatus):
+            raise TypeError(f"expected a PodStatus, got {type(status).__name__}")
+        status = structs.replace(detached(status), observed_generation=pod.metadata.generation)
+        # A pod that is being deleted is always sent again: it may be time to delete it.
+        deleting = pod.metadata.deletion_timestamp is not None
+        with self._lock:
+            outcome = self._update(pod, status, force=deleting, finished=False)
+            entry = self._cache.get(pod.uid)
+        self._tell(pod, outcome)
+        return PodStatus() if entry is None else entry.status, isinstance(outcome, Accepted)
+
+    def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
+        """Take a readiness probe's verdict: the container, then Ready and ContainersReady."""
+        self._change_status(
+            pod_uid,
+            lambda pod, status: with_container_readiness(pod, status, container_id, ready=ready),
+        )
+
+    def set_container_startup(self, pod_uid: str, container_id: str, *, started: bool) -> None:
+        """Take a startup probe's verdict."""
+        self._change_status(
+            pod_uid,
+            lambda _, status: with_container_startup(status, container_id, started=started),
+        )
+
+    def terminate_pod(self, pod: Pod) -> None:
+        """Close the books on a pod: unknown containers have failed, the phase is terminal.
+
+        The pod is finished then; once the API server shows its terminal phase and somebody
+        asked for its deletion, it is deleted there.
+        """
+        _check_pod(pod)
+        with self._lock:
+            entry = self._cache.get(pod.uid)
+            known = pod.status if entry is None else entry.status
+            status = terminated_status(pod, detached(known))
+            outcome = self._update(pod, status, force=True, finished=True)
+        self._tell(pod, outcome)
+
+    def remove_orphaned_statuses(self, keep: Collection[str]) -> None:
+        """Forget the pods that are not in the set, with their resize conditions."""
+        with self._lock:
+            for uid in [uid for uid in self._cache if uid not in keep]:
+                self._cache.remove(uid)
+                self._resizes.remove(uid)
+
+    def add_notifier(self, notifier: Notifier) -> None:
+        """Tell this one about every status that is cached from now on."""
+        self._notifications.add_notifier(notifier)
+
+    # Resize conditions
+
+    def pod_resize_conditions(self, uid: str) -> tuple[PodCondition, ...]:
+        """The resize conditions of this pod: pending, then in progress."""
+        with self._lock:
+            return self._resizes.get(PodUID(uid)).listed()
+
+    def set_pod_resize_pending_condition(
+        self, uid: str, reason: str, message: str, observed_generation: int
+    ) -> bool:
+        """Say that a resize waits; whether reason or generation changed.
+
+        Any reason but Infeasible becomes Deferred.
+        """
+        with self._lock:
+            return self._resizes.set_pending(
+                PodUID(uid), reason, message, observed_generation, self._now()
+            )
+
+    def set_pod_resize_in_progress_condition(
+        self, uid: str, reason: str, message: str, observed_generation: int
+    ) -> tuple[int, bool]:
+        """Say that a resize is under way; its generation and whether anything changed.
+
+        The generation is that of the first call since the condition was cleared.
+        """
+        with self._lock:
+            return self._resizes.set_in_progress(
+                PodUID(uid), reason, message, observed_generation, self._now()
+            )
+
+    def clear_pod_resize_pending_condition(self, uid: str) -> None:
+        """Say that no resize waits."""
+        with self._lock:
+            self._resizes.clear_pending(PodUID(uid))
+
+    def clear_pod_resize_in_progress_condition(self, uid: str) -> int | None:
+        """Say that no resize is under way; the generation of the one that was."""
+        with self._lock:
+            return self._resizes.clear_in_progress(PodUID(uid))
+
+    def backfill_pod_resize_conditions(self, pods: Iterable[Pod]) -> None:
+        """Take over the resize conditions that the pods' statuses have, after a restart."""
+        known = tuple(pods)
+        with self._lock:
+            self._resizes.backfill(known, self._now())
+
+    def is_pod_resize_deferred(self, uid: str) -> bool:
+        """Whether a resize of this pod waits for room."""
+        return self._pending_reason(uid) == DEFERRED
+
+    def is_pod_resize_infeasible(self, uid: str) -> bool:
+        """Whether a resize of this pod can never be done on this node."""
+        return self._pending_reason(uid) == INFEASIBLE
+
+    # Looking in
+
+    def entries(self) -> Mapping[PodUID, VersionedStatus]:
+        """All cached statuses with their versions, at one moment."""
+        with self._lock:
+            return self._cache.entries()
+
+    def resizes(self) -> Mapping[PodUID, ResizeConditions]:
+        """The resize conditions of all pods, at one moment."""
+        with self._lock:
+            return self._resizes.all()
+
+    def sent_versions(self) -> Mapping[ApiUID, int]:
+        """The last version that the API server acknowledged, by the UID of its object."""
+        return {} if self._syncer is None else self._syncer.sent_versions()
+
+    def take_changes(self) -> bool:
+        """Whether a status changed since the loop, or the last call of this, looked.
+
+        For those who have their own loop: when it is true, `sync_batch(full=False)` is due.
+        """
+        return self._loop.take_changes()
+
+    # Inside
+
+    def _change_status(self, pod_uid: str, change: Change) -> None:
+        with self._lock:
+            pod = self._pods.pod_by_uid(PodUID(pod_uid))
+            entry = None if pod is None else self._cache.get(pod.uid)
+            if pod is None or entry is None:
+                return
+            status = change(pod, entry.status)
+            if status is None:
+                return
+            outcome = self._update(pod, status, force=False, finished=False)
+        self._tell(pod, outcome)
+
+    def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> Outcome:
+        """Decide and swap. Called with the lock held."""
+        cached = self._cache.get(pod.uid)
+        outcome = decide_update(
+            pod,
+            status,
+            cached=None if cached is None else cached.status,
+            last_known=self._last_known(pod) if cached is None else cached.status,
+            force=force,
+            now=self._now(),
+            gates=self._gates,
+        )
+        if isinstance(outcome, Refused):
+            return outcome
+        for termination in outcome.terminations:
+            self._observer.container_terminated(termination)
+        if isinstance(outcome, Accepted):
+            # Once finished, always finished; but a static pod can come back as it was.
+            over = finished or (cached is not None and cached.finished and not is_static_pod(pod))
+            self._cache.put(pod, outcome.status, finished=over)
+            added = cached is None and pod.metadata.deletion_timestamp is None
+            self._notifications.put(
+                Notification(pod=pod, status=outcome.status, is_added=added, finished=over)
+            )
+        return outcome
+
+    def _last_known(self, pod: Pod) -> PodStatus:
+        """What the API shows for a pod that has no cached status."""
+        mirror = self._pods.mirror_pod_by_pod(pod)
+        return pod.status if mirror is None else mirror.status
+
+    def _tell(self, pod: Pod, outcome: Outcome) -> None:
+        """Say what was decided. Called without the lock."""
+        match outcome:
+            case Refused(why):
+                logger.error(
+                    "status refused: illegal transition",
+                    extra={"namespace": pod.namespace, "pod": pod.name, "why": why},
+                )
+            case Unchanged():
+                logger.debug(
+                    "status unchanged", extra={"namespace": pod.namespace, "pod": pod.name}
+                )
+            case Accepted():
+                self._loop.wake_up()
+                self._notifications.deliver()
+
+    def _restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
+        with self._lock:
+            self._cache.restamp(uid, entry, status)
+
+    def _delete_pod_status(self, uid: PodUID) -> None:
+        with self._lock:
+            self._cache.remove(uid)
+            self._resizes.remove(uid)
+        self._startup_latency.delete_pod_startup_state(uid)
+
+    def _pending_reason(self, uid: str) -> str | None:
+        with self._lock:
+            pending = self._resizes.get(PodUID(uid)).pending
+        return None if pending is None else pending.reason
+
+    def _now(self) -> Time:
+        return Time.from_unix_nanos(self._clock.now())
+
+
+def _check_pod(pod: Pod) -> None:
+    if not isinstance(pod, Pod):
+        raise TypeError(f"expected a Pod, got {type(pod).__name__}; decode it first")
+    if not pod.metadata.uid:
+        raise ValueError(
+            f"pod {pod.namespace}/{pod.name} has no UID; "
+            "take the pod from the API server, or give a static pod one"
+        )

@@ -1,0 +1,121 @@
+"""What to send: our status, with what others own taken from the server's copy.
+
+Upstream: mergePodStatus, updateLastTransitionTime, status_manager.go v1.36.4.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import Pod, is_terminal_phase
+from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.times import Time
+from podstatus.status.conditions import (
+    CONTAINERS_READY,
+    DISRUPTION_TARGET,
+    READY,
+    find_condition,
+    is_condition_true,
+    pod_condition_by_kubelet,
+    replace_or_append_pod_condition,
+    update_pod_condition,
+)
+from podstatus.status.generate import (
+    generate_containers_ready_condition_for_terminal_phase,
+    generate_pod_ready_condition_for_terminal_phase,
+)
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """The outcome of a merge."""
+
+    status: PodStatus
+    """What to send."""
+    restamped: PodStatus | None
+    """Our status with the transition time that the merge gave to DisruptionTarget.
+
+    Upstream writes it through into its cache; None when the merge stamped nothing.
+    """
+
+
+def merge_pod_status(
+    pod: Pod,
+    old: PodStatus,
+    new: PodStatus,
+    *,
+    could_have_running_containers: bool,
+    now: Time,
+    gates: FeatureGates,
+) -> Merged:
+    """Merge our new status into the server's old one.
+
+    Foreign conditions stay; a terminal phase waits until nothing can be running; a pod
+    in a terminal phase is not ready.
+    """
+    ending = not is_terminal_phase(old.phase) and is_terminal_phase(new.phase)
+    held_back = ending and could_have_running_containers
+    restamped = None
+    if ending and not held_back and find_condition(new.conditions, DISRUPTION_TARGET):
+        # The cached stamp is from when the disruption was decided; what others should see
+        # is when the pod ended.
+        restamped = restamp_conditions(new, old, (DISRUPTION_TARGET,), now)
+    merged = structs.replace(
+        new,
+        conditions=_merged_conditions(old, restamped or new, gates, disruption=bool(restamped)),
+        resource_claim_statuses=old.resource_claim_statuses,
+        extended_resource_claim_status=old.extended_resource_claim_status,
+        node_allocatable_resource_claim_statuses=old.node_allocatable_resource_claim_statuses,
+    )
+    if held_back:
+        merged = structs.replace(merged, phase=old.phase, reason=old.reason, message=old.message)
+    return Merged(_not_ready_when_terminal(pod, old, merged, now), restamped)
+
+
+def _merged_conditions(
+    old: PodStatus, new: PodStatus, gates: FeatureGates, *, disruption: bool
+) -> tuple[PodCondition, ...]:
+    """The server's foreign conditions, then ours; DisruptionTarget only when it is due."""
+    conditions = tuple(
+        c for c in old.conditions or () if not pod_condition_by_kubelet(c.type, gates)
+    )
+    target = find_condition(new.conditions, DISRUPTION_TARGET) if disruption else None
+    for condition in new.conditions or ():
+        if pod_condition_by_kubelet(condition.type, gates):
+            conditions = (*conditions, condition)
+        elif condition.type == DISRUPTION_TARGET and target is not None:
+            conditions = replace_or_append_pod_condition(conditions, target)
+    return conditions
+
+
+def _not_ready_when_terminal(pod: Pod, old: PodStatus, merged: PodStatus, now: Time) -> PodStatus:
+    """A terminal phase and Ready=True are never seen together (kubernetes#108594)."""
+    if not is_terminal_phase(merged.phase) or not (
+        is_condition_true(merged.conditions, READY)
+        or is_condition_true(merged.conditions, CONTAINERS_READY)
+    ):
+        return merged
+    for generate in (
+        generate_containers_ready_condition_for_terminal_phase,
+        generate_pod_ready_condition_for_terminal_phase,
+    ):
+        merged, _ = update_pod_condition(merged, generate(pod, old, merged.phase), now)
+    return merged
+
+
+def restamp_conditions(
+    status: PodStatus, old: PodStatus, condition_types: Iterable[str], now: Time
+) -> PodStatus:
+    """Set when the first condition of each type last moved: now, or as before if it did not."""
+    due = set(condition_types)
+    stamped = []
+    for condition in status.conditions or ():
+        if condition.type in due:
+            due.remove(condition.type)
+            before = find_condition(old.conditions, condition.type)
+            same = before is not None and before.status == condition.status
+            stamp = before.last_transition_time if before is not None and same else now
+            condition = structs.replace(condition, last_transition_time=stamp)  # noqa: PLW2901
+        stamped.append(condition)
+    return structs.replace(status, conditions=status.conditions and tuple(stamped))

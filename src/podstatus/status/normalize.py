@@ -1,0 +1,114 @@
+"""One form for statuses that mean the same: whole seconds, sorted lists, short messages.
+
+The API server keeps whole seconds only, so a status must lose its fractions before it is
+compared with what the server says. Upstream: normalizeStatus, status_manager.go v1.36.4.
+"""
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from msgspec import structs
+
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStatus,
+    PodCondition,
+    PodStatus,
+)
+from podstatus.kube.text import cut_bytes
+
+MAX_TERMINATION_BYTES = 12 * 1024
+"""Upstream's limit on all termination messages of a pod; each container gets its share."""
+
+Statuses = tuple[ContainerStatus, ...]
+_by_name = attrgetter("name")
+
+
+def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
+    """The status in the form in which statuses are compared and cached."""
+    limit = _message_limit(pod.spec)
+    return structs.replace(
+        status,
+        start_time=status.start_time and status.start_time.truncated(),
+        conditions=status.conditions and tuple(map(_normal_condition, status.conditions)),
+        container_statuses=_by_container(status.container_statuses, limit),
+        init_container_statuses=sort_init_container_statuses(
+            pod.spec, _normal_containers(status.init_container_statuses, limit)
+        ),
+        ephemeral_container_statuses=_by_container(status.ephemeral_container_statuses, limit),
+    )
+
+
+def sort_container_statuses(statuses: Statuses | None) -> Statuses | None:
+    """Statuses by name."""
+    return statuses and tuple(sorted(statuses, key=_by_name))
+
+
+def sort_init_container_statuses(spec: PodSpec, statuses: Statuses | None) -> Statuses | None:
+    """Statuses in the order of the spec; the ones it does not name end up behind.
+
+    Each status found is swapped into its place, as upstream does, so that the order
+    of what is left over is the same as upstream's.
+    """
+    if not statuses or len(statuses) == 1:
+        return statuses
+    ordered = list(statuses)
+    place = 0
+    for container in spec.init_containers or ():
+        for index in range(place, len(ordered)):
+            if ordered[index].name == container.name:
+                ordered[place], ordered[index] = ordered[index], ordered[place]
+                place += 1
+                break
+    return tuple(ordered)
+
+
+def _message_limit(spec: PodSpec) -> int:
+    lists: tuple[Sequence[object] | None, ...] = (
+        spec.containers,
+        spec.init_containers,
+        spec.ephemeral_containers,
+    )
+    return MAX_TERMINATION_BYTES // max(1, sum(len(containers or ()) for containers in lists))
+
+
+def _by_container(statuses: Statuses | None, limit: int) -> Statuses | None:
+    return sort_container_statuses(_normal_containers(statuses, limit))
+
+
+def _normal_containers(statuses: Statuses | None, limit: int) -> Statuses | None:
+    return statuses and tuple(_normal_container(status, limit) for status in statuses)
+
+
+def _normal_container(status: ContainerStatus, limit: int) -> ContainerStatus:
+    state = _normal_state(status.state, limit)
+    last_state = _normal_state(status.last_state, limit)
+    if state is status.state and last_state is status.last_state:
+        return status
+    return structs.replace(status, state=state, last_state=last_state)
+
+
+def _normal_state(state: ContainerState, limit: int) -> ContainerState:
+    running, terminated = state.running, state.terminated
+    if running is not None:
+        running = structs.replace(running, started_at=running.started_at.truncated())
+    if terminated is not None:
+        terminated = structs.replace(
+            terminated,
+            started_at=terminated.started_at.truncated(),
+            finished_at=terminated.finished_at.truncated(),
+            message=cut_bytes(terminated.message, limit),
+        )
+    if running is None and terminated is None:
+        return state
+    return structs.replace(state, running=running, terminated=terminated)
+
+
+def _normal_condition(condition: PodCondition) -> PodCondition:
+    probed = condition.last_probe_time.truncated()
+    moved = condition.last_transition_time.truncated()
+    if probed == condition.last_probe_time and moved == condition.last_transition_time:
+        return condition
+    return structs.replace(condition, last_probe_time=probed, last_transition_time=moved)

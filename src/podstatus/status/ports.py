@@ -1,0 +1,114 @@
+"""What the status manager needs from others. Any object with these methods will do."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from podstatus.kube.pod import ApiUID, Pod, PodUID
+from podstatus.kube.pod_status import PodStatus
+from podstatus.status.update import Termination
+
+
+class PodApi(Protocol):
+    """The API server's pods. Failures are the errors of `podstatus.kube.errors`."""
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """Read one pod."""
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+    ) -> None:
+        """Delete the pod, if it still is the one with this UID."""
+
+
+class UidTranslations(Protocol):
+    """Which API object stands for which pod, and back."""
+
+    @property
+    def pod_to_mirror(self) -> Mapping[PodUID, ApiUID | None]:
+        """Every static pod; None while it has no mirror pod."""
+
+    @property
+    def mirror_to_pod(self) -> Mapping[ApiUID, PodUID]:
+        """Every mirror pod that has its static pod."""
+
+
+class PodDirectory(Protocol):
+    """The pods the node is to run. Called under the manager's lock: must not block."""
+
+    def pod_by_uid(self, uid: PodUID) -> Pod | None:
+        """The pod (never a mirror pod) with this UID."""
+
+    def mirror_pod_by_pod(self, pod: Pod) -> Pod | None:
+        """The mirror pod that has the pod's name."""
+
+    def translate_pod_uid(self, uid: str) -> PodUID:
+        """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
+
+    def uid_translations(self) -> UidTranslations:
+        """Both maps at one moment."""
+
+
+class DeletionSafety(Protocol):
+    """Who knows whether something of a pod may still be running."""
+
+    def could_have_running_containers(self, pod: Pod) -> bool:
+        """Whether a container of this API object might run, or be started."""
+
+
+class StartupLatency(Protocol):
+    """Who measures how long pods take to start."""
+
+    def record_status_updated(self, pod: Pod) -> None:
+        """The API server has accepted a status of this pod."""
+
+    def delete_pod_startup_state(self, uid: PodUID) -> None:
+        """The pod is gone."""
+
+
+class Observer(Protocol):
+    """Who counts. Called under the manager's lock: must not block or call back."""
+
+    def container_terminated(self, termination: Termination) -> None:
+        """A container was seen ended for the first time."""
+
+    def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
+        """How many resizes wait now, by reason in lower case."""
+
+    def resizes_in_progress(self, count: int) -> None:
+        """How many resizes are under way now."""
+
+
+class Notifier(Protocol):
+    """Who wants to know. Called after the lock is released; may call the manager."""
+
+    def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+        """The pod has a new status; `is_added` the first time it has one."""
+
+    def on_pod_removed(self, pod: Pod) -> None:
+        """The pod has reached the end of its life."""
+
+
+class NoStartupLatency:
+    """Measures nothing."""
+
+    def record_status_updated(self, pod: Pod) -> None:
+        """Ignore it."""
+
+    def delete_pod_startup_state(self, uid: PodUID) -> None:
+        """Ignore it."""
+
+
+class NoObserver:
+    """Counts nothing."""
+
+    def container_terminated(self, termination: Termination) -> None:
+        """Ignore it."""
+
+    def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
+        """Ignore it."""
+
+    def resizes_in_progress(self, count: int) -> None:
+        """Ignore it."""

@@ -1,0 +1,1 @@
+"""Replayer, builders and fakes that users may use too."""

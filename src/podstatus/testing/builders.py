@@ -1,0 +1,100 @@
+"""Pods and statuses in a line, for tests and examples."""
+
+from collections.abc import Sequence
+
+from podstatus.kube.containers import Container
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PodCondition,
+    PodStatus,
+)
+from podstatus.kube.times import Time
+
+
+def make_pod(
+    name: str = "pod",
+    *,
+    namespace: str = "default",
+    uid: str = "",
+    containers: Sequence[str] = ("app",),
+    init_containers: Sequence[str] = (),
+    restart_policy: str = "Always",
+    annotations: dict[str, str] | None = None,
+    status: PodStatus | None = None,
+) -> Pod:
+    """A pod with these containers; its UID is made of its name unless given."""
+    return Pod(
+        api_version="v1",
+        kind="Pod",
+        metadata=ObjectMeta(
+            name=name, namespace=namespace, uid=uid or f"uid-{name}", annotations=annotations
+        ),
+        spec=PodSpec(
+            containers=tuple(Container(name=c, image=f"{c}:1") for c in containers),
+            init_containers=tuple(Container(name=c, image=f"{c}:1") for c in init_containers),
+            restart_policy=restart_policy,
+        ),
+        status=status or PodStatus(),
+    )
+
+
+def make_static_pod(name: str = "static", *, mirror: bool = False, uid: str = "") -> Pod:
+    """A pod from a manifest file, or with `mirror` the API server's image of it."""
+    annotations = {CONFIG_SOURCE: "file"}
+    if mirror:
+        annotations[CONFIG_MIRROR] = "hash"
+    uid = uid or (f"mirror-{name}" if mirror else "")
+    return make_pod(name, namespace="kube-system", uid=uid, annotations=annotations)
+
+
+def waiting(name: str, reason: str = "ContainerCreating") -> ContainerStatus:
+    """A container that waits."""
+    state = ContainerState(waiting=ContainerStateWaiting(reason=reason))
+    return ContainerStatus(name=name, image=f"{name}:1", state=state)
+
+
+def running(
+    name: str, *, ready: bool = True, since: str = "2024-01-01T00:00:00Z"
+) -> ContainerStatus:
+    """A container that runs."""
+    return ContainerStatus(
+        name=name,
+        image=f"{name}:1",
+        container_id=f"fake://{name}",
+        ready=ready,
+        started=True,
+        state=ContainerState(running=ContainerStateRunning(started_at=Time.parse(since))),
+    )
+
+
+def ended(name: str, exit_code: int = 0, *, message: str = "") -> ContainerStatus:
+    """A container that has ended."""
+    terminated = ContainerStateTerminated(
+        exit_code=exit_code,
+        reason="Error" if exit_code else "Completed",
+        message=message,
+        started_at=Time.parse("2024-01-01T00:00:00Z"),
+        finished_at=Time.parse("2024-01-01T00:01:00Z"),
+    )
+    return ContainerStatus(
+        name=name,
+        image=f"{name}:1",
+        container_id=f"fake://{name}",
+        state=ContainerState(terminated=terminated),
+    )
+
+
+def make_status(phase: str, *containers: ContainerStatus, **conditions: str) -> PodStatus:
+    """A status with these containers and conditions: `make_status("Running", Ready="True")`."""
+    return PodStatus(
+        phase=phase,
+        conditions=tuple(PodCondition(type=t, status=s) for t, s in conditions.items()),
+        container_statuses=containers,
+    )

@@ -1,0 +1,49 @@
+"""A clock that moves when it is told to."""
+
+import asyncio
+import heapq
+import itertools
+
+from podstatus.kube.times import Time
+
+_SECOND = 1_000_000_000
+_ROUNDS = 25
+"""How often `settle` lets all tasks take a step: more than any chain of wake-ups is long."""
+
+
+class FakeClock:
+    """Virtual time for the tasks of one event loop."""
+
+    def __init__(self, start: str = "2100-01-01T00:00:00Z") -> None:
+        self._now = Time.parse(start).unix_nanos()
+        self._timers: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+
+    def now(self) -> int:
+        """The virtual time in nanoseconds since the Unix epoch."""
+        return self._now
+
+    async def wait(self, seconds: float) -> None:
+        """Come back when the clock was moved so far."""
+        done = asyncio.get_running_loop().create_future()
+        due = self._now + round(seconds * _SECOND)
+        heapq.heappush(self._timers, (due, next(self._order), done))
+        await done
+
+    async def advance(self, seconds: float) -> None:
+        """Move on, stopping at each moment that somebody waits for until all is at rest."""
+        end = self._now + round(seconds * _SECOND)
+        while self._timers and self._timers[0][0] <= end:
+            due, _, done = heapq.heappop(self._timers)
+            self._now = max(self._now, due)
+            if not done.done():
+                done.set_result(None)
+                await settle()
+        self._now = end
+        await settle()
+
+
+async def settle() -> None:
+    """Let every task run until it waits for something that has not happened."""
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)

@@ -1,0 +1,160 @@
+"""An API server's pods in memory: real patches, real errors, no network."""
+
+from collections import defaultdict, deque
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.codec import from_document, to_document
+from podstatus.kube.errors import api_error
+from podstatus.kube.patch import apply_patch
+from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.schemas import POD
+from podstatus.kube.times import Time
+
+
+class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that somebody made."""
+
+    verb: str
+    namespace: str
+    name: str
+    code: int | None = None
+    """The HTTP status with which it failed, None if it did not."""
+    patch: bytes | None = None
+    uid: str | None = None
+    grace_period_seconds: int | None = None
+
+
+class Watcher(Protocol):
+    """Who wants to see what the API server has."""
+
+    def update_pod(self, pod: Pod) -> None:
+        """A pod is new or has changed."""
+
+    def remove_pod(self, pod: Pod) -> None:
+        """A pod is gone."""
+
+
+class InMemoryPodApi:
+    """Pods by namespace and name; satisfies `podstatus.status.ports.PodApi`.
+
+    A patch or delete whose UID is not the stored pod's answers 409, as the real server's
+    does; `check_uid=False` switches that off. A `watcher` (a `PodDirectory` will do) is
+    told of every change, as a watch would tell it.
+    """
+
+    def __init__(
+        self,
+        *pods: Pod,
+        check_uid: bool = True,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.calls: list[ApiCall] = []
+        self._pods: dict[tuple[str, str], Pod] = {}
+        self._failures: defaultdict[tuple[str, str, str], deque[int]] = defaultdict(deque)
+        self._check_uid = check_uid
+        self._watcher = watcher
+        for pod in pods:
+            self.put(pod)
+
+    # What the status manager does
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """Read one pod."""
+        return self._stored(ApiCall(verb="get", namespace=namespace, name=name))
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        """Apply a strategic merge patch; the pod afterwards."""
+        call = ApiCall(verb="patch", namespace=namespace, name=name, patch=patch)
+        document = msgspec.json.decode(patch)
+        return self._patched(self._stored(call, uid=_uid_in(document)), document)
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+    ) -> None:
+        """Delete the pod, if it still is the one with this UID."""
+        call = ApiCall(
+            verb="delete",
+            namespace=namespace,
+            name=name,
+            uid=uid,
+            grace_period_seconds=grace_period_seconds,
+        )
+        self._stored(call, uid=uid)
+        self.remove(namespace, name)
+
+    # What everybody else does
+
+    def put(self, pod: Pod) -> None:
+        """Create or replace a pod."""
+        self._store(from_document(to_document(pod), Pod))
+
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        """The pod as it is stored."""
+        return self._pods.get((namespace, name))
+
+    def pods(self) -> list[Pod]:
+        """All stored pods."""
+        return list(self._pods.values())
+
+    def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> bool:
+        """Another writer's strategic merge patch; whether the pod exists."""
+        stored = self._pods.get((namespace, name))
+        if stored is not None:
+            self._patched(stored, patch)
+        return stored is not None
+
+    def request_deletion(self, namespace: str, name: str, *, at: str, grace: int = 30) -> None:
+        """What DELETE with a grace period does: the pod is marked and stays for now."""
+        stored = self._pods[namespace, name]
+        metadata = structs.replace(
+            stored.metadata, deletion_timestamp=Time.parse(at), deletion_grace_period_seconds=grace
+        )
+        self._store(structs.replace(stored, metadata=metadata))
+
+    def remove(self, namespace: str, name: str) -> None:
+        """Take a pod away at once, if it is there."""
+        removed = self._pods.pop((namespace, name), None)
+        if removed is not None and self._watcher is not None:
+            self._watcher.remove_pod(removed)
+
+    def fail(self, verb: str, namespace: str, name: str, *, code: int, times: int = 1) -> None:
+        """Let the next calls of this kind for this pod fail with an HTTP status."""
+        self._failures[verb, namespace, name].extend([code] * times)
+
+    # Inside
+
+    def _stored(self, call: ApiCall, uid: str | None = None) -> Pod:
+        """The pod the call is about, or the error it meets."""
+        stored = self._pods.get((call.namespace, call.name))
+        failures = self._failures[call.verb, call.namespace, call.name]
+        code = None
+        if failures:
+            code = failures.popleft()
+        elif stored is None:
+            code = 404
+        elif self._check_uid and uid is not None and uid != stored.uid:
+            code = 409
+        self.calls.append(structs.replace(call, code=code))
+        if stored is None or code is not None:
+            raise api_error(
+                code or 404, f"{call.verb} pod {call.namespace}/{call.name}: HTTP {code}"
+            )
+        return stored
+
+    def _patched(self, stored: Pod, patch: dict[str, Any]) -> Pod:
+        document = apply_patch(to_document(stored), patch, POD)
+        return self._store(from_document(document, Pod))
+
+    def _store(self, pod: Pod) -> Pod:
+        self._pods[pod.full_name] = pod
+        if self._watcher is not None:
+            self._watcher.update_pod(pod)
+        return pod
+
+
+def _uid_in(patch: dict[str, Any]) -> str | None:
+    uid = (patch.get("metadata") or {}).get("uid")
+    return uid if isinstance(uid, str) else None

@@ -1,0 +1,41 @@
+"""How answers are written: documents as Go prints them, times as distances from the start."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from podstatus.kube.codec import to_document
+from podstatus.kube.times import Time
+from podstatus.kube.wire import Wire
+
+START_TEXT = "2100-01-01T00:00:00Z"
+"""When every case begins; far from all recorded times, which lie in 2019 to 2024."""
+START = Time.parse(START_TEXT)
+
+_STAMP = re.compile(rb'"(2100-[0-9T:-]+Z)"')
+
+
+def printed(answer: object) -> bytes:
+    """The answer as one line of JSON."""
+    return with_now(msgspec.json.encode(_plain(answer)))
+
+
+def with_now(text: bytes) -> bytes:
+    """JSON text with the times of this run as `NOW` or `NOW+7s`."""
+    return _STAMP.sub(_distance, text)
+
+
+def _distance(match: re.Match[bytes]) -> bytes:
+    seconds = (Time.parse(match[1].decode()) - START) // 1_000_000_000
+    return f'"NOW+{seconds}s"'.encode() if seconds else b'"NOW"'
+
+
+def _plain(answer: object) -> object:
+    if isinstance(answer, Wire):
+        return to_document(answer)
+    if isinstance(answer, Mapping):
+        return {key: _plain(value) for key, value in answer.items()}
+    if isinstance(answer, list | tuple):
+        return [_plain(value) for value in answer]
+    return answer

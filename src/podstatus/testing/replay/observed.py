@@ -1,0 +1,161 @@
+"""What can be seen of a scenario at one moment, and the difference between two moments."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from podstatus.kube.codec import to_document
+from podstatus.kube.pod import PodUID
+from podstatus.kube.pod_status import PodStatus
+from podstatus.status.cache import VersionedStatus
+from podstatus.status.manager import StatusManager
+from podstatus.status.resize import NO_RESIZE, ResizeConditions
+from podstatus.testing.fakes import (
+    CountingObserver,
+    RecordingNotifier,
+    RecordingStartupLatency,
+    Told,
+)
+from podstatus.testing.pod_api import ApiCall, InMemoryPodApi
+from podstatus.testing.replay.answers import with_now
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """One moment; lists grow, maps change."""
+
+    cache: Mapping[PodUID, VersionedStatus]
+    resizes: Mapping[PodUID, ResizeConditions]
+    api: Mapping[str, PodStatus]
+    metrics: Mapping[str, int]
+    calls: Sequence[ApiCall]
+    told: Sequence[Told]
+    started: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of(
+        cls,
+        manager: StatusManager,
+        api: InMemoryPodApi,
+        notifier: RecordingNotifier,
+        latency: RecordingStartupLatency,
+        observer: CountingObserver,
+    ) -> "Observed":
+        """This moment. What was recorded is handed over: the recorders begin anew."""
+        calls, api.calls = api.calls, []
+        told, notifier.told = notifier.told, []
+        started = [("statusUpdated", uid) for uid in latency.updated]
+        started += [("deleted", uid) for uid in latency.deleted]
+        latency.updated, latency.deleted = [], []
+        return cls(
+            cache=manager.entries(),
+            resizes=manager.resizes(),
+            api={f"{pod.namespace}/{pod.name}": pod.status for pod in api.pods()},
+            metrics=_metrics(observer),
+            calls=calls,
+            told=told,
+            started=started,
+        )
+
+
+def difference(before: Observed, after: Observed) -> dict[str, Any]:
+    """What a step changed, as a record; only what there is to report."""
+    record = {
+        "cache": {
+            uid: entry and _cached(entry) for uid, entry in _changes(before.cache, after.cache)
+        },
+        "resizeConditions": {
+            uid: _resize(conditions)
+            for uid, conditions in _changes(before.resizes, after.resizes)
+            if (conditions or NO_RESIZE) != before.resizes.get(uid, NO_RESIZE)
+        },
+        "apiStatus": {
+            name: status
+            for name, status in _changes(before.api, after.api)
+            if not (name in before.api and status and _prints_alike(before.api[name], status))
+        },
+        "metrics": dict(_changes(before.metrics, after.metrics)),
+        "calls": _groups(after.calls),
+        "notifications": [_notification(told) for told in after.told],
+        "startupLatency": [{"event": event, "uid": uid} for event, uid in sorted(after.started)],
+    }
+    return {key: value for key, value in record.items() if value}
+
+
+def _changes(before: Mapping[K, V], after: Mapping[K, V]) -> list[tuple[K, V | None]]:
+    changed: list[tuple[K, V | None]] = [
+        (key, value) for key, value in after.items() if before.get(key) != value
+    ]
+    return changed + [(key, None) for key in before if key not in after]
+
+
+def _prints_alike(left: PodStatus, right: PodStatus) -> bool:
+    return to_document(left) == to_document(right)
+
+
+def _cached(entry: VersionedStatus) -> dict[str, Any]:
+    return {
+        "version": entry.version,
+        "podIsFinished": entry.finished,
+        "podName": entry.name,
+        "podNamespace": entry.namespace,
+        "status": entry.status,
+    }
+
+
+def _resize(conditions: ResizeConditions | None) -> dict[str, Any] | None:
+    if not conditions or not conditions.listed():
+        return None
+    named = {"pending": conditions.pending, "inProgress": conditions.in_progress}
+    return {name: condition for name, condition in named.items() if condition is not None}
+
+
+def _notification(told: Told) -> dict[str, Any]:
+    if told.status is None:
+        return {"event": "removed", "uid": told.uid}
+    return {"event": "updated", "uid": told.uid, "isAdded": told.is_added}
+
+
+def _metrics(observer: CountingObserver) -> dict[str, int]:
+    metrics = {
+        f"terminated_containers_total|{t.container_type.value}|{t.exit_code}|{t.reason}": count
+        for t, count in observer.terminations.items()
+    }
+    metrics |= {f"pod_pending_resizes|{reason}": n for reason, n in observer.pending.items()}
+    return metrics | {"pod_in_progress_resizes": observer.in_progress}
+
+
+def _groups(calls: Sequence[ApiCall]) -> list[dict[str, Any]]:
+    """The calls, one sync after another; the order of the syncs is by name, size and text."""
+    groups: list[list[dict[str, Any]]] = []
+    for call in calls:
+        if call.verb == "get":
+            groups.append([])
+        groups[-1].append(_call(call))
+    groups.sort(
+        key=lambda group: (
+            f"{group[0]['namespace']}/{group[0]['name']}",
+            len(group),
+            msgspec.json.encode(group, order="sorted"),
+        )
+    )
+    return [call for group in groups for call in group]
+
+
+def _call(call: ApiCall) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "verb": call.verb,
+        "namespace": call.namespace,
+        "name": call.name,
+    }
+    if call.code is not None:
+        record["code"] = call.code
+    if call.patch is not None:
+        record["body"] = msgspec.json.decode(with_now(call.patch))
+    if call.verb == "delete":
+        record["uidPrecondition"] = call.uid
+        record["gracePeriodSeconds"] = call.grace_period_seconds
+    return record

@@ -1,0 +1,307 @@
+"""Single calls of the product's functions, by upstream's names (FORMAT.md, section 4).
+
+Nothing is decided here: every function is the product's own, and this table only reads
+arguments and prints results.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from podstatus.kube.codec import from_document
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import (
+    ContainerFacts,
+    ContainerRunState,
+    NetworkMode,
+    PodFacts,
+    SandboxFacts,
+    SandboxState,
+)
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.patch import PatchError, apply_patch
+from podstatus.kube.pod import Pod, is_mirror_pod, is_static_pod
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.restarts import (
+    all_containers_could_restart,
+    container_should_restart,
+    find_matching_container_restart_rule,
+    is_container_restartable,
+)
+from podstatus.kube.schemas import POD
+from podstatus.kube.times import Time, TimeError
+from podstatus.kube.wire import Wire
+from podstatus.pods.phase import get_phase
+from podstatus.status import conditions, generate, normalize, terminate, transitions
+from podstatus.status.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.merge import merge_pod_status, restamp_conditions
+from podstatus.status.patch import prepare_status_patch
+from podstatus.status.readiness import find_container_status
+from podstatus.testing.replay.answers import START, with_now
+
+W = TypeVar("W", bound=Wire)
+Vector = Callable[["Arguments"], object]
+
+
+def play_vector(record: Mapping[str, Any]) -> object:
+    """The result of the call that the record describes."""
+    gates = FeatureGates.from_names(record.get("featureGates") or {})
+    return _VECTORS[record["fn"]](Arguments(record["args"], gates))
+
+
+class Arguments:
+    """The arguments of a vector, read as what they are."""
+
+    def __init__(self, args: Mapping[str, Any], gates: FeatureGates) -> None:
+        self._args = args
+        self.gates = gates
+
+    def __getitem__(self, name: str) -> Any:
+        """An argument that is plain JSON."""
+        return self._args[name]
+
+    def _object(self, name: str, kind: type[W]) -> W:
+        return from_document(self._args.get(name) or {}, kind)
+
+    def _list(self, name: str, kind: type[W]) -> tuple[W, ...] | None:
+        documents = self._args.get(name)
+        return None if documents is None else tuple(from_document(d, kind) for d in documents)
+
+    @property
+    def pod(self) -> Pod:
+        return self._object("pod", Pod)
+
+    @property
+    def spec(self) -> PodSpec:
+        return self._object("podSpec", PodSpec)
+
+    @property
+    def container(self) -> Container:
+        return self._object("container", Container)
+
+    @property
+    def condition(self) -> PodCondition:
+        return self._object("condition", PodCondition)
+
+    @property
+    def conditions(self) -> tuple[PodCondition, ...] | None:
+        return self._list("conditions", PodCondition)
+
+    @property
+    def containers(self) -> tuple[ContainerStatus, ...] | None:
+        return self._list("containers", ContainerStatus)
+
+    @property
+    def container_statuses(self) -> tuple[ContainerStatus, ...] | None:
+        return self._list("containerStatuses", ContainerStatus)
+
+    def status(self, name: str = "status") -> PodStatus:
+        return self._object(name, PodStatus)
+
+    @property
+    def old_status(self) -> PodStatus | None:
+        return None if self._args.get("oldStatus") is None else self.status("oldStatus")
+
+    @property
+    def facts(self) -> PodFacts:
+        runtime = self._args["runtimeStatus"]
+        return PodFacts(
+            sandboxes=tuple(map(_sandbox, runtime.get("sandboxStatuses") or ())),
+            containers=tuple(map(_container, runtime.get("containerStatuses") or ())),
+        )
+
+
+def _sandbox(sandbox: Mapping[str, Any]) -> SandboxFacts:
+    return SandboxFacts(
+        id=sandbox.get("id", ""),
+        state=SandboxState(sandbox["state"]),
+        attempt=sandbox.get("attempt", 0),
+        network=NetworkMode(sandbox.get("networkNamespace") or "POD"),
+        ip=sandbox.get("ip"),
+    )
+
+
+def _container(container: Mapping[str, Any]) -> ContainerFacts:
+    return ContainerFacts(
+        name=container["name"],
+        state=ContainerRunState(container["state"] or "unknown"),
+        exit_code=container.get("exitCode", 0),
+    )
+
+
+def _merge(a: Arguments) -> object:
+    new = a.status("newStatus")
+    merged = merge_pod_status(
+        a.pod,
+        a.status("oldStatus"),
+        new,
+        could_have_running_containers=a["couldHaveRunningContainers"],
+        now=START,
+        gates=a.gates,
+    )
+    result: dict[str, object] = {"status": merged.status}
+    if merged.restamped is not None and merged.restamped != new:
+        result["newStatusAfter"] = merged.restamped
+    return result
+
+
+def _patch(a: Arguments) -> object:
+    patch = prepare_status_patch(a["uid"], a.status("oldStatus"), a.status("newStatus"))
+    text = with_now(patch.body)
+    return {
+        "patch": msgspec.json.decode(text),
+        "patchText": text.decode(),
+        "unchanged": patch.unchanged,
+    }
+
+
+def _strategic_merge_patch(a: Arguments) -> object:
+    try:
+        return {"result": apply_patch(a["original"], a["patch"], POD)}
+    except PatchError as error:
+        return {"error": str(error)}
+
+
+def _update_condition(a: Arguments) -> object:
+    status, changed = conditions.update_pod_condition(a.status(), a.condition, START)
+    return {"changed": changed, "status": status}
+
+
+def _find_container(a: Arguments) -> object:
+    found = find_container_status(a.status(), a["containerID"])
+    if found is None:
+        return {"found": False, "init": False}
+    return {
+        "found": True,
+        "init": found.init,
+        "name": found.status.name,
+        "restartCount": found.status.restart_count,
+    }
+
+
+def _container_by_index(a: Arguments) -> object:
+    container = transitions.get_container_by_index(
+        a.spec.init_containers or (), a.containers or (), a["index"]
+    )
+    return {"found": container is not None, "name": "" if container is None else container.name}
+
+
+def _restart_rule(a: Arguments) -> object:
+    rule = find_matching_container_restart_rule(a.container, a["exitCode"])
+    return {"found": rule is not None, "action": "" if rule is None else rule.action}
+
+
+def _quantity_canonical(a: Arguments) -> object:
+    try:
+        return {"canonical": Quantity.parse(a["quantity"]).canonical}
+    except QuantityError as error:
+        return {"error": str(error)}
+
+
+def _quantity_equal(a: Arguments) -> object:
+    try:
+        order = Quantity.parse(a["a"]).compare(Quantity.parse(a["b"]))
+    except QuantityError as error:
+        return {"error": str(error)}
+    return {"equal": order == 0, "cmp": order}
+
+
+def _time_round_trip(a: Arguments) -> object:
+    try:
+        time = Time.parse(a["time"])
+    except TimeError:
+        return {"error": True}
+    return {"json": time.wire, "nanos": time % 1_000_000_000}
+
+
+_VECTORS: dict[str, Vector] = {
+    "mergePodStatus": _merge,
+    "normalizeStatus": lambda a: normalize.normalize_status(a.pod, a.status()),
+    "isPodStatusByKubeletEqual": lambda a: is_pod_status_by_kubelet_equal(
+        a.status("oldStatus"), a.status(), a.gates
+    ),
+    "checkContainerStateTransition": lambda a: transitions.check_container_state_transition(
+        a.status("oldStatus"), a.status("newStatus"), a.spec, a.gates
+    ),
+    "hasPodInitialized": lambda a: terminate.has_pod_initialized(a.pod),
+    "initializedContainers": lambda a: [
+        status.name for status in terminate.initialized_containers(a.containers)
+    ],
+    "findContainerStatus": _find_container,
+    "needToReconcilePodReadiness": lambda a: generate.need_to_reconcile_pod_readiness(a.pod),
+    "GenerateContainersReadyCondition": lambda a: generate.generate_containers_ready_condition(
+        a.pod, a.old_status, a.container_statuses, a["phase"]
+    ),
+    "GeneratePodInitializedCondition": lambda a: generate.generate_pod_initialized_condition(
+        a.pod, a.status("oldStatus"), a.container_statuses, a["phase"], a.gates
+    ),
+    "GeneratePodReadyCondition": lambda a: generate.generate_pod_ready_condition(
+        a.pod, a.old_status, a.conditions, a.container_statuses, a["phase"]
+    ),
+    "GeneratePodReadyToStartContainersCondition": lambda a: (
+        generate.generate_pod_ready_to_start_containers_condition(a.pod, a.old_status, a.facts)
+    ),
+    "GenerateAllContainersRestartingCondition": lambda a: (
+        generate.generate_all_containers_restarting_condition(
+            a.pod, a.facts, a.old_status, a["phase"]
+        )
+    ),
+    "generateContainersReadyConditionForTerminalPhase": lambda a: (
+        generate.generate_containers_ready_condition_for_terminal_phase(
+            a.pod, a.old_status, a["phase"]
+        )
+    ),
+    "generatePodReadyConditionForTerminalPhase": lambda a: (
+        generate.generate_pod_ready_condition_for_terminal_phase(a.pod, a.old_status, a["phase"])
+    ),
+    "updateLastTransitionTime": lambda a: restamp_conditions(
+        a.status(), a.status("oldStatus"), (a["conditionType"],), START
+    ),
+    "preparePatchBytesForPodStatus": _patch,
+    "StrategicMergePatch": _strategic_merge_patch,
+    "ReplaceOrAppendPodCondition": lambda a: conditions.replace_or_append_pod_condition(
+        a.conditions, a.condition
+    ),
+    "UpdatePodCondition": _update_condition,
+    "SortInitContainerStatuses": lambda a: normalize.sort_init_container_statuses(
+        a.pod.spec, a.containers
+    ),
+    "SortContainerStatuses": lambda a: normalize.sort_container_statuses(a.containers),
+    "PodConditionByKubelet": lambda a: conditions.pod_condition_by_kubelet(
+        a["conditionType"], a.gates
+    ),
+    "PodConditionSharedByKubelet": lambda a: conditions.pod_condition_shared_by_kubelet(
+        a["conditionType"]
+    ),
+    "getPhase": lambda a: get_phase(
+        a.pod,
+        a.container_statuses,
+        pod_is_terminal=a["podIsTerminal"],
+        pod_has_initialized=a["podHasInitialized"],
+        gates=a.gates,
+    ),
+    "quantityEqual": _quantity_equal,
+    "quantityCanonical": _quantity_canonical,
+    "timeRoundTrip": _time_round_trip,
+    "podRoundTrip": lambda a: a.pod,
+    "podStatusRoundTrip": lambda a: a.status(),
+    "ContainerShouldRestart": lambda a: container_should_restart(
+        a.container, a.spec, a["exitCode"], a.gates
+    ),
+    "FindMatchingContainerRestartRule": _restart_rule,
+    "IsContainerRestartable": lambda a: is_container_restartable(a.spec, a.container),
+    "AllContainersCouldRestart": lambda a: all_containers_could_restart(a.spec),
+    "HasAnyRegularContainerStarted": lambda a: generate.has_any_regular_container_started(
+        a.spec, a.container_statuses
+    ),
+    "GetContainerByIndex": _container_by_index,
+    "IsStaticPod": lambda a: is_static_pod(a.pod),
+    "IsMirrorPod": lambda a: is_mirror_pod(a.pod),
+    "CalculatePodStatusObservedGeneration": lambda a: a.pod.metadata.generation,
+    "CalculatePodConditionObservedGeneration": lambda a: generate.condition_observed_generation(
+        a["generation"], None if a["status"] is None else a.status()
+    ),
+}

@@ -13,7 +13,7 @@ SHARED = HERE.parents[2] / "shared" / "conformance"
 
 def judge(recorded: Path) -> str:
     replay = f"{sys.executable} -m podstatus.testing.replay"
-    command = [sys.executable, HERE / "check.py", "--cmd", replay, recorded]
+    command = [sys.executable, str(HERE / "check.py"), "--cmd", replay, str(recorded)]
     judged = subprocess.run(command, capture_output=True, text=True, check=False)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     return judged.stdout.splitlines()[-1]

@@ -7,9 +7,9 @@ respelled, and bytes that are no text become U+FFFD.
 
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -21,6 +21,15 @@ from podstatus.kube.wire import Wire
 
 W = TypeVar("W", bound=Wire)
 Convert = Callable[[Any], Any]
+
+
+class _Field(NamedTuple):
+    """How a field is printed."""
+
+    name: str
+    keep_nil: bool
+    keep_empty: bool
+    convert: Convert | None
 
 
 class DecodeError(ValueError):
@@ -51,31 +60,28 @@ def from_document(document: object, kind: type[W]) -> W:
 
 def to_document(value: Wire) -> dict[str, Any]:
     """The plain JSON value that Go's encoder would print for this object."""
-    document: dict[str, Any] = {}
-    for attribute, name, keep_nil, keep_empty, convert in _fields(type(value)):
-        item = getattr(value, attribute)
-        if item is None:
-            if keep_nil:
-                document[name] = None
-        elif item or keep_empty:
-            document[name] = convert(item) if convert else item
-    return document
+    return _print_fields(zip(structs.astuple(value), _fields(type(value)), strict=True))
 
 
 def differing_documents(old: W, new: W) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both objects as documents, without the fields in which they are the same anyway."""
-    documents: tuple[dict[str, Any], dict[str, Any]] = {}, {}
-    for attribute, name, keep_nil, keep_empty, convert in _fields(type(old)):
-        before, after = getattr(old, attribute), getattr(new, attribute)
-        if before == after:
-            continue
-        for document, item in zip(documents, (before, after), strict=True):
-            if item is None:
-                if keep_nil:
-                    document[name] = None
-            elif item or keep_empty:
-                document[name] = convert(item) if convert else item
-    return documents
+    pairs = zip(structs.astuple(old), structs.astuple(new), _fields(type(old)), strict=True)
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    return (
+        _print_fields((before, field) for before, _, field in differing),
+        _print_fields((after, field) for _, after, field in differing),
+    )
+
+
+def _print_fields(fields: Iterable[tuple[Any, _Field]]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for item, (name, keep_nil, keep_empty, convert) in fields:
+        if item is None:
+            if keep_nil:
+                document[name] = None
+        elif item or keep_empty:
+            document[name] = item if convert is None else convert(item)
+    return document
 
 
 @cache
@@ -92,15 +98,14 @@ def _read_scalar(kind: type, value: object) -> object:
 
 
 @cache
-def _fields(kind: type[Wire]) -> tuple[tuple[str, str, bool, bool, Convert | None], ...]:
-    """Per field: attribute, wire name, print when nil, print when empty, how to convert."""
+def _fields(kind: type[Wire]) -> tuple[_Field, ...]:
     hints = typing.get_type_hints(kind)
     plan = []
     for info in structs.fields(kind):
         always = info.default_factory is not msgspec.NODEFAULT
         declared, pointer = _strip_none(hints[info.name])
         keep_empty = always or (pointer and typing.get_origin(declared) is None)
-        plan.append((info.name, info.encode_name, always, keep_empty, _converter(declared)))
+        plan.append(_Field(info.encode_name, always, keep_empty, _converter(declared)))
     return tuple(plan)
 
 

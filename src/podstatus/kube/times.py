@@ -128,7 +128,7 @@ def _instant(text: str, form: re.Pattern[str]) -> Time:
     year, month, day, hour, minute, second, fraction, sign, *offset = match.groups(default="")
     seconds = _day(text, year, month, day) * _DAY + _clock(text, hour, minute, second)
     if sign:
-        seconds -= int(f"{sign}1") * _offset(text, *offset)
+        seconds -= _offset(text, sign, *offset)
     return Time(seconds * _SECOND + int(fraction[:9].ljust(9, "0")))
 
 
@@ -146,10 +146,11 @@ def _clock(text: str, hour: str, minute: str, second: str) -> int:
     return (h * 60 + m) * 60 + _within(text, "second", second, 0, 59)
 
 
-def _offset(text: str, hour: str, minute: str) -> int:
-    # 24 and 60 are let in by Go, "as some people do write offsets of 24 hours".
+def _offset(text: str, sign: str, hour: str, minute: str) -> int:
+    # Go lets a full day and a full hour pass.
     h = _within(text, "hour of the offset", hour, 0, 24)
-    return (h * 60 + _within(text, "minute of the offset", minute, 0, 60)) * 60
+    m = _within(text, "minute of the offset", minute, 0, 60)
+    return (h * 60 + m) * (-60 if sign == "-" else 60)
 
 
 def _within(text: str, what: str, digits: str, low: int, high: int) -> int:

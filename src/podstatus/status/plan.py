@@ -37,11 +37,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
 
 def plan_changes(entries: Entries, sent: Sent, translations: UidTranslations) -> BatchPlan:
     """Sync what has a newer version than was sent."""
-    syncs = (
-        sync
-        for sync in _addressed(entries, translations)
-        if sent.get(sync.api_uid, 0) < sync.entry.version
-    )
+    syncs = (sync for sync in _addressed(entries, translations) if is_unsent(sync, sent))
     return BatchPlan(frozenset(), tuple(syncs))
 
 
@@ -74,12 +70,17 @@ def _addressed(entries: Entries, translations: UidTranslations) -> Iterator[PodS
             yield PodSync(uid, api_uid, entry)
 
 
+def is_unsent(sync: PodSync, sent: Sent) -> bool:
+    """Whether there is a newer version than the last one acknowledged."""
+    return sent.get(sync.api_uid, 0) < sync.entry.version
+
+
 def needs_update(sync: PodSync, sent: Sent, directory: PodDirectory) -> bool:
     """Whether the newest version was never sent, or the pod waits to be deleted.
 
     The API UID is looked up among ordinary pods, so a static pod never waits here.
     """
-    if sent.get(sync.api_uid, 0) < sync.entry.version:
+    if is_unsent(sync, sent):
         return True
     pod = directory.pod_by_uid(PodUID(sync.api_uid))
     return pod is not None and can_be_deleted(pod, finished=sync.entry.finished)

@@ -1,0 +1,104 @@
+"""The replayer drives the product: break one line of the product and the judge sees it.
+
+Each case names a line, breaks it in a copy of the sources, and plays recorded cases on
+the copy. Were there a second implementation behind the replayer, nothing would differ.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "tests" / "conformance"
+
+MUTATIONS = [
+    pytest.param(
+        "status/merge.py",
+        "held_back = ending and could_have_running_containers",
+        "held_back = False",
+        "vectors.jsonl.gz",
+        "mergePodStatus",
+        id="merge: a terminal phase is not held back",
+    ),
+    pytest.param(
+        "status/plan.py",
+        "return sent.get(sync.api_uid, 0) < sync.entry.version",
+        "return sent.get(sync.api_uid, 0) <= sync.entry.version",
+        "traces.jsonl.gz",
+        "lifecycle",
+        id="plan: what was sent is sent again",
+    ),
+    pytest.param(
+        "status/transitions.py",
+        'if terminated.exit_code != 0 and spec.restart_policy == "OnFailure":',
+        'if spec.restart_policy == "OnFailure":',
+        "vectors.jsonl.gz",
+        "checkContainerStateTransition",
+        id="transitions: OnFailure restarts successes too",
+    ),
+    pytest.param(
+        "kube/patch_create.py",
+        "return _list_patch(key, changes + deletions, [],",
+        "return _list_patch(key, changes, [],",
+        "vectors.jsonl.gz",
+        "preparePatchBytes",
+        id="patch: deletions are forgotten",
+    ),
+    pytest.param(
+        "pods/directory.py",
+        "self._pod_of_mirror[uid] = pod.uid",
+        "pass",
+        "traces.jsonl.gz",
+        "static",
+        id="directory: a new mirror pod is not translated",
+    ),
+]
+
+
+def judge(sources: Path, recorded: str, family: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable,
+            str(RECORDED / "check.py"),
+            "--cmd",
+            f"{sys.executable} -m podstatus.testing.replay",
+            "--only",
+            family,
+            str(RECORDED / recorded),
+        ],
+        env={**os.environ, "PYTHONPATH": str(sources)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "src"
+
+
+@pytest.mark.parametrize(("module", "line", "broken", "recorded", "family"), MUTATIONS)
+def test_a_broken_line_of_the_product_is_seen_by_the_judge(
+    copy: Path, module: str, line: str, broken: str, recorded: str, family: str
+) -> None:
+    file = copy / "podstatus" / module
+    text = file.read_text()
+    assert text.count(line) == 1, f"the line to break is not in {module} once: {line!r}"
+    file.write_text(text.replace(line, broken))
+
+    judged = judge(copy, recorded, family)
+
+    assert judged.returncode == 1, judged.stdout
+    assert "differ" in judged.stdout
+    assert "the replayer ended with status" not in judged.stdout
+
+
+def test_an_unbroken_copy_agrees(copy: Path) -> None:
+    judged = judge(copy, "vectors.jsonl.gz", "mergePodStatus")
+    assert judged.returncode == 0, judged.stdout

@@ -1,0 +1,148 @@
+"""Whatever is put in: a clear error or upstream's behaviour, never a half-written cache."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from podstatus import Pod, PodCondition, PodDirectory, PodStatus, StatusManager
+from podstatus.kube.codec import DecodeError, decode, from_document, to_document
+from podstatus.kube.pod_status import ContainerStatus
+from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.testing.builders import make_pod, make_status, running
+from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
+from podstatus.testing.pod_api import InMemoryPodApi
+
+
+class Node:
+    def __init__(self) -> None:
+        self.pod = make_pod()
+        self.directory = PodDirectory([self.pod])
+        self.api = InMemoryPodApi(self.pod, watcher=self.directory)
+        self.manager = StatusManager(self.api, self.directory, FakeDeletionSafety())
+        self.notifier = RecordingNotifier()
+        self.manager.add_notifier(self.notifier)
+
+    def refuses(self, error: type[Exception], match: str, pod: Any, status: Any) -> None:
+        before = self.manager.entries()
+        with pytest.raises(error, match=match):
+            self.manager.set_pod_status(pod, status)
+        assert self.manager.entries() == before
+        assert self.notifier.told == []
+        assert not self.manager.take_changes()
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+def test_a_pod_without_uid_is_refused(node: Node) -> None:
+    nameless = structs.replace(node.pod, metadata=structs.replace(node.pod.metadata, uid=""))
+    node.refuses(ValueError, "default/pod has no UID", nameless, PodStatus())
+    with pytest.raises(ValueError, match="has no UID"):
+        node.manager.terminate_pod(nameless)
+    assert node.manager.entries() == {}
+
+
+@pytest.mark.parametrize("status", [None, {"phase": "Running"}, "Running"])
+def test_what_is_no_status_is_refused(node: Node, status: object) -> None:
+    node.refuses(TypeError, "expected a PodStatus", node.pod, status)
+
+
+@pytest.mark.parametrize("pod", [None, {"metadata": {"uid": "u"}}])
+def test_what_is_no_pod_is_refused(node: Node, pod: object) -> None:
+    node.refuses(TypeError, "expected a Pod", pod, PodStatus())
+
+
+def test_an_unknown_phase_is_cached_and_sent_as_it_is(node: Node) -> None:
+    node.manager.set_pod_status(node.pod, make_status("Dreaming", running("app")))
+    asyncio.run(node.manager.sync_batch(full=False))
+    stored = node.api.pod("default", "pod")
+    assert stored is not None
+    assert stored.status.phase == "Dreaming"
+
+
+def test_a_duplicate_condition_is_kept_and_only_the_first_is_stamped(node: Node) -> None:
+    twice = PodStatus(conditions=(PodCondition(type="Ready", status="True"),) * 2, phase="Running")
+    status, changed = node.manager.set_pod_status(node.pod, twice)
+    assert changed
+    first, second = status.conditions or ()
+    assert first.last_transition_time
+    assert not second.last_transition_time
+
+
+def test_an_unreadable_quantity_is_refused_when_it_is_made_and_when_it_is_read() -> None:
+    with pytest.raises(QuantityError, match="'lots'"):
+        Quantity("lots")
+    document = {"containerStatuses": [{"name": "app", "allocatedResources": {"cpu": "lots"}}]}
+    with pytest.raises(DecodeError, match=r"PodStatus.*'lots'.*containerStatuses"):
+        from_document(document, PodStatus)
+
+
+def test_an_unreadable_quantity_that_was_smuggled_in_is_refused(node: Node) -> None:
+    amounts: Any = {"cpu": "lots"}
+    container = ContainerStatus(name="app", allocated_resources=amounts)
+    node.refuses(QuantityError, "'lots'", node.pod, PodStatus(container_statuses=(container,)))
+
+
+def test_nonsense_inside_a_status_leaves_the_cache_alone(node: Node) -> None:
+    conditions: Any = ("Ready",)
+    node.refuses(AttributeError, "type", node.pod, PodStatus(conditions=conditions))
+
+
+def test_a_status_that_is_changed_afterwards_does_not_change_the_cache(node: Node) -> None:
+    amounts = {"cpu": Quantity("1")}
+    conditions: Any = [PodCondition(type="Ready", status="True")]
+    container = ContainerStatus(name="app", allocated_resources=amounts)
+    status = PodStatus(conditions=conditions, container_statuses=(container,))
+    cached, _ = node.manager.set_pod_status(node.pod, status)
+    amounts["cpu"] = Quantity("2")
+    conditions.clear()
+    assert node.manager.pod_status(node.pod.uid) == cached
+    assert to_document(cached)["containerStatuses"][0]["allocatedResources"] == {"cpu": "1"}
+    assert len(cached.conditions or ()) == 1
+
+
+def test_nulls_everywhere_count_as_absent() -> None:
+    document: dict[str, Any] = {
+        "apiVersion": None,
+        "metadata": {"name": None, "uid": "u-1", "labels": {"a": None}, "generation": None},
+        "spec": {"containers": [None, {"name": "app", "resources": None, "stdin": None}]},
+        "status": {
+            "phase": None,
+            "conditions": [None, {"type": "Ready", "status": None, "lastProbeTime": None}],
+            "containerStatuses": None,
+            "allocatedResources": {"cpu": None},
+        },
+    }
+    pod = decode(msgspec.json.encode(document), Pod)
+    assert to_document(pod) == {
+        "metadata": {"uid": "u-1", "labels": {"a": ""}},
+        "spec": {"containers": [{"name": "", "resources": {}}, {"name": "app", "resources": {}}]},
+        "status": {
+            "conditions": [
+                {"type": "", "status": "", "lastProbeTime": None, "lastTransitionTime": None},
+                {"type": "Ready", "status": "", "lastProbeTime": None, "lastTransitionTime": None},
+            ],
+            "allocatedResources": {"cpu": "0"},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"[]", "Expected `object`"),
+        (b'{"status": {"phase": 7}}', r"\$.status.phase"),
+        (b'{"status": {"startTime": "yesterday"}}', "'yesterday'"),
+        (b'{"metadata": {"generation": "3"}}', r"\$.metadata.generation"),
+    ],
+)
+def test_what_is_no_pod_gives_an_error_that_says_where(text: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        decode(text, Pod)

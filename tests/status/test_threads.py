@@ -1,0 +1,164 @@
+"""Sixteen threads at once, against the running loop."""
+
+import asyncio
+import itertools
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+
+from msgspec import structs
+
+from podstatus import FeatureGates, Pod, PodDirectory, PodStatus, StatusManager, SyncPolicy
+from podstatus.kube.pod import PodUID
+from podstatus.kube.times import Time
+from podstatus.status.cache import StatusCache, VersionedStatus
+from podstatus.status.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.normalize import normalize_status
+from podstatus.testing.builders import (
+    ended,
+    make_pod,
+    make_static_pod,
+    make_status,
+    running,
+    waiting,
+)
+from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
+from podstatus.testing.pod_api import InMemoryPodApi
+
+THREADS = 16
+ROUNDS = 150
+LONG_AGO = Time.parse("2024-01-01T00:00:00Z")
+
+
+class VersionOrder:
+    """Notifies itself: the statuses in the order in which the manager told them."""
+
+    def __init__(self) -> None:
+        self.told: defaultdict[PodUID, list[int]] = defaultdict(list)
+
+    def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+        assert pod.status is status
+        self.told[pod.uid].append(id(status))
+
+    def on_pod_removed(self, pod: Pod) -> None:
+        self.told[pod.uid].append(id(pod.status))
+
+
+class RememberingCache(StatusCache):
+    """Remembers every entry in the order in which it was cached."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cached: defaultdict[PodUID, list[VersionedStatus]] = defaultdict(list)
+
+    def put(self, pod: Pod, status: PodStatus, *, finished: bool) -> VersionedStatus:
+        entry = super().put(pod, status, finished=finished)
+        self.cached[pod.uid].append(entry)
+        return entry
+
+
+class Caller:
+    """Calls every method of the manager, in an order that its seed decides."""
+
+    def __init__(self, manager: StatusManager, pods: list[Pod], seed: int) -> None:
+        self.manager = manager
+        self.pods = pods
+        self.random = random.Random(seed)
+
+    def call(self) -> None:
+        manager, pod = self.manager, self.random.choice(self.pods)
+        uid, flag = pod.uid, self.random.random() < 0.5
+        operations: list[Callable[[], object]] = [
+            lambda: manager.set_container_readiness(uid, "fake://app", ready=flag),
+            lambda: manager.set_container_startup(uid, "fake://app", started=flag),
+            lambda: manager.terminate_pod(pod),
+            lambda: manager.remove_orphaned_statuses(self.most_pods()),
+            lambda: manager.pod_status(uid),
+            lambda: manager.set_pod_resize_pending_condition(uid, "Deferred", "later", 1),
+            lambda: manager.set_pod_resize_in_progress_condition(uid, "", "", 1),
+            lambda: manager.clear_pod_resize_pending_condition(uid),
+            lambda: manager.clear_pod_resize_in_progress_condition(uid),
+            lambda: manager.backfill_pod_resize_conditions([pod]),
+            lambda: manager.pod_resize_conditions(uid),
+            lambda: manager.is_pod_resize_deferred(uid),
+            lambda: manager.is_pod_resize_infeasible(uid),
+            lambda: manager.add_notifier(RecordingNotifier()) if self.random.random() < 0.1 else 0,
+            manager.entries,
+            manager.resizes,
+            manager.sent_versions,
+        ]
+        # Statuses are what it is all about: they come as often as all the rest.
+        operations += [lambda: manager.set_pod_status(pod, self.status())] * len(operations)
+        self.random.choice(operations)()
+
+    def status(self) -> PodStatus:
+        ready = self.random.choice(["True", "False"])
+        return self.random.choice(
+            [
+                make_status("Pending", waiting("app"), Ready="False"),
+                make_status("Running", running("app", ready=ready == "True"), Ready=ready),
+                make_status("Running", ended("app", self.random.randrange(3)), Ready="False"),
+            ]
+        )
+
+    def most_pods(self) -> set[str]:
+        return {pod.uid for pod in self.pods if self.random.random() < 0.9}
+
+
+def run_threads(manager: StatusManager, pods: list[Pod]) -> list[BaseException]:
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            caller = Caller(manager, pods, seed)
+            for _ in range(ROUNDS):
+                caller.call()
+        except BaseException as failure:  # noqa: BLE001 - reported by the test
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+def test_sixteen_threads_leave_the_api_equal_to_the_cache() -> None:
+    directory = PodDirectory()
+    ordinary = [make_pod(f"pod-{n}") for n in range(12)]
+    deleting = [
+        structs.replace(pod, metadata=structs.replace(pod.metadata, deletion_timestamp=LONG_AGO))
+        for pod in (make_pod(f"gone-{n}") for n in range(4))
+    ]
+    static = make_static_pod()
+    api = InMemoryPodApi(*ordinary, *deleting, make_static_pod(mirror=True), watcher=directory)
+    directory.update_pod(static)
+    pods = [*ordinary, *deleting, static]
+    policy = SyncPolicy(full_sync_period=0.05)
+    manager = StatusManager(api, directory, FakeDeletionSafety(), policy=policy)
+    manager._cache = cache = RememberingCache()
+    order = VersionOrder()
+    manager.add_notifier(order)
+
+    manager.start()
+    failures = run_threads(manager, pods)
+    manager.stop()
+    asyncio.run(manager.sync_batch(full=False))
+    asyncio.run(manager.sync_batch(full=True))
+
+    assert failures == []
+    compared = 0
+    for entry in manager.entries().values():
+        stored = api.pod(entry.namespace, entry.name)
+        if stored is None:
+            continue
+        shown = normalize_status(stored, stored.status)
+        assert is_pod_status_by_kubelet_equal(shown, entry.status, FeatureGates())
+        compared += 1
+    assert compared > 5
+    for uid, entries in cache.cached.items():
+        assert order.told[uid] == [id(entry.status) for entry in entries]
+        for before, after in itertools.pairwise(entries):
+            assert after.version in (before.version + 1, 1)

@@ -3,7 +3,6 @@
 Python calls True, 1 and 1.0 equal; Go keeps bool, int64 and float64 apart, and so do these.
 """
 
-import re
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import TypeAlias
@@ -16,7 +15,6 @@ JsonValue: TypeAlias = None | bool | int | float | str | list["JsonValue"] | dic
 Document: TypeAlias = dict[str, JsonValue]
 
 _HTML = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "<>&\u2028\u2029"]
-_MAYBE_FLOAT = re.compile(rb"[:,[]-?(\d+[.e]|\d{19})")
 
 
 def same_value(left: JsonValue, right: JsonValue) -> bool:
@@ -26,13 +24,12 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
 
 def _same_kinds(left: JsonValue, right: JsonValue) -> bool:
     """Whether two values that Python calls equal are of the same kinds throughout."""
-    if left is right:
-        return True
     if isinstance(left, dict) and isinstance(right, dict):
-        # A string equals nothing but a string: only the others need a look.
-        return all(
-            type(value) is str or _same_kinds(value, right[key]) for key, value in left.items()
-        )
+        for key, value in left.items():
+            # A string equals nothing but a string: only other values need a look.
+            if type(value) is not str and not _same_kinds(value, right[key]):
+                return False
+        return True
     if isinstance(left, list) and isinstance(right, list):
         return all(map(_same_kinds, left, right))
     return type(left) is type(right)
@@ -55,32 +52,48 @@ def plain_text(value: JsonValue) -> str:
 
 def encode_document(document: Document) -> bytes:
     """The text that Go's json.Marshal writes: keys sorted, compact, HTML characters escaped."""
-    try:
-        data = msgspec.json.encode(document, order="sorted")
-    except (UnicodeEncodeError, OverflowError):
-        data = b""
-    if not data or _MAYBE_FLOAT.search(data):
-        data = valid_text(_encoded(document)).encode()
+    data = _encoded_fast(document) or valid_text(_encoded(document)).encode()
     for special, escaped in _HTML:
         if special in data:
             data = data.replace(special, escaped)
     return data
 
 
+def _encoded_fast(document: Document) -> bytes:
+    """Empty if there is something in it that msgspec refuses or writes otherwise than Go."""
+    if _holds_float(document):
+        return b""
+    try:
+        return msgspec.json.encode(document, order="sorted")
+    except UnicodeEncodeError:
+        return b""
+
+
+def _holds_float(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return any([_holds_float(item) for item in value.values() if type(item) is not str])
+    if isinstance(value, list):
+        return any(map(_holds_float, value))
+    return isinstance(value, float) or (isinstance(value, int) and _is_float(value))
+
+
+def _is_float(value: int) -> bool:
+    """Whether Kubernetes reads this number as a float, because it does not fit into 64 bits."""
+    return not -(2**63) <= value < 2**63
+
+
 def _encoded(value: JsonValue) -> str:
-    """The slow way, for what msgspec refuses or writes otherwise than Go."""
     if isinstance(value, str):
         return encode_basestring(value)
     if isinstance(value, dict):
         return f"{{{','.join(f'{_encoded(key)}:{_encoded(value[key])}' for key in sorted(value))}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_encoded, value))}]"
-    if isinstance(value, float):
-        return _json_number(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    # Kubernetes reads whole numbers beyond 64 bits as floats.
-    return str(value) if -(2**63) <= value < 2**63 else _json_number(float(value))
+    if isinstance(value, float) or _is_float(value):
+        return _json_number(float(value))
+    return str(value)
 
 
 def _json_number(value: float) -> str:

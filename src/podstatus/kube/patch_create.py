@@ -5,6 +5,7 @@ Upstream: CreateTwoWayMergePatch and diffMaps, strategicpatch/patch.go v0.36.4.
 
 from collections import Counter
 from operator import itemgetter
+from typing import TypeAlias
 
 from podstatus.kube.documents import Document, JsonValue, plain_text, same_value
 from podstatus.kube.patch_errors import PatchError
@@ -107,50 +108,47 @@ def _diff_lists_of_maps(
 ) -> Document:
     merge_key = field.merge_key
     old_keys = [merge_key_value(element, merge_key) for element in old]
-    keys = [merge_key_value(element, merge_key) for element in new]
-    changes, deletions = _diff_elements(old, new, schema, field)
-    same_order = len(keys) == len(old_keys) and all(map(same_identity, old_keys, keys))
+    new_keys = [merge_key_value(element, merge_key) for element in new]
+    changes, deletions = _diff_stacks(_stack(old_keys, old), _stack(new_keys, new), schema, field)
+    same_order = len(old) == len(new) and all(map(same_identity, old_keys, new_keys))
     if same_order and not changes and not deletions:
         return {}
     if len(changes) > 1:
-        changes = in_order(changes, Positions(keys), merge_key)
-    return _list_patch(key, changes + deletions, [], [{merge_key: value} for value in keys])
+        changes = in_order(changes, Positions(new_keys), merge_key)
+    return _list_patch(key, changes + deletions, [], [{merge_key: value} for value in new_keys])
 
 
-def _diff_elements(
-    old: list[JsonValue], new: list[JsonValue], schema: Schema, field: Field
+_Stack: TypeAlias = list[tuple[str, Document]]
+
+
+def _stack(keys: list[JsonValue], elements: list[JsonValue]) -> _Stack:
+    """The elements with the text of their merge key, the least on top.
+
+    Of equal ones the last is on top: upstream's sort turns them around (but lists of more than
+    12 elements with repeated keys come out of it in an order that is not reproduced here).
+    """
+    maps = (element for element in elements if isinstance(element, dict))
+    return sorted(zip(map(plain_text, keys), maps, strict=True), key=itemgetter(0), reverse=True)
+
+
+def _diff_stacks(
+    old: _Stack, new: _Stack, schema: Schema, field: Field
 ) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Walk both lists in the order of their merge keys: what to add or change, what to delete."""
+    """Go through two lists in the order of their keys: what to add or change, what to delete."""
     merge_key = field.merge_key
     changes: list[JsonValue] = []
     deletions: list[JsonValue] = []
-    olds, news = _stack(old, merge_key), _stack(new, merge_key)
-    while olds or news:
-        if not news or (olds and olds[-1][0] < news[-1][0]):
-            deletions.append({merge_key: olds.pop()[1][merge_key], MARKER: DELETE})
-        elif not olds or olds[-1][0] > news[-1][0]:
-            changes.append(news.pop()[1])
+    while old or new:
+        if not new or (old and old[-1][0] < new[-1][0]):
+            deletions.append({merge_key: old.pop()[1][merge_key], MARKER: DELETE})
+        elif not old or old[-1][0] > new[-1][0]:
+            changes.append(new.pop()[1])
         else:
-            element = news.pop()[1]
-            patch = _diff_maps(olds.pop()[1], element, schema, retain_keys=field.retain_keys)
+            element = new.pop()[1]
+            patch = _diff_maps(old.pop()[1], element, schema, retain_keys=field.retain_keys)
             if patch:
                 changes.append(patch | {merge_key: element[merge_key]})
     return changes, deletions
-
-
-def _stack(elements: list[JsonValue], merge_key: str) -> list[tuple[str, Document]]:
-    """The elements with the text of their merge key, the least one on top.
-
-    Of equal ones the last is on top: upstream's sort turns them around (lists of more than
-    12 elements with repeated keys may come out differently).
-    """
-    keyed = [
-        (plain_text(merge_key_value(element, merge_key)), element)
-        for element in elements
-        if isinstance(element, dict)
-    ]
-    keyed.sort(key=itemgetter(0), reverse=True)
-    return keyed
 
 
 def _diff_lists_of_scalars(key: str, old: list[JsonValue], new: list[JsonValue]) -> Document:

@@ -67,6 +67,7 @@ class Quantity(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> "Quantity":
+        """A quantity of exactly this spelling, which must be one."""
         _read(str(text))
         return super().__new__(cls, text)
 
@@ -120,7 +121,7 @@ class _Spelling(NamedTuple):
     places: int
     """How many of the digits are the fraction."""
     exponent: int
-    """Of two for BinarySI, of ten for the others."""
+    """Of two for BinarySI, of ten for the others; of any size."""
     format: Format
 
 
@@ -165,7 +166,7 @@ def _exponent(text: str, suffix: str) -> int:
     power = int(match[1] + (match[2] or "0")) if match else None
     if power is None or not -_INT64_MAX - 1 <= power <= _INT64_MAX:
         raise QuantityError(f"quantity {text[:80]!r} has suffix {suffix[:80]!r}; {_EXPECTED}")
-    return _int32(power)
+    return power
 
 
 def _small_decimal(spelling: _Spelling) -> QuantityParts | None:

@@ -174,8 +174,8 @@ def _stamp(seconds: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _date(day: int) -> str:
-    year = day * 400 // 146_097 + 1  # days in 400 years; off by one at most
-    year += (day >= _days_before(year + 1)) - (day < _days_before(year))
+    year = day * 400 // 146_097 + 1  # days in 400 years; right, or one year early
+    year += day >= _days_before(year + 1)
     of_year = day - _days_before(year)
     months = _months(year)
     month = bisect_right(months, of_year)

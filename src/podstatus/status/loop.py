@@ -93,10 +93,15 @@ class SyncLoop:
             return
         while True:
             reasons = await self._wake_up.wait()
-            if Wake.CHANGED in reasons:
-                await self._syncer.sync_batch(full=False)
-            if Wake.PERIOD in reasons:
-                await self._syncer.sync_batch(full=True)
+            try:
+                if Wake.CHANGED in reasons:
+                    await self._syncer.sync_batch(full=False)
+                if Wake.PERIOD in reasons:
+                    await self._syncer.sync_batch(full=True)
+            except Exception:
+                # A port of somebody else's is broken. A loop that ended here would leave
+                # every status stale without a word; the next round tries again.
+                logger.exception("sync failed, will retry")
 
     async def _tick(self) -> None:
         while True:

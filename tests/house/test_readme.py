@@ -1,0 +1,37 @@
+"""What the README shows works, and says what there is."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podstatus import StatusManager
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_python_in_the_readme_runs(block: str) -> None:
+    subprocess.run([sys.executable, "-c", block], check=True)
+
+
+def test_the_readme_shows_what_the_example_prints() -> None:
+    example = [sys.executable, str(ROOT / "examples" / "keep_a_status.py")]
+    printed = subprocess.run(example, capture_output=True, text=True, check=True).stdout
+    assert printed.strip() in README
+
+
+def test_the_readme_or_the_docstrings_name_every_public_method() -> None:
+    methods = [name for name in vars(StatusManager) if not name.startswith("_")]
+    undocumented = [name for name in methods if not getattr(StatusManager, name).__doc__]
+    assert undocumented == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_links_lead_to_files_that_exist(page: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []

@@ -11,7 +11,7 @@ import msgspec
 
 from podstatus.kube.text import valid_text
 
-JsonValue: TypeAlias = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
 Document: TypeAlias = dict[str, JsonValue]
 
 _HTML = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "<>&\u2028\u2029"]
@@ -71,7 +71,7 @@ def _encoded_fast(document: Document) -> bytes:
 
 def _holds_float(value: JsonValue) -> bool:
     if isinstance(value, dict):
-        return any([_holds_float(item) for item in value.values() if type(item) is not str])
+        return any(_holds_float(item) for item in value.values() if type(item) is not str)
     if isinstance(value, list):
         return any(map(_holds_float, value))
     return isinstance(value, float) or (isinstance(value, int) and _is_float(value))

@@ -66,7 +66,7 @@ def _retain_keys(result: Document, changes: Document) -> None:
 def _merge_field(key: str, value: JsonValue, result: Document, schema: Schema) -> None:
     deleting = key.startswith(DELETE_FROM_LIST)
     if deleting:
-        key = _list_name(key, DELETE_FROM_LIST) or key
+        key = _list_name(key, DELETE_FROM_LIST)
     old = result.get(key, ABSENT)
     if value is None:
         result.pop(key, None)
@@ -135,8 +135,8 @@ def _merge_ordered_list(key: str, result: Document, changes: Document, schema: S
     if live is None and patch is None:
         return
     merged, live = _merged_and_live(live, patch, element, field)
-    result[name] = arranged(merged, order, live, field.merge_key)
     element_type(live, patch or [])
+    result[name] = arranged(merged, order, live, field.merge_key)
     changes.pop(name, None)
 
 

@@ -18,6 +18,7 @@ from podstatus.kube.patch_lists import (
     element_type,
     has_marker,
     merge_key_value,
+    same_identity,
 )
 from podstatus.kube.patch_order import Positions, arranged
 
@@ -56,40 +57,40 @@ def _merge_maps(
 ) -> MergedAndLive:
     if not merge_key:
         raise PatchError("a list of objects cannot be merged without a merge key")
-    kept, leftovers, replace = _obey_markers(live, patch, merge_key)
+    kept, replace = _obey_markers(live, patch, merge_key)
     changes = [element for element in patch if not has_marker(element)]
     if replace:
-        return arranged(changes, [], changes, merge_key), kept + leftovers
+        return arranged(changes, [], changes, merge_key), kept
     merged = _merge_elements(kept, changes, merge_key, merge_element)
-    seen = merged + leftovers[len(merged) - len(kept) :]
-    return arranged(merged, changes, kept, merge_key), seen[: len(live)]
+    # Added elements fill the slots of deleted ones first: so many are seen in the live list.
+    return arranged(merged, changes, kept, merge_key), merged[: len(live)]
 
 
 def _obey_markers(
     live: list[JsonValue], patch: list[JsonValue], merge_key: str
-) -> tuple[list[JsonValue], list[JsonValue], bool]:
-    """What the patch leaves of the live list, the slots that fall free, and whether all goes."""
+) -> tuple[list[JsonValue], bool]:
+    """What deletions leave of the live list, and whether the patch replaces it altogether."""
     kept, replace = list(live), False
-    leftovers: list[JsonValue] = []
     for element in patch:
         if not isinstance(element, dict) or MARKER not in element:
             continue
         if element[MARKER] == REPLACE:
             replace = True
         elif element[MARKER] == DELETE:
-            leftovers = _delete(merge_key_value(element, merge_key), kept, merge_key) + leftovers
+            kept = _without(merge_key_value(element, merge_key), kept, merge_key)
         else:
             raise PatchError(f"{MARKER} of an element must be delete or replace in {element!r}")
-    return kept, leftovers, replace
+    return kept, replace
 
 
-def _delete(value: JsonValue, kept: list[JsonValue], merge_key: str) -> list[JsonValue]:
-    """Take matching elements out; the slots left at the end still show what was there last."""
-    leftovers: list[JsonValue] = []
-    while (at := _positions(kept, merge_key).find(value)) >= 0:
-        leftovers.insert(0, kept[-1])
-        del kept[at]
-    return leftovers
+def _without(value: JsonValue, kept: list[JsonValue], merge_key: str) -> list[JsonValue]:
+    return [element for element in kept if not _has_key(element, merge_key, value)]
+
+
+def _has_key(element: JsonValue, merge_key: str, value: JsonValue) -> bool:
+    if not isinstance(element, dict) or merge_key not in element:
+        return False
+    return same_identity(element[merge_key], value)
 
 
 def _positions(elements: list[JsonValue], merge_key: str) -> Positions:

@@ -4,7 +4,6 @@ The API server keeps whole seconds only, so a status must lose its fractions bef
 compared with what the server says. Upstream: normalizeStatus, status_manager.go v1.36.4.
 """
 
-from collections.abc import Sequence
 from operator import attrgetter
 
 from msgspec import structs
@@ -66,12 +65,10 @@ def sort_init_container_statuses(spec: PodSpec, statuses: Statuses | None) -> St
 
 
 def _message_limit(spec: PodSpec) -> int:
-    lists: tuple[Sequence[object] | None, ...] = (
-        spec.containers,
-        spec.init_containers,
-        spec.ephemeral_containers,
-    )
-    return MAX_TERMINATION_BYTES // max(1, sum(len(containers or ()) for containers in lists))
+    """How many bytes of a termination message each container of the pod may have."""
+    containers = len(spec.containers or ()) + len(spec.init_containers or ())
+    containers += len(spec.ephemeral_containers or ())
+    return MAX_TERMINATION_BYTES // max(1, containers)
 
 
 def _by_container(statuses: Statuses | None, limit: int) -> Statuses | None:

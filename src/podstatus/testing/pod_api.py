@@ -8,7 +8,7 @@ from msgspec import structs
 
 from podstatus.kube.codec import from_document, to_document
 from podstatus.kube.errors import api_error
-from podstatus.kube.patch import apply_patch
+from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
 from podstatus.kube.pod import ApiUID, Pod
 from podstatus.kube.schemas import POD
 from podstatus.kube.times import Time
@@ -69,7 +69,13 @@ class InMemoryPodApi:
         """Apply a strategic merge patch; the pod afterwards."""
         call = ApiCall(verb="patch", namespace=namespace, name=name, patch=patch)
         document = msgspec.json.decode(patch)
-        return self._patched(self._stored(call, uid=_uid_in(document)), document)
+        stored = self._stored(call, uid=_uid_in(document))
+        try:
+            return self._patched(stored, document)
+        except PatchError as error:
+            code = _code_of(error)
+            self.calls[-1] = structs.replace(call, code=code)
+            raise api_error(code, f"patch pod {namespace}/{name}: {error}") from error
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
@@ -153,6 +159,13 @@ class InMemoryPodApi:
         if self._watcher is not None:
             self._watcher.update_pod(pod)
         return pod
+
+
+def _code_of(error: PatchError) -> int:
+    """How a kube-apiserver answers a patch that cannot be applied."""
+    if isinstance(error, PatchFormatError):
+        return 400
+    return 422 if isinstance(error, NestedListError) else 500
 
 
 def _uid_in(patch: dict[str, Any]) -> str | None:

@@ -1,8 +1,13 @@
-"""Reads recorded cases from stdin, one JSON line each, and writes one answer per line."""
+"""Reads recorded cases from stdin, one JSON line each, and writes one answer per line.
+
+A case that cannot be played is answered with what went wrong, and the exit status is 1.
+"""
 
 import asyncio
 import logging
 import sys
+import traceback
+from typing import Any
 
 import msgspec
 
@@ -11,22 +16,31 @@ from podstatus.testing.replay.scenario import play_scenario
 from podstatus.testing.replay.vectors import play_vector
 
 
-async def main() -> None:
-    """Answer every record in order."""
-    for line in sys.stdin.buffer:
-        if not line.strip():
-            continue
+async def main() -> int:
+    """Answer every record in order; the exit status."""
+    failed = 0
+    for line in filter(None, map(bytes.strip, sys.stdin.buffer)):
         record = msgspec.json.decode(line)
-        if "scenario" in record:
-            answer: object = await play_scenario(record["scenario"])
-        elif "fn" in record:
-            answer = play_vector(record)
-        else:
-            raise SystemExit(f"not a scenario or a vector: {line[:80]!r}; see FORMAT.md")
-        sys.stdout.buffer.write(printed(answer) + b"\n")
+        try:
+            answer = printed(await _play(record))
+        except Exception as error:
+            # The other cases still deserve their answers.
+            traceback.print_exc()
+            answer = printed({"failed": repr(error)})
+            failed += 1
+        sys.stdout.buffer.write(answer + b"\n")
+    return int(failed > 0)
+
+
+async def _play(record: dict[str, Any]) -> object:
+    if "scenario" in record:
+        return await play_scenario(record["scenario"])
+    if "fn" in record:
+        return play_vector(record)
+    raise ValueError("not a scenario or a vector; see tests/conformance/FORMAT.md")
 
 
 if __name__ == "__main__":
     # Recorded cases are full of refusals and failures; none of them is news.
     logging.disable()
-    asyncio.run(main())
+    sys.exit(asyncio.run(main()))

@@ -49,7 +49,10 @@ Vector = Callable[["Arguments"], object]
 def play_vector(record: Mapping[str, Any]) -> object:
     """The result of the call that the record describes."""
     gates = FeatureGates.from_names(record.get("featureGates") or {})
-    return _VECTORS[record["fn"]](Arguments(record["args"], gates))
+    name = record["fn"]
+    if name not in _VECTORS:
+        raise NotImplementedError(f"{name} is not part of the product yet")
+    return _VECTORS[name](Arguments(record["args"], gates))
 
 
 class Arguments:

@@ -51,7 +51,7 @@ def play_vector(record: Mapping[str, Any]) -> object:
     gates = FeatureGates.from_names(record.get("featureGates") or {})
     name = record["fn"]
     if name not in _VECTORS:
-        raise NotImplementedError(f"{name} is not part of the product yet")
+        raise LookupError(f"no function of the product stands for {name}")
     return _VECTORS[name](Arguments(record["args"], gates))
 
 

@@ -23,8 +23,7 @@ async def main() -> int:
         record = msgspec.json.decode(line)
         try:
             answer = printed(await _play(record))
-        except Exception as error:
-            # The other cases still deserve their answers.
+        except Exception as error:  # noqa: BLE001 - the other cases deserve their answers
             traceback.print_exc()
             answer = printed({"failed": repr(error)})
             failed += 1

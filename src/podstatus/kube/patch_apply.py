@@ -135,8 +135,8 @@ def _merge_ordered_list(key: str, result: Document, changes: Document, schema: S
     if live is None and patch is None:
         return
     merged, live = _merged_and_live(live, patch, element, field)
-    element_type(live, patch or [])
     result[name] = arranged(merged, order, live, field.merge_key)
+    element_type(live, patch or [])  # upstream orders no list without elements
     changes.pop(name, None)
 
 

@@ -25,7 +25,8 @@ class WakeUp(Generic[Reason]):
 
     `call` may be used from any thread. There is no lock: a caller adds its reason before
     it looks for a waiter, and the waiter is there before it looks for reasons, so one of
-    the two always sees the other.
+    the two always sees the other. Only the waiter takes itself away; waking it twice does
+    no harm.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class WakeUp(Generic[Reason]):
         """Give the waiter a reason to wake up, now or when it waits next."""
         if reason not in self._reasons:
             self._reasons.append(reason)
-        waiter, self._waiter = self._waiter, None
+        waiter = self._waiter
         if waiter is None:
             return
         loop, event = waiter
@@ -63,3 +64,11 @@ class WakeUp(Generic[Reason]):
         while self._reasons:
             taken.add(self._reasons.popleft())
         return frozenset(taken)
+
+    def take_reason(self, reason: Reason) -> bool:
+        """Whether this was a reason since the last time; the others stay."""
+        try:
+            self._reasons.remove(reason)
+        except ValueError:
+            return False
+        return True

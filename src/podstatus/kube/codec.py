@@ -37,25 +37,39 @@ class DecodeError(ValueError):
 
 
 def decode(data: bytes | str, kind: type[W]) -> W:
-    """Read an object from JSON text."""
+    """Read an object from JSON text. Raises DecodeError."""
     try:
         return typing.cast(W, _decoder(kind).decode(data))
     except msgspec.ValidationError:
-        return from_document(msgspec.json.decode(data), kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError(f"cannot read a {kind.__name__}: not JSON: {error}") from error
+        return from_document(_parsed(data, kind), kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(kind, f"not JSON: {error}") from error
 
 
 def from_document(document: object, kind: type[W]) -> W:
-    """Read an object from a plain JSON value; nulls count as absent, as they do in Go."""
+    """Read an object from a plain JSON value; nulls count as absent, as they do in Go.
+
+    Raises DecodeError.
+    """
     try:
         return msgspec.convert(document, kind, dec_hook=_read_scalar)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         pass
     try:
         return msgspec.convert(_without_nulls(document, kind), kind, dec_hook=_read_scalar)
-    except msgspec.ValidationError as error:
-        raise DecodeError(f"cannot read a {kind.__name__}: {error}") from error
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _unreadable(kind, str(error)) from error
+
+
+def _parsed(data: bytes | str, kind: type[Wire]) -> object:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(kind, f"not JSON: {error}") from error
+
+
+def _unreadable(kind: type[Wire], why: str) -> DecodeError:
+    return DecodeError(f"cannot read a {kind.__name__}: {why}")
 
 
 def to_document(value: Wire) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an API server can answer instead of an object, classed by what the caller will do.
+"""What an API server can answer instead of an object, classed by what a caller may do.
 
 ApiError
 ├── GoneError          the object is not there: forget it
@@ -6,6 +6,8 @@ ApiError
 ├── BusyError          come back later, after `retry_after` seconds if given
 ├── UnavailableError   the server or the way to it is broken: back off
 └── RejectedError      the request itself is refused: sending it again will not help
+
+What is done about each is the policy's business; upstream's tries again with the next batch.
 """
 
 

@@ -8,9 +8,8 @@ Documents are plain JSON values with whole numbers of at most 64 bits. They are 
 results share with them what stays the same. Errors: see `patch_errors`.
 """
 
+from podstatus.kube import patch_apply, patch_create
 from podstatus.kube.documents import Document, JsonValue, encode_document
-from podstatus.kube.patch_apply import apply_patch
-from podstatus.kube.patch_create import create_two_way_patch
 from podstatus.kube.patch_errors import NestedListError, PatchError, PatchFormatError
 from podstatus.kube.schemas import EVENT, NODE, POD, Schema, schema_of
 
@@ -29,3 +28,19 @@ __all__ = [
     "encode_document",
     "schema_of",
 ]
+
+
+def create_two_way_patch(original: Document, modified: Document, schema: Schema) -> Document:
+    """The strategic merge patch that makes `modified` of `original`. Raises PatchError."""
+    try:
+        return patch_create.create_two_way_patch(original, modified, schema)
+    except RecursionError as error:
+        raise PatchError("the documents are nested too deeply to be compared") from error
+
+
+def apply_patch(original: Document, patch: Document, schema: Schema) -> Document:
+    """The document that a strategic merge patch makes of `original`. Raises PatchError."""
+    try:
+        return patch_apply.apply_patch(original, patch, schema)
+    except RecursionError as error:
+        raise PatchError("the patch is nested too deeply to be applied") from error

@@ -12,10 +12,11 @@ zero (`-`, `.`, `Ki`), and an exponent wraps around at 32 bits.
 """
 
 import re
-from functools import lru_cache
 from typing import Literal, NamedTuple, final
 
 import msgspec
+
+from podstatus.base.remember import remembered
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
@@ -125,12 +126,12 @@ class _Spelling(NamedTuple):
     format: Format
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _quantity(text: str) -> Quantity:
     return Quantity(text.strip(_SPACES))
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _read(text: str) -> QuantityParts:
     if text == "0":
         return QuantityParts(0, 0, False, text, "DecimalSI")
@@ -139,7 +140,7 @@ def _read(text: str) -> QuantityParts:
     return small(spelling) or _exact(spelling)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _canonical(text: str) -> str:
     parts = _read(text)
     return parts.text or _respell(parts)

@@ -30,10 +30,18 @@ def cut_bytes(text: str, limit: int) -> str:
     """The first `limit` bytes; a character that is cut in two leaves its bytes behind."""
     if len(text) * 4 <= limit or (text.isascii() and len(text) <= limit):
         return text
-    data = text.encode("utf-8", "surrogateescape")
+    data = _to_bytes(text)
     if len(data) <= limit:
         return text
     return data[:limit].decode("utf-8", "surrogateescape")
+
+
+def _to_bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Half of a surrogate pair stands for no byte: Go cannot have it in a string at all.
+        return valid_text(text).encode()
 
 
 def go_quoted(text: str) -> str:

@@ -14,6 +14,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import final
 
+from podstatus.base.remember import remembered
+
 _SECOND = 1_000_000_000
 _DAY = 86_400
 _EXPECTED = "RFC 3339 is expected, such as 2024-01-31T09:30:00"
@@ -109,7 +111,7 @@ def micro_wire(time: Time) -> str | None:
     return f"{_stamp(seconds)}.{nanos // 1000:06}Z" if time else None
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _read(text: str) -> Time:
     return _instant(text, _TIME)
 

@@ -5,13 +5,30 @@ a field with a `default_factory` is always printed. Lists and maps are `None` wh
 are nil, which it prints like an empty one but does not always treat like one.
 """
 
+from typing import Any, NoReturn, TypeVar
+
 import msgspec
 
 from podstatus.kube.quantity import Quantity
 
+V = TypeVar("V")
+
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A frozen value with Kubernetes' field names on the wire."""
+
+
+class FrozenMap(dict[str, V]):
+    """A map of a value that was taken over: nobody can change it any more."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("this map belongs to a frozen value; make a new one from a copy of it")
+
+    def __reduce__(self) -> Any:
+        return FrozenMap, (dict(self),)
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
 
 def nil() -> None:

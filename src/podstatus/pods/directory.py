@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from podstatus.kube.detach import detached
 from podstatus.kube.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 
 
@@ -39,15 +40,17 @@ class PodDirectory:
 
     def set_pods(self, pods: Iterable[Pod]) -> None:
         """Replace everything."""
+        taken = [_taken_over(pod) for pod in pods]
         with self._lock:
             self._clear()
-            for pod in pods:
+            for pod in taken:
                 self._file(pod)
 
     def update_pod(self, pod: Pod) -> None:
         """Add a pod, or replace what is known about it."""
+        taken = _taken_over(pod)
         with self._lock:
-            self._file(pod)
+            self._file(taken)
 
     def _file(self, pod: Pod) -> None:
         if is_mirror_pod(pod):
@@ -91,10 +94,10 @@ class PodDirectory:
         with self._lock:
             return list(self._mirrors.values())
 
-    def pod_by_uid(self, uid: PodUID) -> Pod | None:
+    def pod_by_uid(self, uid: str) -> Pod | None:
         """The pod (never a mirror pod) with this UID."""
         with self._lock:
-            return self._pods.get(uid)
+            return self._pods.get(PodUID(uid))
 
     def pod_by_name(self, namespace: str, name: str) -> Pod | None:
         """The pod (never a mirror pod) with this name."""
@@ -108,6 +111,8 @@ class PodDirectory:
 
     def translate_pod_uid(self, uid: str) -> PodUID:
         """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
+        if not uid:
+            return PodUID(uid)
         with self._lock:
             return self._pod_of_mirror.get(ApiUID(uid), PodUID(uid))
 
@@ -118,3 +123,9 @@ class PodDirectory:
             pod_to_mirror: dict[PodUID, ApiUID | None] = dict.fromkeys(self._static)
         pod_to_mirror.update((pod, mirror) for mirror, pod in mirror_to_pod.items())
         return UidTranslations(pod_to_mirror, mirror_to_pod)
+
+
+def _taken_over(pod: Pod) -> Pod:
+    if not isinstance(pod, Pod):
+        raise TypeError(f"expected a Pod, got {type(pod).__name__}; decode it first")
+    return detached(pod)

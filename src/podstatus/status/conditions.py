@@ -1,9 +1,10 @@
 """Lists of conditions: whose is whose, finding one, setting one.
 
-Upstream: pkg/kubelet/types/pod_status.go, pkg/api/v1/pod/util.go v1.36.4.
+Upstream: pkg/kubelet/types/pod_status.go, pkg/api/v1/pod/util.go, and
+updateLastTransitionTime of status_manager.go v1.36.4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
@@ -91,3 +92,20 @@ def update_pod_condition(
     )
     conditions = replace_or_append_pod_condition(status.conditions, condition)
     return structs.replace(status, conditions=conditions), changed
+
+
+def restamp_conditions(
+    status: PodStatus, old: PodStatus, condition_types: Iterable[str], now: Time
+) -> PodStatus:
+    """Set when the first condition of each type last moved: now, or as before if it did not."""
+    due = set(condition_types)
+    stamped = []
+    for condition in status.conditions or ():
+        if condition.type in due:
+            due.remove(condition.type)
+            before = find_condition(old.conditions, condition.type)
+            same = before is not None and before.status == condition.status
+            stamp = before.last_transition_time if before is not None and same else now
+            condition = structs.replace(condition, last_transition_time=stamp)  # noqa: PLW2901
+        stamped.append(condition)
+    return structs.replace(status, conditions=status.conditions and tuple(stamped))

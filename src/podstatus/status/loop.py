@@ -6,7 +6,9 @@ Upstream: Start, status_manager.go v1.36.4.
 import asyncio
 import logging
 import threading
+from collections.abc import Coroutine
 from enum import Enum
+from typing import Any
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import WakeUp
@@ -14,14 +16,27 @@ from podstatus.status.sync import Syncer
 
 logger = logging.getLogger(__name__)
 
-_RUNNING = "the status manager is running already; stop() it first"
-
 
 class Wake(Enum):
     """Why the loop looks up."""
 
     CHANGED = "a status changed"
     PERIOD = "it is time to reconcile everything"
+    STOP = "it was told to stop"
+
+
+class _Run:
+    """One life of the loop, from `run` or `start` to its end."""
+
+    def __init__(self) -> None:
+        self.stop = WakeUp[float]()
+        self.stopping = False
+        self.begun = False
+        self.thread: threading.Thread | None = None
+
+    def is_over(self) -> bool:
+        """Whether its thread has died, or a fork has left it behind."""
+        return self.thread is not None and not self.thread.is_alive()
 
 
 class SyncLoop:
@@ -32,76 +47,117 @@ class SyncLoop:
         self._clock = clock
         self._period = period
         self._wake_up = WakeUp[Wake]()
-        self._stop = WakeUp[None]()
         self._lifecycle = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._running = False
+        self._current: _Run | None = None
 
     def wake_up(self) -> None:
         """Say that a status changed; from any thread."""
         self._wake_up.call(Wake.CHANGED)
 
-    def take_changes(self) -> bool:
-        """Whether a change waited to be looked at."""
-        return Wake.CHANGED in self._wake_up.take()
-
-    async def run(self) -> None:
-        """Sync until `stop()`."""
+    def run(self) -> Coroutine[Any, Any, None]:
+        """Sync until `stop()`. Counts as running from this call on."""
         with self._lifecycle:
-            if self._running:
-                raise RuntimeError(_RUNNING)
-            self._running = True
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                services = [tasks.create_task(self._sync()), tasks.create_task(self._tick())]
-                await self._stop.wait()
-                for service in services:
-                    service.cancel()
-        finally:
-            self._running = False
+            return self._serve(self._claim())
 
     def start(self) -> None:
         """Run in a new thread."""
         with self._lifecycle:
-            if self._thread is not None or self._running:
-                raise RuntimeError(_RUNNING)
-            self._stop.take()
-            self._thread = threading.Thread(
-                target=lambda: asyncio.run(self.run()), name="podstatus-sync", daemon=True
+            run = self._claim()
+            run.thread = threading.Thread(
+                target=self._serve_in_thread, args=(run,), name="podstatus-sync", daemon=True
             )
-            self._thread.start()
+            try:
+                run.thread.start()
+            except RuntimeError:
+                self._current = None
+                raise
 
-    def stop(self) -> None:
-        """End `run()`; wait for the thread of `start()`."""
+    def stop(self, *, drain: float) -> None:
+        """End the loop, after it had so many seconds to send what changed; wait for its thread."""
         with self._lifecycle:
-            thread, self._thread = self._thread, None
-            if thread is not None or self._running:
-                self._stop.call(None)
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            run = self._current
+            if run is None:
+                return
+            run.stop.call(drain)
+            if not run.begun and run.thread is None:
+                self._current = None
+        if run.thread is not None and run.thread is not threading.current_thread():
+            run.thread.join()
 
     async def sync_once(self, *, full: bool) -> int:
         """One round, by hand."""
-        if self._running:
-            raise RuntimeError("the sync loop is running and syncs by itself")
-        self._wake_up.take()
-        return 0 if self._syncer is None else await self._syncer.sync_batch(full=full)
+        with self._lifecycle:
+            run = self._claim()
+            run.begun = True
+        try:
+            self._wake_up.take()
+            return 0 if self._syncer is None else await self._syncer.sync_batch(full=full)
+        finally:
+            self._release(run)
 
-    async def _sync(self) -> None:
+    def take_changes(self) -> bool:
+        """Whether a change waited to be looked at."""
+        with self._lifecycle:
+            if self._current is not None and not self._current.is_over():
+                raise RuntimeError("the sync loop is running and looks at changes by itself")
+            return self._wake_up.take_reason(Wake.CHANGED)
+
+    def _claim(self) -> _Run:
+        if self._current is not None and not self._current.is_over():
+            raise RuntimeError("the status manager is syncing already; stop() it first")
+        self._current = run = _Run()
+        return run
+
+    def _release(self, run: _Run) -> None:
+        with self._lifecycle:
+            if self._current is run:
+                self._current = None
+
+    def _serve_in_thread(self, run: _Run) -> None:
+        try:
+            asyncio.run(self._serve(run))
+        except Exception:
+            logger.exception("the sync loop ended; start() it again")
+
+    async def _serve(self, run: _Run) -> None:
+        if self._current is not run:
+            return  # stopped before it began
+        run.begun = True
+        # What an earlier run did not get acknowledged is as good as changed.
+        self._wake_up.call(Wake.CHANGED)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tick = tasks.create_task(self._tick())
+                sync = tasks.create_task(self._sync(run))
+                drain = max(await run.stop.wait())
+                run.stopping = True
+                tick.cancel()
+                self._wake_up.call(Wake.STOP)
+                await asyncio.wait([sync], timeout=drain)
+                sync.cancel()
+        finally:
+            self._release(run)
+
+    async def _sync(self, run: _Run) -> None:
         if self._syncer is None:
             logger.info("no client: statuses are kept and not sent")
             return
-        while True:
+        reasons: frozenset[Wake] = frozenset()
+        # A call to stop that an earlier run left behind does not count.
+        while not (run.stopping and Wake.STOP in reasons):
             reasons = await self._wake_up.wait()
-            try:
-                if Wake.CHANGED in reasons:
-                    await self._syncer.sync_batch(full=False)
-                if Wake.PERIOD in reasons:
-                    await self._syncer.sync_batch(full=True)
-            except Exception:
-                # A port of somebody else's is broken. A loop that ended here would leave
-                # every status stale without a word; the next round tries again.
-                logger.exception("sync failed, will retry")
+            if Wake.CHANGED in reasons:
+                await self._sync_batch(self._syncer, full=False)
+            if Wake.PERIOD in reasons:
+                await self._sync_batch(self._syncer, full=True)
+
+    async def _sync_batch(self, syncer: Syncer, *, full: bool) -> None:
+        try:
+            await syncer.sync_batch(full=full)
+        except Exception:
+            # A port of somebody else's is broken. A loop that ended here would leave every
+            # status stale without a word; the next round tries again.
+            logger.exception("sync failed, will retry")
 
     async def _tick(self) -> None:
         while True:

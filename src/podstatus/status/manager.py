@@ -5,7 +5,8 @@ Upstream: the Manager interface of status_manager.go v1.36.4.
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
 
 from msgspec import structs
 
@@ -18,16 +19,16 @@ from podstatus.kube.pod_status import PodCondition, PodStatus
 from podstatus.kube.times import Time
 from podstatus.status.cache import StatusCache, VersionedStatus
 from podstatus.status.loop import SyncLoop
-from podstatus.status.notify import Notification, Notifications
+from podstatus.status.notify import Announcements, Notifiers, QueuedObserver
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     DeletionSafety,
+    Directory,
     NoObserver,
     NoStartupLatency,
     Notifier,
     Observer,
     PodApi,
-    PodDirectory,
     StartupLatency,
 )
 from podstatus.status.readiness import with_container_readiness, with_container_startup
@@ -45,16 +46,21 @@ Change = Callable[[Pod, PodStatus], PodStatus | None]
 class StatusManager:
     """Caches the status of each pod and keeps the API server's copy equal to it.
 
-    All methods may be called from any thread. A cached status is a frozen value.
-    `run()` is the sync loop for those who have an event loop; `start()` and `stop()` run
-    it in a thread of its own. Without a client the manager serves its cache and sends
-    nothing.
+    `client` is the API server's pods, or None: then the manager serves its cache and sends
+    nothing. `pods` is what the node is to run, `safety` knows whether something of a pod may
+    still be running. `startup_latency` and `observer` are told what happens, `clock` is the
+    machine's unless given, `gates` are those of v1.36, `policy` is upstream's.
+
+    All methods may be called from any thread. A cached status is a frozen value. `run()` is
+    the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
+    and an event loop of its own, so a client must not be tied to another one. Make a manager
+    after a fork, not before.
     """
 
     def __init__(
         self,
         client: PodApi | None,
-        pods: PodDirectory,
+        pods: Directory,
         safety: DeletionSafety,
         *,
         startup_latency: StartupLatency | None = None,
@@ -65,45 +71,52 @@ class StatusManager:
     ) -> None:
         self._pods = pods
         self._startup_latency = startup_latency or NoStartupLatency()
-        self._observer = observer or NoObserver()
         self._clock = clock or SystemClock()
         self._gates = gates or FeatureGates()
-        self._policy = policy or SyncPolicy.upstream()
+        policy = policy or SyncPolicy.upstream()
         self._lock = threading.Lock()
         self._cache = StatusCache()
+        self._announcements = Announcements()
+        self._notifiers = Notifiers(self._announcements)
+        self._observer = QueuedObserver(observer or NoObserver(), self._announcements)
         self._resizes = ResizeCache(self._observer)
-        self._notifications = Notifications()
         self._syncer: Syncer | None = None
         if client is not None:
             self._syncer = Syncer(
                 client,
                 Statuses(self.entries, self._restamp, self._delete_pod_status),
-                pods,
-                safety,
-                self._startup_latency,
-                self._clock,
-                self._gates,
-                self._policy,
+                directory=pods,
+                safety=safety,
+                startup_latency=self._startup_latency,
+                clock=self._clock,
+                gates=self._gates,
+                policy=policy,
             )
-        self._loop = SyncLoop(self._syncer, self._clock, self._policy.full_sync_period)
+        self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period)
 
     # The loop
 
-    async def run(self) -> None:
-        """Sync when a status changed, and everything every 10 s, until `stop()`."""
-        await self._loop.run()
+    def run(self) -> Coroutine[Any, Any, None]:
+        """Sync when a status changed, and everything once per period, until `stop()`.
+
+        To be awaited. Raises RuntimeError if the manager is syncing already. Cancelling it
+        ends it at once; what was not acknowledged is sent when it runs again.
+        """
+        return self._loop.run()
 
     def start(self) -> None:
-        """Run the sync loop in a thread of its own."""
+        """Run the sync loop in a thread and an event loop of its own."""
         self._loop.start()
 
-    def stop(self) -> None:
-        """End the sync loop and wait for its thread, if it has one.
+    def stop(self, *, drain: float = 5.0) -> None:
+        """End the sync loop; if it has a thread, wait for it.
 
-        A call to the API server that is under way is given up. What was not acknowledged
-        stays unsent and is sent when the loop runs again.
+        First it may send what has changed, for at most `drain` seconds; then a call that is
+        under way is given up. What was not acknowledged stays unsent and is sent when the
+        loop runs again. Not for signal handlers, which may interrupt the manager itself: set
+        a flag there, or use `loop.add_signal_handler`.
         """
-        self._loop.stop()
+        self._loop.stop(drain=drain)
 
     async def sync_batch(self, *, full: bool) -> int:
         """One round of the loop: what changed, or with `full` a reconcile of everything.
@@ -116,7 +129,11 @@ class StatusManager:
     # Statuses
 
     def pod_status(self, uid: str) -> PodStatus | None:
-        """The cached status of this pod; the UID of a mirror pod will do."""
+        """The cached status of this pod; the UID of a mirror pod will do.
+
+        A termination message that was cut inside a character holds the rest of its bytes as
+        lone surrogates; `to_document` prints them as JSON can carry them.
+        """
         with self._lock:
             entry = self._cache.get(self._pods.translate_pod_uid(uid))
         return None if entry is None else entry.status
@@ -124,12 +141,15 @@ class StatusManager:
     def set_pod_status(self, pod: Pod, status: PodStatus) -> tuple[PodStatus, bool]:
         """Validate, normalise, stamp and cache a status, and have it sent.
 
-        Returns the status that is cached now, and whether it is a new one. A status that
-        would revive a container which must stay ended is refused: the cached one stays.
+        Returns the status that is cached now, and whether it is a new one. It is not when
+        nothing changed, and not when the status is refused because a container in it runs
+        again that must stay ended; the log tells why. For a static pod give the static pod,
+        not its mirror. Raises TypeError, ValueError or QuantityError for what is no status,
+        a pod without UID, or an unreadable quantity.
         """
         _check_pod(pod)
         if not isinstance(status, PodStatus):
-            raise TypeError(f"expected a PodStatus, got {type(status).__name__}")
+            raise TypeError(f"expected a PodStatus, got {type(status).__name__}; decode it first")
         status = structs.replace(detached(status), observed_generation=pod.metadata.generation)
         # A pod that is being deleted is always sent again: it may be time to delete it.
         deleting = pod.metadata.deletion_timestamp is not None
@@ -154,10 +174,12 @@ class StatusManager:
         )
 
     def terminate_pod(self, pod: Pod) -> None:
-        """Close the books on a pod: unknown containers have failed, the phase is terminal.
+        """Close the books on a pod: containers whose end nobody saw have failed with 137.
 
-        The pod is finished then; once the API server shows its terminal phase and somebody
-        asked for its deletion, it is deleted there.
+        The phase becomes terminal, except that a static pod keeps its own. The pod is
+        finished then: once the API server shows its terminal phase and somebody asked for
+        its deletion, it is deleted there. Refused, with a line in the log, if the status
+        does not fit the spec.
         """
         _check_pod(pod)
         with self._lock:
@@ -167,16 +189,25 @@ class StatusManager:
             outcome = self._update(pod, status, force=True, finished=True)
         self._tell(pod, outcome)
 
-    def remove_orphaned_statuses(self, keep: Collection[str]) -> None:
-        """Forget the pods that are not in the set, with their resize conditions."""
+    def remove_orphaned_statuses(self, keep: Iterable[str]) -> None:
+        """Forget the pods whose UIDs are not among these, with their resize conditions."""
+        if isinstance(keep, str):
+            raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
+        kept = frozenset(keep)
         with self._lock:
-            for uid in [uid for uid in self._cache if uid not in keep]:
+            for uid in [uid for uid in self._cache if uid not in kept]:
                 self._cache.remove(uid)
                 self._resizes.remove(uid)
+        self._announcements.deliver()
 
     def add_notifier(self, notifier: Notifier) -> None:
-        """Tell this one about every status that is cached from now on."""
-        self._notifications.add_notifier(notifier)
+        """Tell this one about every status that is cached from now on.
+
+        When a call that caches a status returns, its notification has been delivered. It
+        comes in the thread of a caller, and for each pod in the order of the versions.
+        """
+        with self._lock:
+            self._notifiers.add(notifier)
 
     # Resize conditions
 
@@ -193,9 +224,11 @@ class StatusManager:
         Any reason but Infeasible becomes Deferred.
         """
         with self._lock:
-            return self._resizes.set_pending(
+            changed = self._resizes.set_pending(
                 PodUID(uid), reason, message, observed_generation, self._now()
             )
+        self._announcements.deliver()
+        return changed
 
     def set_pod_resize_in_progress_condition(
         self, uid: str, reason: str, message: str, observed_generation: int
@@ -205,25 +238,31 @@ class StatusManager:
         The generation is that of the first call since the condition was cleared.
         """
         with self._lock:
-            return self._resizes.set_in_progress(
+            outcome = self._resizes.set_in_progress(
                 PodUID(uid), reason, message, observed_generation, self._now()
             )
+        self._announcements.deliver()
+        return outcome
 
     def clear_pod_resize_pending_condition(self, uid: str) -> None:
         """Say that no resize waits."""
         with self._lock:
             self._resizes.clear_pending(PodUID(uid))
+        self._announcements.deliver()
 
     def clear_pod_resize_in_progress_condition(self, uid: str) -> int | None:
         """Say that no resize is under way; the generation of the one that was."""
         with self._lock:
-            return self._resizes.clear_in_progress(PodUID(uid))
+            generation = self._resizes.clear_in_progress(PodUID(uid))
+        self._announcements.deliver()
+        return generation
 
     def backfill_pod_resize_conditions(self, pods: Iterable[Pod]) -> None:
         """Take over the resize conditions that the pods' statuses have, after a restart."""
         known = tuple(pods)
         with self._lock:
             self._resizes.backfill(known, self._now())
+        self._announcements.deliver()
 
     def is_pod_resize_deferred(self, uid: str) -> bool:
         """Whether a resize of this pod waits for room."""
@@ -253,6 +292,7 @@ class StatusManager:
         """Whether a status changed since the loop, or the last call of this, looked.
 
         For those who have their own loop: when it is true, `sync_batch(full=False)` is due.
+        Not while `run()` runs.
         """
         return self._loop.take_changes()
 
@@ -262,13 +302,15 @@ class StatusManager:
         with self._lock:
             pod = self._pods.pod_by_uid(PodUID(pod_uid))
             entry = None if pod is None else self._cache.get(pod.uid)
-            if pod is None or entry is None:
-                return
-            status = change(pod, entry.status)
-            if status is None:
-                return
-            outcome = self._update(pod, status, force=False, finished=False)
-        self._tell(pod, outcome)
+            outcome = None
+            if pod is not None and entry is not None:
+                status = change(pod, entry.status)
+                if status is not None:
+                    outcome = self._update(pod, status, force=False, finished=False)
+        if pod is None or outcome is None:
+            logger.debug("probe changes nothing, or container not known: uid=%s", pod_uid)
+        else:
+            self._tell(pod, outcome)
 
     def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> Outcome:
         """Decide and swap. Called with the lock held."""
@@ -290,10 +332,11 @@ class StatusManager:
             # Once finished, always finished; but a static pod can come back as it was.
             over = finished or (cached is not None and cached.finished and not is_static_pod(pod))
             self._cache.put(pod, outcome.status, finished=over)
-            added = cached is None and pod.metadata.deletion_timestamp is None
-            self._notifications.put(
-                Notification(pod=pod, status=outcome.status, is_added=added, finished=over)
-            )
+            if over:
+                self._notifiers.removed(pod, outcome.status)
+            else:
+                added = cached is None and pod.metadata.deletion_timestamp is None
+                self._notifiers.updated(pod, outcome.status, is_added=added)
         return outcome
 
     def _last_known(self, pod: Pod) -> PodStatus:
@@ -305,17 +348,12 @@ class StatusManager:
         """Say what was decided. Called without the lock."""
         match outcome:
             case Refused(why):
-                logger.error(
-                    "status refused: illegal transition",
-                    extra={"namespace": pod.namespace, "pod": pod.name, "why": why},
-                )
+                logger.error("status refused: %s why=%s", _where(pod), why)
             case Unchanged():
-                logger.debug(
-                    "status unchanged", extra={"namespace": pod.namespace, "pod": pod.name}
-                )
+                logger.debug("status unchanged: %s", _where(pod))
             case Accepted():
                 self._loop.wake_up()
-                self._notifications.deliver()
+        self._announcements.deliver()
 
     def _restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         with self._lock:
@@ -325,6 +363,7 @@ class StatusManager:
         with self._lock:
             self._cache.remove(uid)
             self._resizes.remove(uid)
+        self._announcements.deliver()
         self._startup_latency.delete_pod_startup_state(uid)
 
     def _pending_reason(self, uid: str) -> str | None:
@@ -334,6 +373,10 @@ class StatusManager:
 
     def _now(self) -> Time:
         return Time.from_unix_nanos(self._clock.now())
+
+
+def _where(pod: Pod) -> str:
+    return f"pod={pod.namespace}/{pod.name} uid={pod.uid}"
 
 
 def _check_pod(pod: Pod) -> None:

@@ -1,9 +1,7 @@
 """What to send: our status, with what others own taken from the server's copy.
 
-Upstream: mergePodStatus, updateLastTransitionTime, status_manager.go v1.36.4.
+Upstream: mergePodStatus, status_manager.go v1.36.4.
 """
-
-from collections.abc import Iterable
 
 import msgspec
 from msgspec import structs
@@ -20,6 +18,7 @@ from podstatus.status.conditions import (
     is_condition_true,
     pod_condition_by_kubelet,
     replace_or_append_pod_condition,
+    restamp_conditions,
     update_pod_condition,
 )
 from podstatus.status.generate import (
@@ -102,20 +101,3 @@ def _not_ready_when_terminal(pod: Pod, old: PodStatus, merged: PodStatus, now: T
     ):
         merged, _ = update_pod_condition(merged, generate(pod, old, merged.phase), now)
     return merged
-
-
-def restamp_conditions(
-    status: PodStatus, old: PodStatus, condition_types: Iterable[str], now: Time
-) -> PodStatus:
-    """Set when the first condition of each type last moved: now, or as before if it did not."""
-    due = set(condition_types)
-    stamped = []
-    for condition in status.conditions or ():
-        if condition.type in due:
-            due.remove(condition.type)
-            before = find_condition(old.conditions, condition.type)
-            same = before is not None and before.status == condition.status
-            stamp = before.last_transition_time if before is not None and same else now
-            condition = structs.replace(condition, last_transition_time=stamp)  # noqa: PLW2901
-        stamped.append(condition)
-    return structs.replace(status, conditions=status.conditions and tuple(stamped))

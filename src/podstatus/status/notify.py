@@ -1,69 +1,107 @@
-"""Tells others about new statuses, outside the lock and in the order they were decided."""
+"""Tells others what was decided, outside the lock and in the order it was decided."""
 
 import logging
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
 
-import msgspec
 from msgspec import structs
 
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_status import PodStatus
-from podstatus.status.ports import Notifier
+from podstatus.status.ports import Notifier, Observer
+from podstatus.status.terminations import Termination
 
 logger = logging.getLogger(__name__)
 
-
-class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """A status that was cached."""
-
-    pod: Pod
-    status: PodStatus
-    is_added: bool
-    finished: bool
+Call = Callable[[], None]
 
 
-class Notifications:
-    """A queue of notifications and the ones who want them.
+class Announcements:
+    """Calls to others, queued under the manager's lock and made after it is released.
 
-    Whoever finds nobody delivering delivers everything that is queued, so notifications
-    keep their order without anyone waiting. A notifier that calls the manager back adds
-    to the queue; it is not entered again.
+    When `deliver` returns, everything that was queued before it has been told, in order. A
+    thread waits for the one that is telling, so nobody runs ahead of slow listeners. A
+    listener that calls the manager back queues more, which is told after its own turn; it
+    must not wait for another thread that calls the manager.
     """
 
     def __init__(self) -> None:
-        self._notifiers: tuple[Notifier, ...] = ()
-        self._queue: deque[Notification] = deque()
-        self._delivering = threading.Lock()
+        self._queue: deque[Call] = deque()
+        self._telling = threading.Lock()
+        self._teller: int | None = None
 
-    def add_notifier(self, notifier: Notifier) -> None:
+    def put(self, call: Call) -> None:
+        """Queue a call."""
+        self._queue.append(call)
+
+    def deliver(self) -> None:
+        """Make all queued calls, or wait until another thread has made them."""
+        if not self._queue or self._teller == threading.get_ident():
+            return
+        with self._telling:
+            self._teller = threading.get_ident()
+            try:
+                while self._queue:
+                    _make(self._queue.popleft())
+            finally:
+                self._teller = None
+
+
+def _make(call: Call) -> None:
+    try:
+        call()
+    except Exception:
+        # Somebody else's code: neither the caller nor the other listeners must suffer.
+        logger.exception("a notifier or observer failed: %s", call)
+
+
+class QueuedObserver:
+    """Lets an observer know what was counted under the lock after it is released."""
+
+    def __init__(self, observer: Observer, announcements: Announcements) -> None:
+        self._observer = observer
+        self._announcements = announcements
+
+    def container_terminated(self, termination: Termination) -> None:
+        """Queue it."""
+        self._announcements.put(partial(self._observer.container_terminated, termination))
+
+    def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
+        """Queue it."""
+        self._announcements.put(partial(self._observer.pending_resizes, by_reason))
+
+    def resizes_in_progress(self, count: int) -> None:
+        """Queue it."""
+        self._announcements.put(partial(self._observer.resizes_in_progress, count))
+
+
+class Notifiers:
+    """Those who want to know of every status, and the queue they hear it through."""
+
+    def __init__(self, announcements: Announcements) -> None:
+        self._announcements = announcements
+        self._notifiers: tuple[Notifier, ...] = ()
+
+    def add(self, notifier: Notifier) -> None:
         """Tell this one too, from now on."""
         self._notifiers = (*self._notifiers, notifier)
 
-    def put(self, notification: Notification) -> None:
-        """Queue a notification; called in the order of the versions."""
-        if self._notifiers:
-            self._queue.append(notification)
+    def updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+        """Queue that the pod has a new status."""
+        for notifier, seen in self._each(pod, status):
+            self._announcements.put(
+                partial(notifier.on_pod_updated, seen, status, is_added=is_added)
+            )
 
-    def deliver(self) -> None:
-        """Deliver what is queued, unless somebody is at it already."""
-        while self._queue and self._delivering.acquire(blocking=False):
-            try:
-                while self._queue:
-                    self._tell(self._queue.popleft())
-            finally:
-                self._delivering.release()
+    def removed(self, pod: Pod, status: PodStatus) -> None:
+        """Queue that the pod has reached the end of its life, with this status."""
+        for notifier, seen in self._each(pod, status):
+            self._announcements.put(partial(notifier.on_pod_removed, seen))
 
-    def _tell(self, notification: Notification) -> None:
-        pod = structs.replace(notification.pod, status=notification.status)
-        for notifier in self._notifiers:
-            try:
-                if notification.finished:
-                    notifier.on_pod_removed(pod)
-                else:
-                    notifier.on_pod_updated(
-                        pod, notification.status, is_added=notification.is_added
-                    )
-            except Exception:
-                # Somebody else's code; the other notifiers and the caller must not suffer.
-                logger.exception("notifier failed", extra={"uid": pod.uid})
+    def _each(self, pod: Pod, status: PodStatus) -> list[tuple[Notifier, Pod]]:
+        if not self._notifiers:
+            return []
+        seen = structs.replace(pod, status=status)
+        return [(notifier, seen) for notifier in self._notifiers]

@@ -13,7 +13,7 @@ from podstatus.kube.pod_status import PodStatus
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.normalize import normalize_status
-from podstatus.status.ports import PodDirectory, UidTranslations
+from podstatus.status.ports import Directory, Translations
 
 Entries = Mapping[PodUID, VersionedStatus]
 Sent = Mapping[ApiUID, int]
@@ -35,7 +35,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
     syncs: tuple[PodSync, ...]
 
 
-def plan_changes(entries: Entries, sent: Sent, translations: UidTranslations) -> BatchPlan:
+def plan_changes(entries: Entries, sent: Sent, translations: Translations) -> BatchPlan:
     """Sync what has a newer version than was sent."""
     syncs = (sync for sync in _addressed(entries, translations) if is_unsent(sync, sent))
     return BatchPlan(frozenset(), tuple(syncs))
@@ -44,8 +44,8 @@ def plan_changes(entries: Entries, sent: Sent, translations: UidTranslations) ->
 def plan_full(
     entries: Entries,
     sent: Sent,
-    translations: UidTranslations,
-    directory: PodDirectory,
+    translations: Translations,
+    directory: Directory,
     gates: FeatureGates,
 ) -> BatchPlan:
     """Sync what was not sent, what can be deleted, and what the API shows differently."""
@@ -62,11 +62,14 @@ def plan_full(
     return BatchPlan(frozenset(forget), tuple(syncs))
 
 
-def _addressed(entries: Entries, translations: UidTranslations) -> Iterator[PodSync]:
-    """Each entry with the API object it goes to; static pods without a mirror wait."""
+def _addressed(entries: Entries, translations: Translations) -> Iterator[PodSync]:
+    """Each entry with the API object it goes to; static pods without a mirror wait.
+
+    So does one whose mirror pod has no UID: nobody could tell which object was meant.
+    """
     for uid, entry in entries.items():
         api_uid = translations.pod_to_mirror.get(uid, ApiUID(uid))
-        if api_uid is not None:
+        if api_uid:
             yield PodSync(uid, api_uid, entry)
 
 
@@ -75,7 +78,7 @@ def is_unsent(sync: PodSync, sent: Sent) -> bool:
     return sent.get(sync.api_uid, 0) < sync.entry.version
 
 
-def needs_update(sync: PodSync, sent: Sent, directory: PodDirectory) -> bool:
+def needs_update(sync: PodSync, sent: Sent, directory: Directory) -> bool:
     """Whether the newest version was never sent, or the pod waits to be deleted.
 
     The API UID is looked up among ordinary pods, so a static pod never waits here.
@@ -87,7 +90,7 @@ def needs_update(sync: PodSync, sent: Sent, directory: PodDirectory) -> bool:
 
 
 def needs_reconcile(
-    uid: PodUID, status: PodStatus, directory: PodDirectory, gates: FeatureGates
+    uid: PodUID, status: PodStatus, directory: Directory, gates: FeatureGates
 ) -> bool:
     """Whether the API shows something else than what the node stands by."""
     pod = directory.pod_by_uid(uid)

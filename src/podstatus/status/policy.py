@@ -13,6 +13,12 @@ class SyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a DisruptionTarget restamped on its way out is restamped in the cache too,
     without a new version. Upstream does, through a slice that both share."""
 
+    def __post_init__(self) -> None:
+        if not self.full_sync_period > 0:
+            raise ValueError(
+                f"full_sync_period is {self.full_sync_period!r}; seconds above 0 are expected"
+            )
+
     @classmethod
     def upstream(cls) -> "SyncPolicy":
         """Exactly what the kubelet of v1.36 does; recordings are replayed with it."""

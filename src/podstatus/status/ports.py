@@ -5,17 +5,25 @@ from typing import Protocol
 
 from podstatus.kube.pod import ApiUID, Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
-from podstatus.status.update import Termination
+from podstatus.status.terminations import Termination
 
 
 class PodApi(Protocol):
-    """The API server's pods. Failures are the errors of `podstatus.kube.errors`."""
+    """The API server's pods. Failures are the errors of `podstatus.kube.errors`.
+
+    Every call must come back, so the client has time-outs: pods are synced one after
+    another, and one that waits for ever keeps all others waiting.
+    """
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """Read one pod."""
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
+        """Apply a strategic merge patch to the `status` subresource; the pod afterwards.
+
+        The patch names the pod's UID in `metadata`; if it is another pod by now, the server
+        answers 409 (`ConflictError`).
+        """
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
@@ -23,7 +31,7 @@ class PodApi(Protocol):
         """Delete the pod, if it still is the one with this UID."""
 
 
-class UidTranslations(Protocol):
+class Translations(Protocol):
     """Which API object stands for which pod, and back."""
 
     @property
@@ -35,8 +43,11 @@ class UidTranslations(Protocol):
         """Every mirror pod that has its static pod."""
 
 
-class PodDirectory(Protocol):
-    """The pods the node is to run. Called under the manager's lock: must not block."""
+class Directory(Protocol):
+    """The pods the node is to run, with the status that the API server shows of each.
+
+    Called under the manager's lock: must not block. `podstatus.PodDirectory` is one.
+    """
 
     def pod_by_uid(self, uid: PodUID) -> Pod | None:
         """The pod (never a mirror pod) with this UID."""
@@ -47,12 +58,18 @@ class PodDirectory(Protocol):
     def translate_pod_uid(self, uid: str) -> PodUID:
         """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
 
-    def uid_translations(self) -> UidTranslations:
+    def uid_translations(self) -> Translations:
         """Both maps at one moment."""
 
 
 class DeletionSafety(Protocol):
-    """Who knows whether something of a pod may still be running."""
+    """Who knows whether something of a pod may still be running.
+
+    Called by the sync loop: must not block, but answer from what it knows. The pod is the
+    API server's object: for a static pod that is its mirror, and
+    `directory.translate_pod_uid(pod.uid)` is the UID under which the node runs it. A phase
+    that is held back because of it is sent by the next full sync.
+    """
 
     def could_have_running_containers(self, pod: Pod) -> bool:
         """Whether a container of this API object might run, or be started."""
@@ -69,7 +86,7 @@ class StartupLatency(Protocol):
 
 
 class Observer(Protocol):
-    """Who counts. Called under the manager's lock: must not block or call back."""
+    """Who counts. Called in the order in which things happened, outside the lock."""
 
     def container_terminated(self, termination: Termination) -> None:
         """A container was seen ended for the first time."""
@@ -82,7 +99,10 @@ class Observer(Protocol):
 
 
 class Notifier(Protocol):
-    """Who wants to know. Called after the lock is released; may call the manager."""
+    """Who wants to know. Called outside the lock; may call the manager.
+
+    Must not wait for another thread that calls the manager.
+    """
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
         """The pod has a new status; `is_added` the first time it has one."""

@@ -3,6 +3,7 @@
 Upstream: syncBatch, syncPod, status_manager.go v1.36.4.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from podstatus.status.merge import merge_pod_status
 from podstatus.status.patch import prepare_status_patch
 from podstatus.status.plan import PodSync, can_be_deleted, plan_changes, plan_full
 from podstatus.status.policy import SyncPolicy
-from podstatus.status.ports import DeletionSafety, PodApi, PodDirectory, StartupLatency
+from podstatus.status.ports import DeletionSafety, Directory, PodApi, StartupLatency
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,8 @@ class Syncer:
         self,
         client: PodApi,
         statuses: Statuses,
-        directory: PodDirectory,
+        *,
+        directory: Directory,
         safety: DeletionSafety,
         startup_latency: StartupLatency,
         clock: Clock,
@@ -79,34 +81,35 @@ class Syncer:
         return len(plan.syncs)
 
     async def _sync_guarded(self, sync: PodSync) -> None:
-        where = {"namespace": sync.entry.namespace, "pod": sync.entry.name, "uid": sync.uid}
+        """Sync one pod; whatever goes wrong with it, the others go on."""
+        where = f"pod={sync.entry.namespace}/{sync.entry.name} uid={sync.uid}"
         try:
-            await self._sync_pod(sync)
+            await self._sync_pod(sync, where)
         except GoneError as error:
-            logger.debug("pod is not on the server", extra={**where, "error": str(error)})
+            logger.debug("pod is not on the server: %s error=%s", where, error)
         except (ApiError, PatchError) as error:
-            logger.warning("status not synced, will retry", extra={**where, "error": str(error)})
+            logger.warning("pod not synced, will retry: %s error=%s", where, error)
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            logger.warning("pod not synced, will retry: %s error=the client gave up", where)
         except Exception:
-            # A port of somebody else's is broken for this pod; the others go on.
-            logger.exception("status not synced, a port failed", extra=where)
+            logger.exception("pod not synced, will retry: %s", where)
 
-    async def _sync_pod(self, sync: PodSync) -> None:
+    async def _sync_pod(self, sync: PodSync, where: str) -> None:
         entry = sync.entry
         pod = await self._client.get_pod(entry.namespace, entry.name)
-        translated = self._directory.translate_pod_uid(pod.uid)
+        translated = self._directory.translate_pod_uid(_checked(pod, "get_pod").uid)
         if translated and translated != sync.uid:
-            # Somebody deleted the pod and made another of the same name.
+            logger.info("pod was recreated, status dropped: %s new=%s", where, translated)
             self._statuses.delete_pod_status(sync.uid)
             return
-        pod = await self._send(sync, pod)
+        pod = await self._send(sync, pod, where)
         self._sent[ApiUID(pod.uid)] = entry.version
         if can_be_deleted(pod, finished=entry.finished):
-            await self._client.delete_pod(
-                pod.namespace, pod.name, uid=ApiUID(pod.uid), grace_period_seconds=0
-            )
-            self._statuses.delete_pod_status(sync.uid)
+            await self._delete(sync, pod, where)
 
-    async def _send(self, sync: PodSync, pod: Pod) -> Pod:
+    async def _send(self, sync: PodSync, pod: Pod, where: str) -> Pod:
         """Patch the server's copy unless it is right already; the pod afterwards."""
         merged = merge_pod_status(
             pod,
@@ -120,7 +123,32 @@ class Syncer:
             self._statuses.restamp(sync.uid, sync.entry, merged.restamped)
         patch = prepare_status_patch(pod.uid, pod.status, merged.status)
         if patch.unchanged:
+            logger.debug("status is up to date: %s version=%d", where, sync.entry.version)
             return pod
-        pod = await self._client.patch_pod_status(pod.namespace, pod.name, patch.body)
-        self._startup_latency.record_status_updated(pod)
-        return pod
+        sent = await self._client.patch_pod_status(pod.namespace, pod.name, patch.body)
+        logger.info("status sent: %s version=%d", where, sync.entry.version)
+        self._startup_latency.record_status_updated(_checked(sent, "patch_pod_status"))
+        return sent
+
+    async def _delete(self, sync: PodSync, pod: Pod, where: str) -> None:
+        try:
+            await self._client.delete_pod(
+                pod.namespace, pod.name, uid=ApiUID(pod.uid), grace_period_seconds=0
+            )
+        except ApiError as error:
+            logger.warning("pod not deleted, full sync will retry: %s error=%s", where, error)
+            return
+        logger.info("pod deleted, it had ended and was asked to go: %s", where)
+        self._statuses.delete_pod_status(sync.uid)
+
+
+def _checked(pod: Pod, method: str) -> Pod:
+    if not isinstance(pod, Pod):
+        raise TypeError(f"{method} of the client returned {type(pod).__name__}, expected a Pod")
+    return pod
+
+
+def _is_cancelled() -> bool:
+    """Whether it is this task that is to end, and not one that the client waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -3,15 +3,12 @@
 Upstream: updateStatusInternal, status_manager.go v1.36.4.
 """
 
-from collections.abc import Iterator, Sequence
-from enum import Enum
-
 import msgspec
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStateTerminated, ContainerStatus, PodStatus
+from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.times import Time
 from podstatus.status.conditions import (
     ALL_CONTAINERS_RESTARTING,
@@ -21,10 +18,11 @@ from podstatus.status.conditions import (
     POD_READY_TO_START_CONTAINERS,
     POD_SCHEDULED,
     READY,
+    restamp_conditions,
 )
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.merge import restamp_conditions
 from podstatus.status.normalize import normalize_status
+from podstatus.status.terminations import Termination, new_terminations
 from podstatus.status.transitions import check_container_state_transition
 
 _STAMPED = frozenset(
@@ -38,22 +36,6 @@ _STAMPED = frozenset(
         ALL_CONTAINERS_RESTARTING,
     }
 )
-
-
-class ContainerType(Enum):
-    """The three lists of a pod's containers, named as metrics name them."""
-
-    INIT = "init_container"
-    REGULAR = "container"
-    EPHEMERAL = "ephemeral_container"
-
-
-class Termination(msgspec.Struct, frozen=True):
-    """A container that was not seen ended before."""
-
-    container_type: ContainerType
-    exit_code: int
-    reason: str
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -102,32 +84,7 @@ def decide_update(
         observed_generation=max(status.observed_generation, last_known.observed_generation),
     )
     status = normalize_status(pod, status)
-    terminations = tuple(_new_terminations(last_known, status))
+    terminations = tuple(new_terminations(last_known, status))
     if cached is not None and not force and is_pod_status_by_kubelet_equal(cached, status, gates):
         return Unchanged(terminations)
     return Accepted(status, terminations)
-
-
-def _new_terminations(old: PodStatus, new: PodStatus) -> Iterator[Termination]:
-    for container_type, before, after in (
-        (ContainerType.INIT, old.init_container_statuses, new.init_container_statuses),
-        (ContainerType.REGULAR, old.container_statuses, new.container_statuses),
-        (
-            ContainerType.EPHEMERAL,
-            old.ephemeral_container_statuses,
-            new.ephemeral_container_statuses,
-        ),
-    ):
-        for terminated in _newly_terminated(before or (), after or ()):
-            yield Termination(container_type, terminated.exit_code, terminated.reason)
-
-
-def _newly_terminated(
-    before: Sequence[ContainerStatus], after: Sequence[ContainerStatus]
-) -> Iterator[ContainerStateTerminated]:
-    for status in after:
-        if status.state.terminated is None:
-            continue
-        known = next((old for old in before if old.name == status.name), None)
-        if known is None or known.state.terminated is None:
-            yield status.state.terminated

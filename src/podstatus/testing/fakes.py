@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
-from podstatus.status.update import Termination
+from podstatus.status.terminations import Termination
 
 
 class FakeDeletionSafety:

@@ -37,7 +37,7 @@ from podstatus.kube.wire import Wire
 from podstatus.pods.phase import get_phase
 from podstatus.status import conditions, generate, normalize, terminate, transitions
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.merge import merge_pod_status, restamp_conditions
+from podstatus.status.merge import merge_pod_status
 from podstatus.status.patch import prepare_status_patch
 from podstatus.status.readiness import find_container_status
 from podstatus.testing.replay.answers import START, with_now
@@ -260,7 +260,7 @@ _VECTORS: dict[str, Vector] = {
     "generatePodReadyConditionForTerminalPhase": lambda a: (
         generate.generate_pod_ready_condition_for_terminal_phase(a.pod, a.old_status, a["phase"])
     ),
-    "updateLastTransitionTime": lambda a: restamp_conditions(
+    "updateLastTransitionTime": lambda a: conditions.restamp_conditions(
         a.status(), a.status("oldStatus"), (a["conditionType"],), START
     ),
     "preparePatchBytesForPodStatus": _patch,

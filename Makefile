@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 .DEFAULT_GOAL := help
 
 help: ## show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "podstatus needs Python 3.11 or newer; run make PYTHON=python3.11 …")'

@@ -9,6 +9,7 @@ import gzip
 import json
 import logging
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +49,7 @@ def main() -> None:
     rounds = []
     for number in range(ROUNDS):
         rounds.append((timed(lambda: asyncio.run(play())), timed(decode)))
-        print(f"round {number + 1} of {ROUNDS}", end="\r", flush=True)
+        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
     replay, plain = (statistics.median(column) for column in zip(*rounds, strict=True))
     figures = {
         "scenarios": len(scenarios),

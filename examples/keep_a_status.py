@@ -21,7 +21,8 @@ async def main() -> None:
         requests, api.calls = " ".join(call.verb.upper() for call in api.calls), []
         print(f"{what_happened:<58}{requests or '-':<18}{describe(api)}")
 
-    print(f"{'WHAT HAPPENED ON THE NODE':<58}{'REQUESTS':<18}WHAT THE API SERVER SHOWS\n")
+    print("In virtual time: the clock is moved by hand.\n")
+    print(f"{'WHAT HAPPENED ON THE NODE':<58}{'REQUESTS':<18}WHAT THE API SERVER SHOWS")
     manager.set_pod_status(pod, make_status("Pending", waiting("app"), Ready="False"))
     await after(1, "The container is being created.")
     manager.set_pod_status(pod, make_status("Running", running("app", ready=False), Ready="False"))
@@ -38,10 +39,11 @@ async def main() -> None:
     manager.set_pod_status(pod, make_status("Succeeded", ended("app"), Ready="False"))
     await after(1, "It ended, but something may still run: phase held back.")
     safety.table[pod.uid] = False
+    await after(10, "All is stopped now: the next reconcile sends the phase.")
     api.request_deletion("default", "web", at="2030-01-01T12:00:30Z")
-    await after(0, "All is stopped now, and a user deletes the pod.")
+    await after(0, "A user deletes the pod: it is marked, and waits for us.")
     manager.terminate_pod(pods.pod_by_uid(pod.uid) or pod)
-    await after(1, "The node is done with it: final status, then the delete.")
+    await after(1, "The node lets go of it: nothing to add, so the delete.")
 
     manager.stop()
     await loop
@@ -53,7 +55,7 @@ def describe(api: InMemoryPodApi) -> str:
         return "(gone)"
     true = [c.type for c in pod.status.conditions or () if c.status == "True"]
     deleting = ", deletion requested" if pod.metadata.deletion_timestamp else ""
-    return f"{pod.status.phase}, true: {', '.join(true) or 'none'}{deleting}"
+    return f"{pod.status.phase:<10}conditions true: {', '.join(true) or 'none'}{deleting}"
 
 
 if __name__ == "__main__":

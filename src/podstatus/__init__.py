@@ -1,21 +1,50 @@
 """The source of truth for pod status on a node: the kubelet's status manager in Python."""
 
+from podstatus.kube.codec import DecodeError, decode, from_document, to_document
+from podstatus.kube.errors import (
+    ApiError,
+    BusyError,
+    ConflictError,
+    GoneError,
+    RejectedError,
+    UnavailableError,
+    api_error,
+)
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.pod_status import ContainerState, ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.times import Time
 from podstatus.pods.directory import PodDirectory
+from podstatus.pods.phase import get_phase
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ApiError",
+    "BusyError",
+    "ConflictError",
+    "ContainerState",
+    "ContainerStatus",
+    "DecodeError",
     "FeatureGates",
+    "GoneError",
     "Pod",
     "PodCondition",
     "PodDirectory",
     "PodStatus",
+    "Quantity",
+    "RejectedError",
     "StatusManager",
     "SyncPolicy",
+    "Time",
+    "UnavailableError",
     "__version__",
+    "api_error",
+    "decode",
+    "from_document",
+    "get_phase",
+    "to_document",
 ]

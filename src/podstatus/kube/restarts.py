@@ -55,15 +55,6 @@ def _policy_restarts(policy: str, exit_code: int) -> bool:
     return policy != "Never"
 
 
-def is_container_restartable(spec: PodSpec, container: Container) -> bool:
-    """Whether there is any exit after which the container would be started again."""
-    if container.restart_policy is None:
-        return spec.restart_policy != "Never"
-    if any(rule.action == RESTART for rule in container.restart_policy_rules or ()):
-        return True
-    return container.restart_policy != "Never"
-
-
 def all_containers_could_restart(spec: PodSpec) -> bool:
     """Whether some rule could restart the whole pod in place."""
     containers = (*(spec.init_containers or ()), *(spec.containers or ()))

@@ -1,1 +1,1 @@
-"""The desired pods of a node, and what their containers add up to. All pure."""
+"""The desired pods of a node, and what their containers add up to."""

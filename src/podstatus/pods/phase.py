@@ -27,15 +27,15 @@ class _Life(Enum):
     ENDED = "has ended and is not running again"
 
 
-class _Container(msgspec.Struct, frozen=True):
+class _Container(msgspec.Struct, frozen=True, kw_only=True):
     """A container of the spec together with what is known about it."""
 
     spec: Container
     life: _Life
-    exit: ContainerStateTerminated | None
-    ended_now: bool
+    exit: ContainerStateTerminated | None = None
+    ended_now: bool = False
     """Shown as terminated, not as waiting for its next start."""
-    started: bool
+    started: bool = False
 
     def restarts(self, pod: PodSpec, gates: FeatureGates) -> bool:
         if self.exit is None:
@@ -83,17 +83,17 @@ def get_phase(
 
 def _look(container: Container, status: ContainerStatus | None) -> _Container:
     if status is None:
-        return _Container(container, _Life.MISSING, None, False, False)
-    started = bool(status.started)
-    if status.state.running is not None:
-        return _Container(container, _Life.RUNNING, None, False, started)
-    if status.state.terminated is not None:
-        return _Container(container, _Life.ENDED, status.state.terminated, True, started)
-    if status.state.waiting is None:
-        return _Container(container, _Life.BLANK, None, False, started)
-    last = status.last_state.terminated
-    life = _Life.WAITING if last is None else _Life.ENDED
-    return _Container(container, life, last, False, started)
+        return _Container(spec=container, life=_Life.MISSING)
+    state, last = status.state, status.last_state.terminated
+    if state.running is not None:
+        return _Container(spec=container, life=_Life.RUNNING, started=bool(status.started))
+    if state.terminated is not None:
+        return _Container(spec=container, life=_Life.ENDED, exit=state.terminated, ended_now=True)
+    if state.waiting is None:
+        return _Container(spec=container, life=_Life.BLANK)
+    if last is None:
+        return _Container(spec=container, life=_Life.WAITING)
+    return _Container(spec=container, life=_Life.ENDED, exit=last)
 
 
 def _initialization_failed(init: Sequence[_Container], spec: PodSpec, gates: FeatureGates) -> bool:

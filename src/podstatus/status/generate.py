@@ -114,31 +114,39 @@ def generate_pod_initialized_condition(
         status="True",
         observed_generation=condition_observed_generation(pod.metadata.generation, old_status),
     )
-    init_containers = pod.spec.init_containers or ()
-    if statuses is None and init_containers:
+    if statuses is None and pod.spec.init_containers:
         return structs.replace(decided, status="False", reason="UnknownContainerStatuses")
+    unknown, incomplete = _not_initialized(pod.spec, statuses)
+    if phase == "Succeeded" and not unknown:
+        return structs.replace(decided, reason="PodCompleted")
+    message = _blame(unknown, incomplete, "incomplete")
+    if not message or _was_initialized(pod, old_status, statuses, gates):
+        return decided
+    return structs.replace(
+        decided, status="False", reason="ContainersNotInitialized", message=message
+    )
+
+
+def _not_initialized(spec: PodSpec, statuses: Statuses | None) -> tuple[list[str], list[str]]:
+    """The init containers of which nothing is known, and those that are not done."""
     unknown, incomplete = [], []
-    for container in init_containers:
+    for container in spec.init_containers or ():
         status = find_status(statuses, container.name)
         if status is None:
             unknown.append(container.name)
         elif not _is_initialized(container, status):
             incomplete.append(container.name)
-    if phase == "Succeeded" and not unknown:
-        return structs.replace(decided, reason="PodCompleted")
-    message = _blame(unknown, incomplete, "incomplete")
-    # A sidecar that restarts, or a pod that restarts in place, was initialized before.
-    if (
-        not message
-        or has_any_regular_container_started(pod.spec, statuses)
-        or (
-            gates.restart_all_containers_on_container_exits
-            and _was_ever_true(old_status, INITIALIZED)
-        )
-    ):
-        return decided
-    return structs.replace(
-        decided, status="False", reason="ContainersNotInitialized", message=message
+    return unknown, incomplete
+
+
+def _was_initialized(
+    pod: Pod, old_status: PodStatus, statuses: Statuses | None, gates: FeatureGates
+) -> bool:
+    """Whether it is a sidecar or the whole pod in place that starts again."""
+    if has_any_regular_container_started(pod.spec, statuses):
+        return True
+    return gates.restart_all_containers_on_container_exits and _was_ever_true(
+        old_status, INITIALIZED
     )
 
 

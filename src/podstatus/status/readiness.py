@@ -16,7 +16,7 @@ from podstatus.status.generate import (
 )
 
 
-class FoundContainer(msgspec.Struct, frozen=True):
+class FoundContainer(msgspec.Struct, frozen=True, kw_only=True):
     """Where in a pod's status a container is."""
 
     status: ContainerStatus
@@ -32,7 +32,7 @@ def find_container_status(status: PodStatus, container_id: str) -> FoundContaine
     ):
         for index, container in enumerate(statuses or ()):
             if container.container_id == container_id:
-                return FoundContainer(container, index, init)
+                return FoundContainer(status=container, index=index, init=init)
     return None
 
 

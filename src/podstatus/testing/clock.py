@@ -7,14 +7,15 @@ import itertools
 from podstatus.kube.times import Time
 
 _SECOND = 1_000_000_000
-_ROUNDS = 25
-"""How often `settle` lets all tasks take a step: more than any chain of wake-ups is long."""
+ROUNDS = 50
+"""How many steps `settle` lets every task take, unless told otherwise."""
 
 
 class FakeClock:
-    """Virtual time for the tasks of one event loop."""
+    """Virtual time for the tasks of one event loop; `rounds` as in `settle`."""
 
-    def __init__(self, start: str = "2100-01-01T00:00:00Z") -> None:
+    def __init__(self, start: str = "2100-01-01T00:00:00Z", *, rounds: int = ROUNDS) -> None:
+        self._rounds = rounds
         self._now = Time.parse(start).unix_nanos()
         self._timers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
@@ -38,12 +39,16 @@ class FakeClock:
             self._now = max(self._now, due)
             if not done.done():
                 done.set_result(None)
-                await settle()
+                await settle(self._rounds)
         self._now = end
-        await settle()
+        await settle(self._rounds)
 
 
-async def settle() -> None:
-    """Let every task run until it waits for something that has not happened."""
-    for _ in range(_ROUNDS):
+async def settle(rounds: int = ROUNDS) -> None:
+    """Let every task take so many steps: enough to come to rest, unless they are long.
+
+    A step ends where a task really waits. Calls of an API in memory do not, so a batch of
+    any size is one step; a fake that waits by itself needs a round for each time it does.
+    """
+    for _ in range(rounds):
         await asyncio.sleep(0)

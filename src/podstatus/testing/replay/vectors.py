@@ -1,7 +1,9 @@
 """Single calls of the product's functions, by upstream's names (FORMAT.md, section 4).
 
 Nothing is decided here: every function is the product's own, and this table only reads
-arguments and prints results.
+arguments and prints results. The one exception, with its reason: `_is_container_restartable`
+is upstream's question whether a container could ever be restarted, which only its container
+runtime asks; nothing of the product does.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,10 +28,10 @@ from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
 from podstatus.kube.quantity import Quantity, QuantityError
 from podstatus.kube.restarts import (
+    RESTART,
     all_containers_could_restart,
     container_should_restart,
     find_matching_container_restart_rule,
-    is_container_restartable,
 )
 from podstatus.kube.schemas import POD
 from podstatus.kube.times import Time, TimeError
@@ -197,6 +199,15 @@ def _restart_rule(a: Arguments) -> object:
     return {"found": rule is not None, "action": "" if rule is None else rule.action}
 
 
+def _is_container_restartable(a: Arguments) -> object:
+    container = a.container
+    if container.restart_policy is None:
+        return a.spec.restart_policy != "Never"
+    if any(rule.action == RESTART for rule in container.restart_policy_rules or ()):
+        return True
+    return container.restart_policy != "Never"
+
+
 def _quantity_canonical(a: Arguments) -> object:
     try:
         return {"canonical": Quantity.parse(a["quantity"]).canonical}
@@ -295,7 +306,7 @@ _VECTORS: dict[str, Vector] = {
         a.container, a.spec, a["exitCode"], a.gates
     ),
     "FindMatchingContainerRestartRule": _restart_rule,
-    "IsContainerRestartable": lambda a: is_container_restartable(a.spec, a.container),
+    "IsContainerRestartable": _is_container_restartable,
     "AllContainersCouldRestart": lambda a: all_containers_could_restart(a.spec),
     "HasAnyRegularContainerStarted": lambda a: generate.has_any_regular_container_started(
         a.spec, a.container_statuses

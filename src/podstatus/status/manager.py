@@ -260,6 +260,8 @@ class StatusManager:
     def backfill_pod_resize_conditions(self, pods: Iterable[Pod]) -> None:
         """Take over the resize conditions that the pods' statuses have, after a restart."""
         known = tuple(pods)
+        for pod in known:
+            _check_pod(pod)
         with self._lock:
             self._resizes.backfill(known, self._now())
         self._announcements.deliver()
@@ -348,12 +350,16 @@ class StatusManager:
         """Say what was decided. Called without the lock."""
         match outcome:
             case Refused(why):
-                logger.error("status refused: %s why=%s", _where(pod), why)
-            case Unchanged():
-                logger.debug("status unchanged: %s", _where(pod))
+                logger.error(
+                    "status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, why
+                )
+            case Unchanged(terminations):
+                logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
+                if terminations:
+                    self._announcements.deliver()
             case Accepted():
                 self._loop.wake_up()
-        self._announcements.deliver()
+                self._announcements.deliver()
 
     def _restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         with self._lock:
@@ -373,10 +379,6 @@ class StatusManager:
 
     def _now(self) -> Time:
         return Time.from_unix_nanos(self._clock.now())
-
-
-def _where(pod: Pod) -> str:
-    return f"pod={pod.namespace}/{pod.name} uid={pod.uid}"
 
 
 def _check_pod(pod: Pod) -> None:

@@ -38,7 +38,7 @@ class Announcements:
 
     def deliver(self) -> None:
         """Make all queued calls, or wait until another thread has made them."""
-        if not self._queue or self._teller == threading.get_ident():
+        if self._teller == threading.get_ident():
             return
         with self._telling:
             self._teller = threading.get_ident()

@@ -1,7 +1,7 @@
 """Whatever is put in: a clear error or upstream's behaviour, never a half-written cache."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -9,6 +9,7 @@ from msgspec import structs
 
 from podstatus import Pod, PodCondition, PodDirectory, PodStatus, StatusManager
 from podstatus.kube.codec import DecodeError, decode, from_document, to_document
+from podstatus.kube.detach import FieldError
 from podstatus.kube.pod_status import ContainerStatus
 from podstatus.kube.quantity import Quantity, QuantityError
 from podstatus.testing.builders import make_pod, make_status, running
@@ -88,9 +89,46 @@ def test_an_unreadable_quantity_that_was_smuggled_in_is_refused(node: Node) -> N
     node.refuses(QuantityError, "'lots'", node.pod, PodStatus(container_statuses=(container,)))
 
 
-def test_nonsense_inside_a_status_leaves_the_cache_alone(node: Node) -> None:
-    conditions: Any = ("Ready",)
-    node.refuses(AttributeError, "type", node.pod, PodStatus(conditions=conditions))
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ({"phase": 7}, "^phase: expected str, got int"),
+        ({"phase": None}, "^phase: expected str, got NoneType"),
+        ({"conditions": ("Ready",)}, r"^conditions\[0\]: expected PodCondition, got str"),
+        ({"conditions": [{"type": "Ready"}]}, r"^conditions\[0\]: expected PodCondition, got dict"),
+        (
+            {"container_statuses": {"app": 1}},
+            "^container_statuses: expected tuple or None, got dict",
+        ),
+        ({"start_time": "2024-01-01T00:00:00Z"}, "^start_time: expected Time or None, got str"),
+        ({"start_time": 1_700_000_000}, "^start_time: expected Time or None, got int"),
+        (
+            {"container_statuses": (ContainerStatus(name="app", ready=cast(bool, "no")),)},
+            r"^container_statuses\[0\].ready: expected bool, got str",
+        ),
+    ],
+)
+def test_what_does_not_belong_into_a_status_is_refused_with_its_place(
+    node: Node, status: dict[str, Any], message: str
+) -> None:
+    node.refuses(FieldError, message, node.pod, PodStatus(**status))
+
+
+def test_the_directory_refuses_what_is_no_pod() -> None:
+    directory = PodDirectory()
+    with pytest.raises(TypeError, match="expected a Pod, got dict"):
+        directory.update_pod(cast(Pod, {}))
+    assert directory.pods() == []
+
+
+def test_what_the_manager_hands_out_cannot_be_changed(node: Node) -> None:
+    container = ContainerStatus(name="app", allocated_resources={"cpu": Quantity("1")})
+    node.manager.set_pod_status(node.pod, PodStatus(container_statuses=(container,)))
+    cached = node.manager.pod_status(node.pod.uid)
+    assert cached is not None
+    (handed_out,) = cached.container_statuses or ()
+    with pytest.raises(TypeError, match="frozen"):
+        (handed_out.allocated_resources or {})["cpu"] = Quantity("2")
 
 
 def test_a_status_that_is_changed_afterwards_does_not_change_the_cache(node: Node) -> None:
@@ -137,6 +175,8 @@ def test_nulls_everywhere_count_as_absent() -> None:
     [
         (b"", "not JSON"),
         (b"{", "not JSON"),
+        (b'{"metadata": {"uid": 5},', "not JSON"),
+        (b'{"x": ' + b"[" * 5000 + b"]" * 5000 + b"}", "recursion"),
         (b"[]", "Expected `object`"),
         (b'{"status": {"phase": 7}}', r"\$.status.phase"),
         (b'{"status": {"startTime": "yesterday"}}', "'yesterday'"),

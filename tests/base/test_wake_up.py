@@ -1,0 +1,169 @@
+import asyncio
+import threading
+import time
+
+from podstatus.base.loop import SystemClock, WakeUp
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_the_clock_of_the_machine_tells_the_time_and_waits() -> None:
+    async def main() -> float:
+        begin = time.monotonic()
+        await SystemClock().wait(0.01)
+        return time.monotonic() - begin
+
+    assert abs(SystemClock().now() - time.time_ns()) < 1_000_000_000
+    assert asyncio.run(main()) >= 0.009  # a loop's timers are as exact as its clock
+
+
+def test_a_call_before_the_wait_is_not_lost() -> None:
+    wake_up = WakeUp[str]()
+    wake_up.call("early")
+    assert asyncio.run(wake_up.wait()) == {"early"}
+
+
+def test_the_waiter_sleeps_until_it_is_called() -> None:
+    async def main() -> None:
+        wake_up = WakeUp[str]()
+        waiter = asyncio.create_task(wake_up.wait())
+        await settle()
+        assert not waiter.done()
+        wake_up.call("now")
+        assert await waiter == {"now"}
+
+    asyncio.run(main())
+
+
+def test_many_calls_before_it_looks_count_as_one() -> None:
+    async def main() -> None:
+        wake_up = WakeUp[str]()
+        waiter = asyncio.create_task(wake_up.wait())
+        await settle()
+        for _ in range(3):
+            wake_up.call("again")
+        assert await waiter == {"again"}
+        waiter = asyncio.create_task(wake_up.wait())
+        await settle()
+        assert not waiter.done()
+        waiter.cancel()
+
+    asyncio.run(main())
+
+
+def test_different_reasons_come_together() -> None:
+    wake_up = WakeUp[str]()
+    wake_up.call("one")
+    wake_up.call("two")
+    assert asyncio.run(wake_up.wait()) == {"one", "two"}
+
+
+def test_a_call_while_the_waiter_is_busy_is_kept_for_its_next_wait() -> None:
+    async def main() -> None:
+        wake_up = WakeUp[str]()
+        wake_up.call("first")
+        await wake_up.wait()
+        wake_up.call("meanwhile")
+        assert await wake_up.wait() == {"meanwhile"}
+
+    asyncio.run(main())
+
+
+def test_take_empties_without_waiting() -> None:
+    wake_up = WakeUp[str]()
+    assert wake_up.take() == frozenset()
+    wake_up.call("reason")
+    assert wake_up.take() == {"reason"}
+    assert wake_up.take() == frozenset()
+
+
+def test_one_reason_can_be_taken_and_the_others_stay() -> None:
+    wake_up = WakeUp[str]()
+    wake_up.call("one")
+    wake_up.call("two")
+    assert wake_up.take_reason("one")
+    assert not wake_up.take_reason("one")
+    assert wake_up.take() == {"two"}
+
+
+def test_a_cancelled_wait_leaves_later_reasons_to_the_next() -> None:
+    async def main() -> None:
+        wake_up = WakeUp[str]()
+        waiter = asyncio.create_task(wake_up.wait())
+        await settle()
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+        wake_up.call("later")
+        assert await wake_up.wait() == {"later"}
+
+    asyncio.run(main())
+
+
+def test_a_reason_that_comes_with_the_cancellation_is_kept() -> None:
+    async def main() -> None:
+        wake_up = WakeUp[str]()
+        waiter = asyncio.create_task(wake_up.wait())
+        await settle()
+        wake_up.call("just then")
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+        assert wake_up.take() == {"just then"}
+
+    asyncio.run(main())
+
+
+def test_a_reason_for_a_loop_that_has_ended_is_kept_for_the_next_loop() -> None:
+    wake_up = WakeUp[str]()
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # it would complain about the task left behind
+    task = loop.create_task(wake_up.wait())
+    loop.run_until_complete(settle())
+    loop.close()
+    wake_up.call("late")
+    assert not task.done()
+    assert asyncio.run(wake_up.wait()) == {"late"}
+
+
+def test_a_call_from_another_thread_wakes_a_sleeping_loop() -> None:
+    wake_up = WakeUp[str]()
+
+    async def main() -> frozenset[str]:
+        waiter = asyncio.create_task(wake_up.wait())
+        await settle()
+        thread = threading.Thread(target=wake_up.call, args=("from afar",))
+        thread.start()
+        async with asyncio.timeout(10):
+            reasons = await waiter
+        thread.join()
+        return reasons
+
+    assert asyncio.run(main()) == {"from afar"}
+
+
+def test_no_call_is_lost_between_threads() -> None:
+    wake_up = WakeUp[str]()
+    threads, calls = 4, 500
+    done: list[int] = []
+
+    def produce() -> None:
+        for number in range(calls):
+            done.append(number)
+            wake_up.call("more")
+
+    async def main() -> int:
+        producers = [threading.Thread(target=produce) for _ in range(threads)]
+        for producer in producers:
+            producer.start()
+        seen = 0
+        async with asyncio.timeout(10):
+            while seen < threads * calls:
+                await wake_up.wait()
+                seen = len(done)
+        for producer in producers:
+            producer.join()
+        return seen
+
+    assert asyncio.run(main()) == threads * calls

@@ -1,0 +1,34 @@
+import pytest
+
+from podstatus.kube.features import FeatureGates
+
+
+def test_all_gates_are_on_by_default() -> None:
+    gates = FeatureGates()
+    assert gates.pod_ready_to_start_containers_condition
+    assert gates.restart_all_containers_on_container_exits
+    assert gates.container_restart_rules
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "PodReadyToStartContainersCondition",
+            FeatureGates(pod_ready_to_start_containers_condition=False),
+        ),
+        (
+            "RestartAllContainersOnContainerExits",
+            FeatureGates(restart_all_containers_on_container_exits=False),
+        ),
+        ("ContainerRestartRules", FeatureGates(container_restart_rules=False)),
+    ],
+)
+def test_upstream_names_switch_gates_off(name: str, expected: FeatureGates) -> None:
+    assert FeatureGates.from_names({name: False}) == expected
+    assert FeatureGates.from_names({name: True}) == FeatureGates()
+
+
+def test_an_unknown_gate_is_refused_with_the_names_of_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"SidecarContainers; known are .*ContainerRestartRules"):
+        FeatureGates.from_names({"SidecarContainers": True})

@@ -1,0 +1,174 @@
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, ApiUID, Pod
+from podstatus.pods.directory import PodDirectory
+from podstatus.testing.builders import make_pod, make_static_pod, make_status
+
+STATIC = make_static_pod()
+MIRROR = make_static_pod(mirror=True)
+MIRROR_UID = ApiUID(MIRROR.uid)
+ORDINARY = make_pod()
+
+
+def test_pods_and_mirror_pods_are_filed_apart() -> None:
+    directory = PodDirectory([ORDINARY, STATIC, MIRROR])
+    assert directory.pods() == [ORDINARY, STATIC]
+    assert directory.mirror_pods() == [MIRROR]
+
+
+def test_a_pod_is_found_by_uid_and_by_name() -> None:
+    directory = PodDirectory([ORDINARY])
+    assert directory.pod_by_uid(ORDINARY.uid) is ORDINARY
+    assert directory.pod_by_name("default", "pod") is ORDINARY
+    assert directory.pod_by_name("elsewhere", "pod") is None
+
+
+def test_the_uid_of_a_mirror_pod_finds_no_pod() -> None:
+    assert PodDirectory([STATIC, MIRROR]).pod_by_uid(MIRROR.uid) is None
+
+
+@pytest.mark.parametrize("pods", [(STATIC, MIRROR), (MIRROR, STATIC)])
+def test_a_static_pod_and_its_mirror_find_each_other_in_either_order(
+    pods: tuple[Pod, Pod],
+) -> None:
+    directory = PodDirectory(pods)
+    assert directory.mirror_pod_by_pod(STATIC) == MIRROR
+    assert directory.translate_pod_uid(MIRROR.uid) == STATIC.uid
+    assert directory.uid_translations().pod_to_mirror == {STATIC.uid: MIRROR_UID}
+    assert directory.uid_translations().mirror_to_pod == {MIRROR_UID: STATIC.uid}
+
+
+def test_a_static_pod_without_a_mirror_translates_to_none() -> None:
+    translations = PodDirectory([STATIC]).uid_translations()
+    assert translations.pod_to_mirror == {STATIC.uid: None}
+    assert translations.mirror_to_pod == {}
+
+
+def test_a_mirror_without_its_static_pod_translates_to_nothing() -> None:
+    directory = PodDirectory([MIRROR])
+    assert directory.translate_pod_uid(MIRROR.uid) == MIRROR.uid
+    assert directory.uid_translations().mirror_to_pod == {}
+
+
+def test_an_ordinary_pod_stands_for_itself() -> None:
+    directory = PodDirectory([ORDINARY])
+    assert directory.translate_pod_uid(ORDINARY.uid) == ORDINARY.uid
+    assert directory.uid_translations().pod_to_mirror == {}
+
+
+def test_an_unknown_uid_translates_to_itself() -> None:
+    assert PodDirectory().translate_pod_uid("unheard of") == "unheard of"
+
+
+def test_a_pod_from_the_api_is_not_static() -> None:
+    pod = make_pod(annotations={CONFIG_SOURCE: "api"})
+    assert PodDirectory([pod]).uid_translations().pod_to_mirror == {}
+
+
+def test_a_mirror_pod_also_stands_for_an_ordinary_pod_of_its_name() -> None:
+    mirror = make_pod(uid="mirror", annotations={CONFIG_MIRROR: "hash"})
+    translations = PodDirectory([ORDINARY, mirror]).uid_translations()
+    assert translations.pod_to_mirror == {ORDINARY.uid: "mirror"}
+
+
+def test_names_in_different_namespaces_are_different() -> None:
+    mirror = make_pod(STATIC.name, namespace="other", annotations={CONFIG_MIRROR: "hash"})
+    assert PodDirectory([STATIC, mirror]).mirror_pod_by_pod(STATIC) is None
+
+
+def test_an_update_replaces_the_pod() -> None:
+    directory = PodDirectory([ORDINARY])
+    newer = make_pod(status=make_status("Running"))
+    directory.update_pod(newer)
+    assert directory.pods() == [newer]
+    assert directory.pod_by_name("default", "pod") is newer
+
+
+def test_a_pod_whose_source_becomes_the_api_is_static_no_more() -> None:
+    directory = PodDirectory([STATIC])
+    metadata = structs.replace(STATIC.metadata, annotations={CONFIG_SOURCE: "api"})
+    directory.update_pod(structs.replace(STATIC, metadata=metadata))
+    assert directory.uid_translations().pod_to_mirror == {}
+
+
+def test_a_recreated_mirror_takes_over_from_the_old_one() -> None:
+    recreated = make_static_pod(mirror=True, uid="mirror-2")
+    directory = PodDirectory([STATIC, MIRROR])
+    directory.update_pod(recreated)
+    assert directory.mirror_pod_by_pod(STATIC) == recreated
+    assert directory.uid_translations().pod_to_mirror == {STATIC.uid: "mirror-2"}
+    assert directory.translate_pod_uid(MIRROR.uid) == STATIC.uid
+
+
+def test_removing_a_mirror_removes_its_translation() -> None:
+    directory = PodDirectory([STATIC, MIRROR])
+    directory.remove_pod(MIRROR)
+    assert directory.mirror_pods() == []
+    assert directory.mirror_pod_by_pod(STATIC) is None
+    assert directory.translate_pod_uid(MIRROR.uid) == MIRROR.uid
+    assert directory.uid_translations().pod_to_mirror == {STATIC.uid: None}
+
+
+def test_removing_a_static_pod_keeps_the_translation_of_its_mirror() -> None:
+    directory = PodDirectory([STATIC, MIRROR])
+    directory.remove_pod(STATIC)
+    assert directory.pods() == []
+    assert directory.pod_by_name(STATIC.namespace, STATIC.name) is None
+    assert directory.translate_pod_uid(MIRROR.uid) == STATIC.uid
+    assert directory.uid_translations().pod_to_mirror == {STATIC.uid: MIRROR_UID}
+
+
+def test_a_static_pod_that_was_removed_waits_for_no_mirror() -> None:
+    directory = PodDirectory([STATIC])
+    directory.remove_pod(STATIC)
+    assert directory.uid_translations().pod_to_mirror == {}
+
+
+def test_removing_a_pod_that_is_not_there_is_harmless() -> None:
+    directory = PodDirectory([ORDINARY])
+    directory.remove_pod(STATIC)
+    directory.remove_pod(MIRROR)
+    assert directory.pods() == [ORDINARY]
+
+
+def test_setting_pods_replaces_everything() -> None:
+    directory = PodDirectory([STATIC, MIRROR])
+    directory.set_pods([ORDINARY])
+    assert directory.pods() == [ORDINARY]
+    assert directory.mirror_pods() == []
+    assert directory.translate_pod_uid(MIRROR.uid) == MIRROR.uid
+    assert directory.uid_translations().pod_to_mirror == {}
+
+
+def test_pods_may_be_set_from_what_the_directory_itself_tells() -> None:
+    directory = PodDirectory([ORDINARY, STATIC])
+    directory.set_pods(pod for uid in [STATIC.uid] if (pod := directory.pod_by_uid(uid)))
+    assert directory.pods() == [STATIC]
+
+
+@pytest.mark.parametrize("wrong", [None, {"metadata": {}}, "pod"])
+def test_what_is_no_pod_is_refused_and_everything_stays(wrong: Any) -> None:
+    directory = PodDirectory([ORDINARY])
+    with pytest.raises(TypeError, match="expected a Pod"):
+        directory.set_pods([STATIC, wrong])
+    with pytest.raises(TypeError, match="expected a Pod"):
+        directory.update_pod(wrong)
+    assert directory.pods() == [ORDINARY]
+
+
+def test_what_the_caller_changes_later_does_not_change_the_directory() -> None:
+    annotations = {CONFIG_SOURCE: "file"}
+    directory = PodDirectory([make_pod(annotations=annotations)])
+    annotations[CONFIG_SOURCE] = "api"
+    (pod,) = directory.pods()
+    assert pod.metadata.annotations == {CONFIG_SOURCE: "file"}
+
+
+def test_translations_are_those_of_one_moment() -> None:
+    directory = PodDirectory([STATIC])
+    translations = directory.uid_translations()
+    directory.update_pod(MIRROR)
+    assert translations.pod_to_mirror == {STATIC.uid: None}

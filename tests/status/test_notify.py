@@ -1,0 +1,312 @@
+import threading
+from functools import partial
+
+import pytest
+
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_status import PodStatus
+from podstatus.pods.directory import PodDirectory
+from podstatus.status.manager import StatusManager
+from podstatus.status.notify import Announcements
+from podstatus.status.terminations import Termination
+from podstatus.testing.builders import ended, make_pod, make_status, running
+from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety, RecordingNotifier, Told
+from tests.status.node import Node, deleting
+
+RUNNING, FAILED = make_status("Running"), make_status("Failed")
+LONG = 10.0
+"""Seconds after which something that should happen at once has not happened."""
+
+
+def phases(notifier: RecordingNotifier) -> list[str | None]:
+    """What was told in order; None when a pod was removed."""
+    return [None if told.status is None else told.status.phase for told in notifier.told]
+
+
+def test_a_first_status_is_added_and_later_ones_are_updates() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    first, _ = node.manager.set_pod_status(pod, RUNNING)
+    second, _ = node.manager.set_pod_status(pod, FAILED)
+    assert node.notifier.told == [Told(pod.uid, first, True), Told(pod.uid, second, False)]
+
+
+def test_what_changes_nothing_is_not_told() -> None:
+    pod = make_pod(restart_policy="Never")
+    node = Node(pod)
+    node.manager.set_pod_status(pod, make_status("Running", ended("app")))
+    node.notifier.told.clear()
+    node.manager.set_pod_status(pod, make_status("Running", ended("app")))
+    node.manager.set_pod_status(pod, make_status("Running", running("app")))
+    node.manager.remove_orphaned_statuses(set())
+    assert node.notifier.told == []
+
+
+def test_a_terminated_pod_is_removed() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    node.manager.terminate_pod(pod)
+    assert node.notifier.told == [Told(pod.uid)]
+
+
+def test_surprise_20_once_finished_every_update_tells_removed() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    node.manager.set_pod_status(pod, RUNNING)
+    node.manager.terminate_pod(pod)
+    node.manager.set_pod_status(pod, make_status("Succeeded"))
+    assert phases(node.notifier) == ["Running", None, None]
+
+
+def test_surprise_16_a_pod_that_is_being_deleted_is_never_added() -> None:
+    pod = deleting(make_pod())
+    node = Node(pod)
+    node.manager.set_pod_status(pod, RUNNING)
+    assert [told.is_added for told in node.notifier.told] == [False]
+
+
+def test_probes_tell_too() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    node.manager.set_pod_status(pod, make_status("Running", running("app", ready=False)))
+    node.manager.set_container_readiness(pod.uid, "fake://app", ready=True)
+    node.manager.set_container_startup(pod.uid, "fake://app", started=False)
+    assert [told.is_added for told in node.notifier.told] == [True, False, False]
+
+
+class PodKeeper:
+    def __init__(self) -> None:
+        self.pods: list[Pod] = []
+
+    def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+        del status, is_added
+        self.pods.append(pod)
+
+    def on_pod_removed(self, pod: Pod) -> None:
+        self.pods.append(pod)
+
+
+def test_the_pod_told_carries_its_new_status() -> None:
+    pod, keeper = make_pod(status=make_status("Pending")), PodKeeper()
+    node = Node(pod)
+    node.manager.add_notifier(keeper)
+    status, _ = node.manager.set_pod_status(pod, RUNNING)
+    node.manager.terminate_pod(pod)
+    assert [told.status for told in keeper.pods] == [status, node.entry(pod).status]
+    assert keeper.pods[0].metadata == pod.metadata
+
+
+def test_every_notifier_is_told_and_only_from_when_it_was_added() -> None:
+    pod, late = make_pod(), RecordingNotifier()
+    node = Node(pod)
+    node.manager.set_pod_status(pod, RUNNING)
+    node.manager.add_notifier(late)
+    node.manager.set_pod_status(pod, FAILED)
+    assert phases(node.notifier) == ["Running", "Failed"]
+    assert phases(late) == ["Failed"]
+
+
+class Raising:
+    def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+        raise OSError("not now")
+
+    def on_pod_removed(self, pod: Pod) -> None:
+        raise OSError("not now either")
+
+
+def test_a_notifier_that_raises_harms_neither_the_caller_nor_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pod, after = make_pod(), RecordingNotifier()
+    node = Node(pod)
+    node.manager.add_notifier(Raising())
+    node.manager.add_notifier(after)
+    status, changed = node.manager.set_pod_status(pod, RUNNING)
+    node.manager.terminate_pod(pod)
+    assert (status.phase, changed) == ("Running", True)
+    assert phases(node.notifier) == phases(after) == ["Running", None]
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 2
+    assert "not now either" in caplog.text
+
+
+class CallingBack:
+    """Answers a Pending with a Running, and that with the end; never entered twice."""
+
+    def __init__(self, manager: StatusManager) -> None:
+        self.manager = manager
+        self.inside = 0
+        self.deepest = 0
+
+    def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+        del is_added
+        self.inside += 1
+        self.deepest = max(self.deepest, self.inside)
+        assert self.manager.pod_status(pod.uid) is not None
+        if status.phase == "Pending":
+            self.manager.set_pod_status(pod, RUNNING)
+        else:
+            self.manager.terminate_pod(pod)
+        self.inside -= 1
+
+    def on_pod_removed(self, pod: Pod) -> None:
+        self.manager.remove_orphaned_statuses(set())
+
+
+def test_a_notifier_may_call_the_manager_and_everyone_is_told_in_order() -> None:
+    pod, after = make_pod(), RecordingNotifier()
+    node = Node(pod)
+    back = CallingBack(node.manager)
+    node.manager.add_notifier(back)
+    node.manager.add_notifier(after)
+    node.manager.set_pod_status(pod, make_status("Pending"))
+    assert phases(node.notifier) == phases(after) == ["Pending", "Running", None]
+    assert back.deepest == 1
+    assert node.manager.pod_status(pod.uid) is None
+
+
+class Adding(RecordingNotifier):
+    """Brings a friend."""
+
+    def __init__(self, manager: StatusManager, friend: RecordingNotifier) -> None:
+        super().__init__()
+        self.manager, self.friend = manager, friend
+
+    def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+        if is_added:
+            self.manager.add_notifier(self.friend)
+        super().on_pod_updated(pod, status, is_added=is_added)
+
+
+def test_a_notifier_may_add_another() -> None:
+    pod, friend = make_pod(), RecordingNotifier()
+    node = Node(pod)
+    node.manager.add_notifier(Adding(node.manager, friend))
+    node.manager.set_pod_status(pod, RUNNING)
+    node.manager.set_pod_status(pod, FAILED)
+    assert phases(friend) == ["Failed"]
+
+
+def test_a_notifier_added_by_another_is_not_told_what_was_cached_before() -> None:
+    pod, friend = make_pod(), RecordingNotifier()
+    node = Node(pod)
+
+    class Late(RecordingNotifier):
+        def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+            if is_added:
+                node.manager.set_pod_status(pod, FAILED)
+                node.manager.add_notifier(friend)
+            super().on_pod_updated(pod, status, is_added=is_added)
+
+    late = Late()
+    node.manager.add_notifier(late)
+    node.manager.set_pod_status(pod, RUNNING)
+    assert phases(late) == ["Running", "Failed"]
+    assert friend.told == []
+
+
+# Observers
+
+
+class AskingObserver(CountingObserver):
+    """Calls the manager, then fails."""
+
+    manager: StatusManager
+
+    def container_terminated(self, termination: Termination) -> None:
+        super().container_terminated(termination)
+        assert self.manager.pod_status("uid-pod") is not None
+        raise OSError("no metrics today")
+
+
+def test_an_observer_may_call_the_manager_and_fail_without_harm(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pod, observer = make_pod(), AskingObserver()
+    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety(), observer=observer)
+    observer.manager = manager
+    _, changed = manager.set_pod_status(pod, make_status("Failed", ended("app", 1)))
+    assert changed
+    assert observer.terminations.total() == 1
+    assert "no metrics today" in caplog.text
+
+
+def test_an_exit_is_counted_before_the_status_is_told() -> None:
+    pod, order = make_pod(), list[str]()
+
+    class Counting(CountingObserver):
+        def container_terminated(self, termination: Termination) -> None:
+            order.append(f"exit {termination.exit_code}")
+
+    class Hearing(RecordingNotifier):
+        def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+            order.append(status.phase)
+
+    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety(), observer=Counting())
+    manager.add_notifier(Hearing())
+    manager.set_pod_status(pod, make_status("Failed", ended("app", 3)))
+    assert order == ["exit 3", "Failed"]
+
+
+# The queue
+
+
+def fail() -> None:
+    raise ZeroDivisionError
+
+
+def test_calls_are_made_in_order_and_one_that_fails_holds_up_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    announcements, made = Announcements(), list[int]()
+    announcements.put(partial(made.append, 1))
+    announcements.put(fail)
+    announcements.put(partial(made.append, 2))
+    announcements.deliver()
+    assert made == [1, 2]
+    assert "ZeroDivisionError" in caplog.text
+    announcements.deliver()
+    assert made == [1, 2]
+
+
+def test_what_a_call_queues_is_made_after_it() -> None:
+    announcements, made = Announcements(), list[str]()
+
+    def outer() -> None:
+        made.append("outer begins")
+        announcements.put(partial(made.append, "inner"))
+        announcements.deliver()
+        made.append("outer ends")
+
+    announcements.put(outer)
+    announcements.deliver()
+    assert made == ["outer begins", "outer ends", "inner"]
+
+
+@pytest.mark.parametrize("more", [["second"], []])
+def test_a_thread_waits_for_the_one_that_is_telling(more: list[str]) -> None:
+    announcements, made = Announcements(), list[str]()
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        entered.set()
+        assert leave.wait(LONG)
+        made.append("slow")
+
+    def deliver_more() -> None:
+        for name in more:
+            announcements.put(partial(made.append, name))
+        announcements.deliver()
+        made.append("came back")
+
+    announcements.put(slow)
+    first = threading.Thread(target=announcements.deliver)
+    first.start()
+    assert entered.wait(LONG)
+    other = threading.Thread(target=deliver_more)
+    other.start()
+    other.join(0.05)
+    assert made == []
+    leave.set()
+    for thread in (first, other):
+        thread.join(LONG)
+    assert made == ["slow", *more, "came back"]

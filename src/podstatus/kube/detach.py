@@ -82,7 +82,7 @@ def _accepted(declared: Any) -> dict[type, Detach | None]:
         return {FrozenMap: None, dict: detach}
     if isinstance(declared, type) and issubclass(declared, Wire):
         return {declared: detached}
-    return {declared: None} if isinstance(declared, type) else _Anything()
+    return _Anything() if declared is Any else {declared: None}
 
 
 class _Anything(dict[type, Detach | None]):

@@ -283,32 +283,7 @@ class Container(Wire, frozen=True, kw_only=True):
     tty: bool = False
 
 
-class EphemeralContainer(Wire, frozen=True, kw_only=True):
-    """`v1.EphemeralContainer`."""
+class EphemeralContainer(Container, frozen=True, kw_only=True):
+    """`v1.EphemeralContainer`: a container, and whose processes it looks at."""
 
-    name: str = field(default_factory=str)
-    image: str = ""
-    command: tuple[str, ...] | None = None
-    args: tuple[str, ...] | None = None
-    working_dir: str = ""
-    ports: tuple[ContainerPort, ...] | None = None
-    env_from: tuple[EnvFromSource, ...] | None = None
-    env: tuple[EnvVar, ...] | None = None
-    resources: ResourceRequirements = field(default_factory=ResourceRequirements)
-    resize_policy: tuple[ContainerResizePolicy, ...] | None = None
-    restart_policy: str | None = None
-    restart_policy_rules: tuple[ContainerRestartRule, ...] | None = None
-    volume_mounts: tuple[VolumeMount, ...] | None = None
-    volume_devices: tuple[VolumeDevice, ...] | None = None
-    liveness_probe: Probe | None = None
-    readiness_probe: Probe | None = None
-    startup_probe: Probe | None = None
-    lifecycle: Lifecycle | None = None
-    termination_message_path: str = ""
-    termination_message_policy: str = ""
-    image_pull_policy: str = ""
-    security_context: SecurityContext | None = None
-    stdin: bool = False
-    stdin_once: bool = False
-    tty: bool = False
     target_container_name: str = ""

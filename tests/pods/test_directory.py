@@ -59,6 +59,11 @@ def test_an_ordinary_pod_stands_for_itself() -> None:
     assert directory.uid_translations().pod_to_mirror == {}
 
 
+def test_no_uid_translates_to_none_even_beside_a_mirror_without_one() -> None:
+    mirror = structs.replace(MIRROR, metadata=structs.replace(MIRROR.metadata, uid=""))
+    assert PodDirectory([STATIC, mirror]).translate_pod_uid("") == ""
+
+
 def test_an_unknown_uid_translates_to_itself() -> None:
     assert PodDirectory().translate_pod_uid("unheard of") == "unheard of"
 

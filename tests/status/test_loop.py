@@ -190,3 +190,4 @@ def test_a_period_must_be_longer_than_nothing() -> None:
     for period in (0, -1, float("nan")):
         with pytest.raises(ValueError, match="full_sync_period"):
             SyncPolicy(full_sync_period=period)
+    assert SyncPolicy(full_sync_period=0.5).full_sync_period == 0.5

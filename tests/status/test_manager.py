@@ -207,6 +207,16 @@ def test_exits_are_counted_once_and_not_when_refused() -> None:
     assert node.observer.terminations == {exit_of_a: 1}
 
 
+def test_an_exit_that_is_hidden_behind_a_twin_is_counted_with_every_update() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    twins = make_status("Running", running("app"), ended("app", 1))
+    for count in (1, 2, 3):
+        _, changed = node.manager.set_pod_status(pod, twins)
+        assert changed is (count == 1)
+        assert node.observer.terminations.total() == count
+
+
 def test_entries_are_those_of_one_moment() -> None:
     pod = make_pod()
     node = Node(pod)

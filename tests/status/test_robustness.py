@@ -4,16 +4,18 @@ import asyncio
 import sys
 import threading
 from contextlib import suppress
-from typing import Any
+from enum import StrEnum
+from typing import Any, cast
 
 import pytest
 
-from podstatus import Pod, PodDirectory, StatusManager
+from podstatus import ApiError, Pod, PodDirectory, PodStatus, StatusManager, UnavailableError
 from podstatus.base.loop import WakeUp
 from podstatus.base.remember import LONGEST_TEXT, remembered
-from podstatus.testing.builders import make_pod, make_static_pod, make_status, running
-from podstatus.testing.clock import FakeClock
-from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.status.ports import Notifier
+from podstatus.testing.builders import make_pod, make_static_pod, make_status, running, waiting
+from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
 from podstatus.testing.pod_api import InMemoryPodApi
 
 RUNNING = make_status("Running", running("app"), Ready="True")
@@ -146,3 +148,201 @@ def test_long_texts_are_worked_out_but_not_remembered() -> None:
     short, long = "x" * LONGEST_TEXT, "x" * (LONGEST_TEXT + 1)
     assert [remembering(text) for text in (short, short, long, long)] == [64, 64, 65, 65]
     assert asked == [short, long, long]
+
+
+class FailsOnce(InMemoryPodApi):
+    """A server that is away for a moment."""
+
+    failures = 1
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        if self.failures:
+            self.failures -= 1
+            raise UnavailableError("away", code=503)
+        return await super().get_pod(namespace, name)
+
+
+class Hangs(InMemoryPodApi):
+    """A server that never answers."""
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def running_manager(
+    api: InMemoryPodApi, safety: FakeDeletionSafety, clock: FakeClock, *pods: Pod
+) -> tuple[StatusManager, asyncio.Task[None]]:
+    manager = StatusManager(api, PodDirectory(pods), safety, clock=clock)
+    task = asyncio.create_task(manager.run())
+    await settle()
+    return manager, task
+
+
+def test_stop_sends_what_failed_before() -> None:
+    async def scenario() -> None:
+        pod = make_pod()
+        api = FailsOnce(pod)
+        manager, loop = await running_manager(api, FakeDeletionSafety(), FakeClock(), pod)
+        manager.set_pod_status(pod, RUNNING)
+        await settle()
+        assert api.calls == []
+        manager.stop()
+        await loop
+        assert [call.verb for call in api.calls] == ["get", "patch"]
+
+    asyncio.run(scenario())
+
+
+def test_stop_sends_a_phase_that_was_held_back() -> None:
+    async def scenario() -> None:
+        pod = make_pod()
+        api, safety = InMemoryPodApi(pod), FakeDeletionSafety({pod.uid: True})
+        manager, loop = await running_manager(api, safety, FakeClock(), pod)
+        manager.set_pod_status(pod, make_status("Failed"))
+        await settle()
+        held = api.pod("default", "pod")
+        safety.table[pod.uid] = False
+        manager.stop()
+        await loop
+        sent = api.pod("default", "pod")
+        assert held is not None
+        assert sent is not None
+        assert (held.status.phase, sent.status.phase) == ("", "Failed")
+
+    asyncio.run(scenario())
+
+
+def test_a_second_stop_can_shorten_the_first() -> None:
+    async def scenario() -> None:
+        pod, clock = make_pod(), FakeClock()
+        manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
+        manager.set_pod_status(pod, RUNNING)
+        await settle()
+        manager.stop(drain=600)
+        await clock.advance(1)
+        manager.stop(drain=900)
+        await clock.advance(1)
+        assert not loop.done()
+        manager.stop(drain=0)
+        await settle()
+        assert loop.done()
+
+    asyncio.run(scenario())
+
+
+def test_stop_before_the_first_step_still_sends() -> None:
+    async def scenario() -> None:
+        pod, pods = make_pod(), PodDirectory()
+        api = InMemoryPodApi(pod, watcher=pods)
+        manager = StatusManager(api, pods, FakeDeletionSafety())
+        loop = asyncio.create_task(manager.run())
+        manager.set_pod_status(pod, RUNNING)
+        manager.stop()
+        await loop
+        assert [call.verb for call in api.calls] == ["get", "patch"]
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_never_began_leaves_the_manager_free() -> None:
+    async def scenario() -> None:
+        manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+        cancelled = asyncio.create_task(manager.run())
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+        forgotten = manager.run()
+        manager.stop()
+        again = asyncio.create_task(manager.run())
+        await forgotten  # ends at once: its turn is over
+        await settle()
+        assert not again.done()
+        manager.stop()
+        await again
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("drain", [-1, float("nan")])
+def test_a_drain_that_is_no_time_is_refused(drain: float) -> None:
+    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    with pytest.raises(ValueError, match="drain"):
+        manager.stop(drain=drain)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"client": object()}, "client is a object, which lacks get_pod, patch_pod_status"),
+        ({"pods": []}, "pods is a list, which lacks pod_by_uid"),
+        ({"safety": None}, "safety is a NoneType, which lacks could_have_running_containers"),
+        ({"observer": RecordingNotifier()}, "observer is a RecordingNotifier, which lacks"),
+        ({"startup_latency": object()}, "startup_latency is a object, which lacks"),
+    ],
+)
+def test_a_port_that_lacks_a_method_is_refused_at_once(wrong: Any, message: str) -> None:
+    ports: Any = {"client": None, "pods": PodDirectory(), "safety": FakeDeletionSafety()}
+    with pytest.raises(TypeError, match=message):
+        StatusManager(**(ports | wrong))
+
+
+def test_a_notifier_that_lacks_a_method_is_refused_at_once() -> None:
+    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    with pytest.raises(TypeError, match="lacks on_pod_updated, on_pod_removed"):
+        manager.add_notifier(cast(Notifier, object()))
+
+
+def test_a_failing_notifier_does_not_put_whole_pods_into_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Failing(RecordingNotifier):
+        def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
+            raise OSError
+
+    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager.add_notifier(Failing())
+    manager.set_pod_status(make_pod(), RUNNING)
+    (record,) = caplog.records
+    assert "Failing.on_pod_updated" in record.getMessage()
+    assert "PodStatus" not in record.getMessage()
+
+
+def test_an_empty_container_id_is_nobodys() -> None:
+    pod = make_pod()
+    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety())
+    manager.set_pod_status(pod, make_status("Pending", waiting("app")))
+    manager.set_container_readiness(pod.uid, "", ready=True)
+    manager.set_container_startup(pod.uid, "", started=True)
+    assert manager.entries()[pod.uid].version == 1
+
+
+def test_a_text_of_an_enum_is_taken_for_what_it_spells() -> None:
+    class Phase(StrEnum):
+        RUNNING = "Running"
+
+    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    status, _ = manager.set_pod_status(make_pod(), PodStatus(phase=Phase.RUNNING))
+    assert type(status.phase) is str
+    assert status.phase == "Running"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", 400),
+        (b"[]", 400),
+        (b'{"status": {"conditions": 5}}', 422),
+        (b'{"status": {"startTime": "x"}}', 422),
+    ],
+)
+def test_a_patch_that_makes_no_pod_is_rejected_as_a_server_does(body: bytes, code: int) -> None:
+    api = InMemoryPodApi(make_pod())
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(api.patch_pod_status("default", "pod", body))
+    assert caught.value.code == code
+    assert [(call.verb, call.code) for call in api.calls] == [("patch", code)]
+
+
+def test_a_built_pod_is_equal_to_the_one_the_api_stores() -> None:
+    pod = make_pod(sidecars=["proxy"], generation=2, deleted_at="2024-01-01T00:00:00Z")
+    assert InMemoryPodApi(pod).pod("default", "pod") == pod

@@ -199,6 +199,24 @@ def test_a_port_that_raises_during_a_sync_does_not_stop_the_others(
     assert why in caplog.text
 
 
+def test_a_patch_that_answers_with_no_pod_is_not_taken_for_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class WrongApi(InMemoryPodApi):
+        async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+            await super().patch_pod_status(namespace, name, patch)
+            answer: Any = {"kind": "Pod"}
+            wrong: Pod = answer
+            return wrong
+
+    pod = make_pod()
+    node = Node(pod, api=WrongApi())
+    node.manager.set_pod_status(pod, RUNNING)
+    node.sync()
+    assert node.sent == {}
+    assert "patch_pod_status of the client returned dict" in caplog.text
+
+
 def test_a_deletion_safety_that_raises_does_not_stop_the_others() -> None:
     pods = [make_pod("a"), make_pod("b")]
     node = Node(*pods, safety=BrokenSafety())
@@ -345,6 +363,7 @@ def test_surprise_6_a_mirror_recreated_unseen_drops_the_status_of_the_static_pod
     assert node.sync() == ["get static"]
     assert node.manager.pod_status(STATIC.uid) is None
     assert node.manager.pod_resize_conditions(STATIC.uid) == ()
+    assert node.observer.pending == {}
     assert node.startup_latency.deleted == [STATIC.uid]
 
 

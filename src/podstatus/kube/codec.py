@@ -42,7 +42,7 @@ def decode(data: bytes | str, kind: type[W]) -> W:
         return typing.cast(W, _decoder(kind).decode(data))
     except msgspec.ValidationError:
         return from_document(_parsed(data, kind), kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise _unreadable(kind, f"not JSON: {error}") from error
 
 
@@ -64,7 +64,7 @@ def from_document(document: object, kind: type[W]) -> W:
 def _parsed(data: bytes | str, kind: type[Wire]) -> object:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise _unreadable(kind, f"not JSON: {error}") from error
 
 
@@ -118,7 +118,8 @@ def _fields(kind: type[Wire]) -> tuple[_Field, ...]:
     for info in structs.fields(kind):
         always = info.default_factory is not msgspec.NODEFAULT
         declared, pointer = _strip_none(hints[info.name])
-        keep_empty = always or (pointer and typing.get_origin(declared) is None)
+        to_scalar_or_struct = pointer and typing.get_origin(declared) is None
+        keep_empty = always or to_scalar_or_struct or declared is Any
         plan.append(_Field(info.encode_name, always, keep_empty, _converter(declared)))
     return tuple(plan)
 

@@ -10,7 +10,7 @@ import types
 import typing
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import structs
 
@@ -60,10 +60,7 @@ def _descents(kind: type[Wire], found: tuple[type, ...]) -> tuple[tuple[int, str
     hints = typing.get_type_hints(kind)
     descents = []
     for index, (name, type_found) in enumerate(zip(kind.__struct_fields__, found, strict=True)):
-        accepted = _accepted(hints[name])
-        if type_found not in accepted:
-            _refuse(name, accepted, type_found)
-        detach = accepted[type_found]
+        detach = _detach_of(name, _accepted(hints[name]), type_found)
         if detach is not None:
             descents.append((index, name, detach))
     return tuple(descents)
@@ -95,6 +92,14 @@ class _Anything(dict[type, Detach | None]):
         return None
 
 
+def _detach_of(name: str, accepted: dict[type, Detach | None], found: type) -> Detach | None:
+    if found in accepted:
+        return accepted[found]
+    if str in accepted and issubclass(found, str):
+        return str.__str__  # a StrEnum, say: what it spells
+    raise _refusal(name, accepted, found)
+
+
 def _list_detacher(element: Any) -> Detach:
     accepted = _accepted(element)
 
@@ -118,10 +123,7 @@ def _map_detacher(element: Any) -> Detach:
 
 
 def _element(key: object, item: Any, accepted: dict[type, Detach | None]) -> Any:
-    found = type(item)
-    if found not in accepted:
-        _refuse(f"[{key}]", accepted, found)
-    detach = accepted[found]
+    detach = _detach_of(f"[{key}]", accepted, type(item))
     if detach is None:
         return item
     try:
@@ -141,6 +143,7 @@ def _is(left: object, right: object) -> bool:
     return left is right
 
 
-def _refuse(name: str, accepted: dict[type, Detach | None], found: type) -> NoReturn:
+def _refusal(name: str, accepted: dict[type, Detach | None], found: type) -> FieldError:
     expected = " or ".join(t.__name__ for t in accepted if t not in (FrozenMap, list))
-    raise FieldError(name, f"expected {expected.replace('NoneType', 'None')}, got {found.__name__}")
+    expected = expected.replace("NoneType", "None")
+    return FieldError(name, f"expected {expected}, got {found.__name__}")

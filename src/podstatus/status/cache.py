@@ -48,9 +48,9 @@ class StatusCache:
         if self._entries.get(uid) is entry:
             self._entries[uid] = structs.replace(entry, status=status)
 
-    def remove(self, uid: PodUID) -> bool:
-        """Forget the pod; whether there was something to forget."""
-        return self._entries.pop(uid, None) is not None
+    def remove(self, uid: PodUID) -> None:
+        """Forget the pod."""
+        self._entries.pop(uid, None)
 
     def __iter__(self) -> Iterator[PodUID]:
         """The UIDs of all cached pods."""

@@ -4,6 +4,7 @@ Upstream: Start, status_manager.go v1.36.4.
 """
 
 import asyncio
+import inspect
 import logging
 import threading
 from collections.abc import Coroutine
@@ -15,6 +16,8 @@ from podstatus.base.loop import WakeUp
 from podstatus.status.sync import Syncer
 
 logger = logging.getLogger(__name__)
+
+_SECOND = 1_000_000_000
 
 
 class Wake(Enum):
@@ -31,12 +34,18 @@ class _Run:
     def __init__(self) -> None:
         self.stop = WakeUp[float]()
         self.stopping = False
+        self.out_of_time = False
         self.begun = False
         self.thread: threading.Thread | None = None
+        self.coroutine: Coroutine[Any, Any, None] | None = None
 
     def is_over(self) -> bool:
-        """Whether its thread has died, or a fork has left it behind."""
-        return self.thread is not None and not self.thread.is_alive()
+        """Whether its thread has died, or its coroutine will never begin."""
+        if self.thread is not None:
+            return not self.thread.is_alive()
+        if self.begun or self.coroutine is None:
+            return False
+        return self.stopping or inspect.getcoroutinestate(self.coroutine) == inspect.CORO_CLOSED
 
 
 class SyncLoop:
@@ -57,7 +66,9 @@ class SyncLoop:
     def run(self) -> Coroutine[Any, Any, None]:
         """Sync until `stop()`. Counts as running from this call on."""
         with self._lifecycle:
-            return self._serve(self._claim())
+            run = self._claim()
+            run.coroutine = coroutine = self._serve(run)
+            return coroutine
 
     def start(self) -> None:
         """Run in a new thread."""
@@ -73,14 +84,15 @@ class SyncLoop:
                 raise
 
     def stop(self, *, drain: float) -> None:
-        """End the loop, after it had so many seconds to send what changed; wait for its thread."""
+        """End the loop, after it had so many seconds to send what is left; wait for its thread."""
+        if not drain >= 0:
+            raise ValueError(f"drain is {drain!r}; seconds from 0 on are expected")
         with self._lifecycle:
             run = self._current
             if run is None:
                 return
+            run.stopping = True
             run.stop.call(drain)
-            if not run.begun and run.thread is None:
-                self._current = None
         if run.thread is not None and run.thread is not threading.current_thread():
             run.thread.join()
 
@@ -116,12 +128,12 @@ class SyncLoop:
     def _serve_in_thread(self, run: _Run) -> None:
         try:
             asyncio.run(self._serve(run))
-        except Exception:
+        except BaseException:
             logger.exception("the sync loop ended; start() it again")
 
     async def _serve(self, run: _Run) -> None:
         if self._current is not run:
-            return  # stopped before it began
+            return  # stopped before it began, and another one began meanwhile
         run.begun = True
         # What an earlier run did not get acknowledged is as good as changed.
         self._wake_up.call(Wake.CHANGED)
@@ -129,14 +141,29 @@ class SyncLoop:
             async with asyncio.TaskGroup() as tasks:
                 tick = tasks.create_task(self._tick())
                 sync = tasks.create_task(self._sync(run))
-                drain = max(await run.stop.wait())
-                run.stopping = True
+                drain = min(await run.stop.wait())
                 tick.cancel()
                 self._wake_up.call(Wake.STOP)
-                await asyncio.wait([sync], timeout=drain)
+                await self._drain(run, sync, drain)
+                # A client may take its cancellation for any failure and go on.
+                run.out_of_time = True
                 sync.cancel()
         finally:
             self._release(run)
+
+    async def _drain(self, run: _Run, sync: asyncio.Task[None], seconds: float) -> None:
+        """Wait for the sync to end: so many seconds, or fewer if `stop` is called again."""
+        end = self._clock.now() + seconds * _SECOND
+        while not sync.done() and (left := end - self._clock.now()) > 0:
+            async with asyncio.TaskGroup() as tasks:
+                again = tasks.create_task(run.stop.wait())
+                deadline = tasks.create_task(self._clock.wait(left / _SECOND))
+                ends = (sync, again, deadline)
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                if again.done():
+                    end = min(end, self._clock.now() + min(again.result()) * _SECOND)
+                again.cancel()
+                deadline.cancel()
 
     async def _sync(self, run: _Run) -> None:
         if self._syncer is None:
@@ -144,12 +171,15 @@ class SyncLoop:
             return
         reasons: frozenset[Wake] = frozenset()
         # A call to stop that an earlier run left behind does not count.
-        while not (run.stopping and Wake.STOP in reasons):
+        while not run.out_of_time and not (run.stopping and Wake.STOP in reasons):
             reasons = await self._wake_up.wait()
             if Wake.CHANGED in reasons:
                 await self._sync_batch(self._syncer, full=False)
             if Wake.PERIOD in reasons:
                 await self._sync_batch(self._syncer, full=True)
+        if not run.out_of_time:
+            # The last chance for what failed before, and for a phase that was held back.
+            await self._sync_batch(self._syncer, full=True)
 
     async def _sync_batch(self, syncer: Syncer, *, full: bool) -> None:
         try:

@@ -30,6 +30,7 @@ from podstatus.status.ports import (
     Observer,
     PodApi,
     StartupLatency,
+    check_port,
 )
 from podstatus.status.readiness import with_container_readiness, with_container_startup
 from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
@@ -69,6 +70,8 @@ class StatusManager:
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
     ) -> None:
+        check_port(pods, Directory, "pods")
+        check_port(safety, DeletionSafety, "safety")
         self._pods = pods
         self._startup_latency = startup_latency or NoStartupLatency()
         self._clock = clock or SystemClock()
@@ -78,10 +81,14 @@ class StatusManager:
         self._cache = StatusCache()
         self._announcements = Announcements()
         self._notifiers = Notifiers(self._announcements)
-        self._observer = QueuedObserver(observer or NoObserver(), self._announcements)
+        observer = observer or NoObserver()
+        check_port(observer, Observer, "observer")
+        self._observer = QueuedObserver(observer, self._announcements)
         self._resizes = ResizeCache(self._observer)
         self._syncer: Syncer | None = None
+        check_port(self._startup_latency, StartupLatency, "startup_latency")
         if client is not None:
+            check_port(client, PodApi, "client")
             self._syncer = Syncer(
                 client,
                 Statuses(self.entries, self._restamp, self._delete_pod_status),
@@ -99,8 +106,10 @@ class StatusManager:
     def run(self) -> Coroutine[Any, Any, None]:
         """Sync when a status changed, and everything once per period, until `stop()`.
 
-        To be awaited. Raises RuntimeError if the manager is syncing already. Cancelling it
-        ends it at once; what was not acknowledged is sent when it runs again.
+        To be awaited; the manager counts as running from this call on, and raises
+        RuntimeError if it does already. Cancelling it ends it at once; what was not
+        acknowledged is sent when it runs again. What a broken clock raises comes out as an
+        ExceptionGroup; what goes wrong with a pod does not come out.
         """
         return self._loop.run()
 
@@ -109,12 +118,13 @@ class StatusManager:
         self._loop.start()
 
     def stop(self, *, drain: float = 5.0) -> None:
-        """End the sync loop; if it has a thread, wait for it.
+        """End the sync loop. Waits for its thread; of `run()`, await the task yourself.
 
-        First it may send what has changed, for at most `drain` seconds; then a call that is
-        under way is given up. What was not acknowledged stays unsent and is sent when the
-        loop runs again. Not for signal handlers, which may interrupt the manager itself: set
-        a flag there, or use `loop.add_signal_handler`.
+        First the loop sends what is left, also what failed before and a phase that was held
+        back, for at most `drain` seconds; a further `stop()` can shorten that. Then a call
+        that is under way is cancelled. What was not acknowledged stays unsent and is sent
+        when the loop runs again. Not for signal handlers, which may interrupt the manager
+        itself: set a flag there, or use `loop.add_signal_handler`.
         """
         self._loop.stop(drain=drain)
 
@@ -206,6 +216,7 @@ class StatusManager:
         When a call that caches a status returns, its notification has been delivered. It
         comes in the thread of a caller, and for each pod in the order of the versions.
         """
+        check_port(notifier, Notifier, "notifier")
         with self._lock:
             self._notifiers.add(notifier)
 

@@ -54,7 +54,8 @@ def _make(call: Call) -> None:
         call()
     except Exception:
         # Somebody else's code: neither the caller nor the other listeners must suffer.
-        logger.exception("a notifier or observer failed: %s", call)
+        told = call.func if isinstance(call, partial) else call
+        logger.exception("a notifier or observer failed: call=%s", told.__qualname__)
 
 
 class QueuedObserver:

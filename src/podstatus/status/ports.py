@@ -111,6 +111,21 @@ class Notifier(Protocol):
         """The pod has reached the end of its life."""
 
 
+def check_port(port: object, protocol: type, role: str) -> None:
+    """Raise TypeError if an object lacks a method of the port it is given for."""
+    methods = [name for name, value in vars(protocol).items() if _is_public_method(name, value)]
+    missing = [name for name in methods if not callable(getattr(port, name, None))]
+    if missing:
+        raise TypeError(
+            f"{role} is a {type(port).__name__}, which lacks {', '.join(missing)}; "
+            f"see podstatus.status.ports.{protocol.__name__}"
+        )
+
+
+def _is_public_method(name: str, value: object) -> bool:
+    return not name.startswith("_") and callable(value)
+
+
 class NoStartupLatency:
     """Measures nothing."""
 

@@ -43,7 +43,7 @@ def with_container_readiness(
 
     None when there is no such container or it is so already.
     """
-    found = find_container_status(status, container_id)
+    found = _find_started(status, container_id)
     if found is None or found.status.ready == ready:
         return None
     status = _with_container(status, found, structs.replace(found.status, ready=ready))
@@ -64,10 +64,15 @@ def with_container_startup(
 
     None when there is no such container or it is so already.
     """
-    found = find_container_status(status, container_id)
+    found = _find_started(status, container_id)
     if found is None or found.status.started == started:
         return None
     return _with_container(status, found, structs.replace(found.status, started=started))
+
+
+def _find_started(status: PodStatus, container_id: str) -> FoundContainer | None:
+    """A container that has an ID; one that was never started has none to be found by."""
+    return find_container_status(status, container_id) if container_id else None
 
 
 def _with_container(

@@ -101,7 +101,7 @@ class Syncer:
         pod = await self._client.get_pod(entry.namespace, entry.name)
         translated = self._directory.translate_pod_uid(_checked(pod, "get_pod").uid)
         if translated and translated != sync.uid:
-            logger.info("pod was recreated, status dropped: %s new=%s", where, translated)
+            logger.info("status dropped, its name is another pod's: %s now=%s", where, translated)
             self._statuses.delete_pod_status(sync.uid)
             return
         pod = await self._send(sync, pod, where)

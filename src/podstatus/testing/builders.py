@@ -25,24 +25,39 @@ def make_pod(
     uid: str = "",
     containers: Sequence[str] = ("app",),
     init_containers: Sequence[str] = (),
+    sidecars: Sequence[str] = (),
     restart_policy: str = "Always",
     annotations: dict[str, str] | None = None,
+    generation: int = 0,
+    deleted_at: str | None = None,
     status: PodStatus | None = None,
 ) -> Pod:
-    """A pod with these containers; its UID is made of its name unless given."""
+    """A pod with these containers; its UID is made of its name unless given.
+
+    `deleted_at` is when somebody asked for its deletion.
+    """
     return Pod(
         api_version="v1",
         kind="Pod",
         metadata=ObjectMeta(
-            name=name, namespace=namespace, uid=uid or f"uid-{name}", annotations=annotations
+            name=name,
+            namespace=namespace,
+            uid=uid or f"uid-{name}",
+            annotations=annotations,
+            generation=generation,
+            deletion_timestamp=Time.parse(deleted_at) if deleted_at else None,
         ),
         spec=PodSpec(
-            containers=tuple(Container(name=c, image=f"{c}:1") for c in containers),
-            init_containers=tuple(Container(name=c, image=f"{c}:1") for c in init_containers),
+            containers=_containers(containers),
+            init_containers=_containers(init_containers) + _containers(sidecars, "Always") or None,
             restart_policy=restart_policy,
         ),
         status=status or PodStatus(),
     )
+
+
+def _containers(names: Sequence[str], restart_policy: str | None = None) -> tuple[Container, ...]:
+    return tuple(Container(name=n, image=f"{n}:1", restart_policy=restart_policy) for n in names)
 
 
 def make_static_pod(name: str = "static", *, mirror: bool = False, uid: str = "") -> Pod:
@@ -95,6 +110,6 @@ def make_status(phase: str, *containers: ContainerStatus, **conditions: str) -> 
     """A status with these containers and conditions: `make_status("Running", Ready="True")`."""
     return PodStatus(
         phase=phase,
-        conditions=tuple(PodCondition(type=t, status=s) for t, s in conditions.items()),
-        container_statuses=containers,
+        conditions=tuple(PodCondition(type=t, status=s) for t, s in conditions.items()) or None,
+        container_statuses=containers or None,
     )

@@ -33,6 +33,7 @@ class FakeClock:
 
     async def advance(self, seconds: float) -> None:
         """Move on, stopping at each moment that somebody waits for until all is at rest."""
+        await settle(self._rounds)
         end = self._now + round(seconds * _SECOND)
         while self._timers and self._timers[0][0] <= end:
             due, _, done = heapq.heappop(self._timers)

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.codec import from_document, to_document
-from podstatus.kube.errors import api_error
+from podstatus.kube.codec import DecodeError, from_document, to_document
+from podstatus.kube.errors import ApiError, api_error
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
 from podstatus.kube.pod import ApiUID, Pod
 from podstatus.kube.schemas import POD
@@ -68,14 +68,16 @@ class InMemoryPodApi:
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
         """Apply a strategic merge patch; the pod afterwards."""
         call = ApiCall(verb="patch", namespace=namespace, name=name, patch=patch)
-        document = msgspec.json.decode(patch)
+        try:
+            document = _decoded(patch)
+        except PatchFormatError as error:
+            raise self._refused(call, error) from error
         stored = self._stored(call, uid=_uid_in(document))
         try:
             return self._patched(stored, document)
-        except PatchError as error:
-            code = _code_of(error)
-            self.calls[-1] = structs.replace(call, code=code)
-            raise api_error(code, f"patch pod {namespace}/{name}: {error}") from error
+        except (PatchError, DecodeError) as error:
+            self.calls.pop()
+            raise self._refused(call, error) from error
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
@@ -150,6 +152,11 @@ class InMemoryPodApi:
             )
         return stored
 
+    def _refused(self, call: ApiCall, error: PatchError | DecodeError) -> ApiError:
+        code = _code_of(error)
+        self.calls.append(structs.replace(call, code=code))
+        return api_error(code, f"{call.verb} pod {call.namespace}/{call.name}: {error}")
+
     def _patched(self, stored: Pod, patch: dict[str, Any]) -> Pod:
         document = apply_patch(to_document(stored), patch, POD)
         return self._store(from_document(document, Pod))
@@ -161,11 +168,18 @@ class InMemoryPodApi:
         return pod
 
 
-def _code_of(error: PatchError) -> int:
-    """How a kube-apiserver answers a patch that cannot be applied."""
+def _decoded(patch: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(patch, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise PatchFormatError(f"a patch must be a JSON object: {error}") from error
+
+
+def _code_of(error: PatchError | DecodeError) -> int:
+    """How a kube-apiserver answers a patch that cannot be applied, or makes no pod."""
     if isinstance(error, PatchFormatError):
         return 400
-    return 422 if isinstance(error, NestedListError) else 500
+    return 422 if isinstance(error, NestedListError | DecodeError) else 500
 
 
 def _uid_in(patch: dict[str, Any]) -> str | None:

@@ -78,12 +78,13 @@ class DictApi:
 class Processes:
     """The port `DeletionSafety`: the runtime says whether something may still be running."""
 
-    def __init__(self) -> None:
+    def __init__(self, pods: PodDirectory) -> None:
         self.running: set[str] = set()
+        self._pods = pods
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """Answer at once, from what is known."""
-        return pod.uid in self.running
+        """Answer at once, from what is known; a mirror pod stands for its static pod."""
+        return self._pods.translate_pod_uid(pod.uid) in self.running
 
 
 def status_of(pod: Pod, *containers: ContainerStatus) -> PodStatus:
@@ -100,8 +101,8 @@ def status_of(pod: Pod, *containers: ContainerStatus) -> PodStatus:
 
 def main() -> None:
     """Run a pod of one container to its end."""
-    pods, processes = PodDirectory(), Processes()
-    api = DictApi(pods)
+    pods = PodDirectory()
+    processes, api = Processes(pods), DictApi(pods)
     manager = StatusManager(api, pods, processes)
     pod = api.store(decode(MANIFEST, Pod))
     now = Time.from_unix_nanos(time.time_ns())

@@ -10,6 +10,7 @@ from podstatus.status.plan import (
     BatchPlan,
     PodSync,
     can_be_deleted,
+    is_another_pod,
     needs_reconcile,
     needs_update,
     plan_changes,
@@ -219,3 +220,12 @@ def test_a_pod_can_be_deleted_when_asked_for_terminal_and_finished(
     *, pod: Pod, finished: bool, expected: bool
 ) -> None:
     assert can_be_deleted(pod, finished=finished) is expected
+
+
+@pytest.mark.parametrize(
+    ("translated", "another"), [("ours", False), ("theirs", True), ("", False)]
+)
+def test_an_object_with_another_uid_is_another_pod_and_one_without_is_ours(
+    translated: str, another: bool
+) -> None:
+    assert is_another_pod(PodUID(translated), PodUID("ours")) is another

@@ -231,6 +231,31 @@ def test_a_second_stop_can_shorten_the_first() -> None:
     asyncio.run(scenario())
 
 
+class BackwardsClock(FakeClock):
+    """The wall clock of a machine that is set back again and again."""
+
+    hours = 0
+
+    def now(self) -> int:
+        self.hours += 1
+        return super().now() - self.hours * 3_600_000_000_000
+
+
+def test_a_clock_that_is_set_back_does_not_prolong_stop() -> None:
+    async def scenario() -> None:
+        pod, clock = make_pod(), BackwardsClock()
+        manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
+        manager.set_pod_status(pod, RUNNING)
+        await settle()
+        manager.stop(drain=5)
+        await clock.advance(4)
+        assert not loop.done()
+        await clock.advance(1)
+        assert loop.done()
+
+    asyncio.run(scenario())
+
+
 def test_stop_before_the_first_step_still_sends() -> None:
     async def scenario() -> None:
         pod, pods = make_pod(), PodDirectory()
@@ -305,6 +330,25 @@ def test_a_failing_notifier_does_not_put_whole_pods_into_the_log(
     (record,) = caplog.records
     assert "Failing.on_pod_updated" in record.getMessage()
     assert "PodStatus" not in record.getMessage()
+
+
+def test_a_listener_that_is_an_object_and_fails_harms_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Failing:
+        def __call__(self, *_: object, **__: object) -> None:
+            raise OSError
+
+    notifier, heard = RecordingNotifier(), RecordingNotifier()
+    notifier.on_pod_updated = Failing()  # type: ignore[method-assign]
+    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager.add_notifier(notifier)
+    manager.add_notifier(heard)
+    manager.set_pod_status(make_pod(), RUNNING)
+    assert [record.getMessage() for record in caplog.records] == [
+        "a notifier or observer failed: call=Failing"
+    ]
+    assert len(heard.told) == 1
 
 
 def test_an_empty_container_id_is_nobodys() -> None:

@@ -125,10 +125,10 @@ def _fields(kind: type[Wire]) -> tuple[_Field, ...]:
 
 
 def _strip_none(declared: Any) -> tuple[Any, bool]:
-    if typing.get_origin(declared) in (typing.Union, types.UnionType):
-        rest = tuple(a for a in typing.get_args(declared) if a is not type(None))
-        if len(rest) < len(typing.get_args(declared)):
-            return (rest[0] if len(rest) == 1 else typing.Union[rest]), True  # noqa: UP007
+    """What is declared besides None, and whether None is."""
+    arguments = typing.get_args(declared)
+    if typing.get_origin(declared) is types.UnionType and types.NoneType in arguments:
+        return next(argument for argument in arguments if argument is not types.NoneType), True
     return declared, False
 
 

@@ -35,6 +35,13 @@ class FieldError(TypeError):
         return FieldError(f"{name}{separator}{self.path}", self.found)
 
 
+def check_kind(value: object, kind: type[Wire]) -> None:
+    """Raise TypeError unless the value is of this kind."""
+    if not isinstance(value, kind):
+        found = type(value).__name__
+        raise TypeError(f"expected a {kind.__name__}, got {found}; decode it first")
+
+
 def detached(value: W) -> W:
     """The value with its types checked, its maps frozen copies and its lists tuples.
 

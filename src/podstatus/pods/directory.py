@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.kube.detach import detached
+from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 
 
@@ -126,6 +126,5 @@ class PodDirectory:
 
 
 def _taken_over(pod: Pod) -> Pod:
-    if not isinstance(pod, Pod):
-        raise TypeError(f"expected a Pod, got {type(pod).__name__}; decode it first")
+    check_kind(pod, Pod)
     return detached(pod)

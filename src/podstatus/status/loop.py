@@ -17,8 +17,6 @@ from podstatus.status.sync import Syncer
 
 logger = logging.getLogger(__name__)
 
-_SECOND = 1_000_000_000
-
 
 class Wake(Enum):
     """Why the loop looks up."""
@@ -35,7 +33,6 @@ class _Run:
         self.stop = WakeUp[float]()
         self.stopping = False
         self.out_of_time = False
-        self.begun = False
         self.thread: threading.Thread | None = None
         self.coroutine: Coroutine[Any, Any, None] | None = None
 
@@ -43,9 +40,10 @@ class _Run:
         """Whether its thread has died, or its coroutine will never begin."""
         if self.thread is not None:
             return not self.thread.is_alive()
-        if self.begun or self.coroutine is None:
+        if self.coroutine is None:
             return False
-        return self.stopping or inspect.getcoroutinestate(self.coroutine) == inspect.CORO_CLOSED
+        state = inspect.getcoroutinestate(self.coroutine)
+        return state == inspect.CORO_CLOSED or (self.stopping and state == inspect.CORO_CREATED)
 
 
 class SyncLoop:
@@ -100,7 +98,6 @@ class SyncLoop:
         """One round, by hand."""
         with self._lifecycle:
             run = self._claim()
-            run.begun = True
         try:
             self._wake_up.take()
             return 0 if self._syncer is None else await self._syncer.sync_batch(full=full)
@@ -134,7 +131,6 @@ class SyncLoop:
     async def _serve(self, run: _Run) -> None:
         if self._current is not run:
             return  # stopped before it began, and another one began meanwhile
-        run.begun = True
         # What an earlier run did not get acknowledged is as good as changed.
         self._wake_up.call(Wake.CHANGED)
         try:
@@ -153,17 +149,18 @@ class SyncLoop:
 
     async def _drain(self, run: _Run, sync: asyncio.Task[None], seconds: float) -> None:
         """Wait for the sync to end: so many seconds, or fewer if `stop` is called again."""
-        end = self._clock.now() + seconds * _SECOND
-        while not sync.done() and (left := end - self._clock.now()) > 0:
-            async with asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as tasks:
+            again = tasks.create_task(run.stop.wait())
+            deadlines = {tasks.create_task(self._clock.wait(seconds))}
+            while True:
+                ends = {sync, again, *deadlines}
+                done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                if done != {again}:
+                    break
+                deadlines.add(tasks.create_task(self._clock.wait(min(again.result()))))
                 again = tasks.create_task(run.stop.wait())
-                deadline = tasks.create_task(self._clock.wait(left / _SECOND))
-                ends = (sync, again, deadline)
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-                if again.done():
-                    end = min(end, self._clock.now() + min(again.result()) * _SECOND)
-                again.cancel()
-                deadline.cancel()
+            for task in (again, *deadlines):
+                task.cancel()
 
     async def _sync(self, run: _Run) -> None:
         if self._syncer is None:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
-from podstatus.kube.detach import detached
+from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import ApiUID, Pod, PodUID, is_static_pod
 from podstatus.kube.pod_status import PodCondition, PodStatus
@@ -54,8 +54,8 @@ class StatusManager:
 
     All methods may be called from any thread. A cached status is a frozen value. `run()` is
     the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
-    and an event loop of its own, so a client must not be tied to another one. Make a manager
-    after a fork, not before.
+    and an event loop of its own, so a client must not be tied to another one. Who calls
+    `sync_batch()` has a loop of their own instead. Make a manager after a fork, not before.
     """
 
     def __init__(
@@ -70,8 +70,6 @@ class StatusManager:
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
     ) -> None:
-        check_port(pods, Directory, "pods")
-        check_port(safety, DeletionSafety, "safety")
         self._pods = pods
         self._startup_latency = startup_latency or NoStartupLatency()
         self._clock = clock or SystemClock()
@@ -82,11 +80,13 @@ class StatusManager:
         self._announcements = Announcements()
         self._notifiers = Notifiers(self._announcements)
         observer = observer or NoObserver()
-        check_port(observer, Observer, "observer")
         self._observer = QueuedObserver(observer, self._announcements)
         self._resizes = ResizeCache(self._observer)
         self._syncer: Syncer | None = None
+        check_port(pods, Directory, "pods")
+        check_port(safety, DeletionSafety, "safety")
         check_port(self._startup_latency, StartupLatency, "startup_latency")
+        check_port(observer, Observer, "observer")
         if client is not None:
             check_port(client, PodApi, "client")
             self._syncer = Syncer(
@@ -158,8 +158,7 @@ class StatusManager:
         a pod without UID, or an unreadable quantity.
         """
         _check_pod(pod)
-        if not isinstance(status, PodStatus):
-            raise TypeError(f"expected a PodStatus, got {type(status).__name__}; decode it first")
+        check_kind(status, PodStatus)
         status = structs.replace(detached(status), observed_generation=pod.metadata.generation)
         # A pod that is being deleted is always sent again: it may be time to delete it.
         deleting = pod.metadata.deletion_timestamp is not None
@@ -393,8 +392,7 @@ class StatusManager:
 
 
 def _check_pod(pod: Pod) -> None:
-    if not isinstance(pod, Pod):
-        raise TypeError(f"expected a Pod, got {type(pod).__name__}; decode it first")
+    check_kind(pod, Pod)
     if not pod.metadata.uid:
         raise ValueError(
             f"pod {pod.namespace}/{pod.name} has no UID; "

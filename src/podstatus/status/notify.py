@@ -55,7 +55,8 @@ def _make(call: Call) -> None:
     except Exception:
         # Somebody else's code: neither the caller nor the other listeners must suffer.
         told = call.func if isinstance(call, partial) else call
-        logger.exception("a notifier or observer failed: call=%s", told.__qualname__)
+        name = getattr(told, "__qualname__", type(told).__name__)
+        logger.exception("a notifier or observer failed: call=%s", name)
 
 
 class QueuedObserver:

@@ -102,6 +102,14 @@ def needs_reconcile(
     return not is_pod_status_by_kubelet_equal(shown, status, gates)
 
 
+def is_another_pod(translated: PodUID, uid: PodUID) -> bool:
+    """Whether the API object of our pod's name belongs to another pod than ours.
+
+    It does when the pod was deleted and made anew. An object without UID counts as ours.
+    """
+    return bool(translated) and translated != uid
+
+
 def can_be_deleted(pod: Pod, *, finished: bool) -> bool:
     """Whether the API object may go: asked for, terminal there, and nothing left here."""
     return (

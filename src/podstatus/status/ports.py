@@ -22,7 +22,7 @@ class PodApi(Protocol):
         """Apply a strategic merge patch to the `status` subresource; the pod afterwards.
 
         The patch names the pod's UID in `metadata`; if it is another pod by now, the server
-        answers 409 (`ConflictError`).
+        refuses it (`ConflictError`).
         """
 
     async def delete_pod(

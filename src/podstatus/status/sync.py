@@ -18,7 +18,7 @@ from podstatus.kube.times import Time
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.merge import merge_pod_status
 from podstatus.status.patch import prepare_status_patch
-from podstatus.status.plan import PodSync, can_be_deleted, plan_changes, plan_full
+from podstatus.status.plan import PodSync, can_be_deleted, is_another_pod, plan_changes, plan_full
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import DeletionSafety, Directory, PodApi, StartupLatency
 
@@ -100,7 +100,7 @@ class Syncer:
         entry = sync.entry
         pod = await self._client.get_pod(entry.namespace, entry.name)
         translated = self._directory.translate_pod_uid(_checked(pod, "get_pod").uid)
-        if translated and translated != sync.uid:
+        if is_another_pod(translated, sync.uid):
             logger.info("status dropped, its name is another pod's: %s now=%s", where, translated)
             self._statuses.delete_pod_status(sync.uid)
             return

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run test lint bench-replay format lock clean
+.PHONY: help run test lint bench-core bench-replay format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -28,6 +28,9 @@ lint: $(READY) ## style, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench-core: $(READY) ## what the core costs, next to one decode of the same pod
+	@$(BIN)/python bench/core.py
 
 bench-replay: $(READY) ## how long a recorded scenario takes
 	@$(BIN)/python bench/replay.py

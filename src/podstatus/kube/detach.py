@@ -10,6 +10,8 @@ import types
 import typing
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import chain
+from operator import is_
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -31,7 +33,7 @@ class FieldError(TypeError):
 
     def below(self, name: str) -> "FieldError":
         """The same error, seen from one level higher."""
-        separator = "" if self.path.startswith("[") else "."
+        separator = "." if self.path and not self.path.startswith("[") else ""
         return FieldError(f"{name}{separator}{self.path}", self.found)
 
 
@@ -67,53 +69,59 @@ def _descents(kind: type[Wire], found: tuple[type, ...]) -> tuple[tuple[int, str
     hints = typing.get_type_hints(kind)
     descents = []
     for index, (name, type_found) in enumerate(zip(kind.__struct_fields__, found, strict=True)):
-        detach = _detach_of(name, _accepted(hints[name]), type_found)
+        try:
+            detach = _accepted(hints[name])[type_found]
+        except FieldError as error:
+            raise error.below(name) from None
         if detach is not None:
             descents.append((index, name, detach))
     return tuple(descents)
 
 
-def _accepted(declared: Any) -> dict[type, Detach | None]:
-    """The types that a field may hold, each with what to do about a value of it."""
-    origin = typing.get_origin(declared)
-    if origin in (typing.Union, types.UnionType):
-        return {t: d for arg in typing.get_args(declared) for t, d in _accepted(arg).items()}
-    if origin is tuple:
-        detach = _list_detacher(typing.get_args(declared)[0])
-        return {tuple: detach, list: detach}
-    if origin is dict:
-        detach = _map_detacher(typing.get_args(declared)[1])
-        return {FrozenMap: None, dict: detach}
-    if isinstance(declared, type) and issubclass(declared, Wire):
-        return {declared: detached}
-    return _Anything() if declared is Any else {declared: None}
+class _Accepted(dict[type, Detach | None]):
+    """The types that a value may have, each with what to do about such a value."""
+
+    def __missing__(self, found: type) -> Detach:
+        if str in self and issubclass(found, str):
+            return str.__str__  # a StrEnum, say: what it spells
+        expected = " or ".join(t.__name__ for t in self if t not in (FrozenMap, list))
+        expected = expected.replace("NoneType", "None")
+        raise FieldError("", f"expected {expected}, got {found.__name__}")
 
 
-class _Anything(dict[type, Detach | None]):
-    """For fields of any type."""
+class _Anything(_Accepted):
+    """For values of any type."""
 
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def __missing__(self, key: type) -> None:
+    def __missing__(self, found: type) -> Any:
         return None
 
 
-def _detach_of(name: str, accepted: dict[type, Detach | None], found: type) -> Detach | None:
-    if found in accepted:
-        return accepted[found]
-    if str in accepted and issubclass(found, str):
-        return str.__str__  # a StrEnum, say: what it spells
-    raise _refusal(name, accepted, found)
+def _accepted(declared: Any) -> _Accepted:
+    origin = typing.get_origin(declared)
+    if origin in (typing.Union, types.UnionType):
+        union = [_accepted(argument).items() for argument in typing.get_args(declared)]
+        return _Accepted(chain.from_iterable(union))
+    if origin is tuple:
+        detach = _list_detacher(_accepted(typing.get_args(declared)[0]))
+        return _Accepted({tuple: detach, list: detach})
+    if origin is dict:
+        return _Accepted({FrozenMap: None, dict: _map_detacher(typing.get_args(declared)[1])})
+    if isinstance(declared, type) and issubclass(declared, Wire):
+        return _Accepted({declared: detached})
+    return _Anything() if declared is Any else _Accepted({declared: None})
 
 
-def _list_detacher(element: Any) -> Detach:
-    accepted = _accepted(element)
-
+def _list_detacher(accepted: _Accepted) -> Detach:
     def detach_list(items: Any) -> Any:
-        changed = tuple(_element(index, item, accepted) for index, item in enumerate(items))
-        same = type(items) is tuple and all(map(_is, changed, items))
-        return items if same else changed
+        taken: list[Any] = []
+        try:
+            for item in items:
+                detach = accepted[type(item)]
+                taken.append(item if detach is None else detach(item))
+        except FieldError as error:
+            raise error.below(f"[{len(taken)}]") from None
+        same = type(items) is tuple and all(map(is_, taken, items))
+        return items if same else tuple(taken)
 
     return detach_list
 
@@ -121,22 +129,16 @@ def _list_detacher(element: Any) -> Detach:
 def _map_detacher(element: Any) -> Detach:
     accepted = _accepted(element)
 
-    def detach_map(items: Any) -> Any:
-        if element is Quantity:
-            return FrozenMap({str(key): _quantity(key, item) for key, item in items.items()})
-        return FrozenMap({str(key): _element(key, item, accepted) for key, item in items.items()})
+    def take(key: object, item: Any) -> Any:
+        try:
+            detach = accepted[type(item)]
+            return item if detach is None else detach(item)
+        except FieldError as error:
+            raise error.below(f"[{key}]") from None
 
-    return detach_map
-
-
-def _element(key: object, item: Any, accepted: dict[type, Detach | None]) -> Any:
-    detach = _detach_of(f"[{key}]", accepted, type(item))
-    if detach is None:
-        return item
-    try:
-        return detach(item)
-    except FieldError as error:
-        raise error.below(f"[{key}]") from None
+    if element is Quantity:
+        take = _quantity
+    return lambda items: FrozenMap({str(key): take(key, item) for key, item in items.items()})
 
 
 def _quantity(key: object, item: object) -> Quantity:
@@ -144,13 +146,3 @@ def _quantity(key: object, item: object) -> Quantity:
         return Quantity.parse(item)
     except QuantityError as error:
         raise QuantityError(f"{key}: {error}") from None
-
-
-def _is(left: object, right: object) -> bool:
-    return left is right
-
-
-def _refusal(name: str, accepted: dict[type, Detach | None], found: type) -> FieldError:
-    expected = " or ".join(t.__name__ for t in accepted if t not in (FrozenMap, list))
-    expected = expected.replace("NoneType", "None")
-    return FieldError(name, f"expected {expected}, got {found.__name__}")

@@ -42,8 +42,8 @@ def _days_before(year: int) -> int:
     return 365 * past + past // 4 - past // 100 + past // 400
 
 
-_FIRST = _days_before(0) * _DAY
-_END = _days_before(10_000) * _DAY
+_FIRST = _days_before(0) * _DAY * _SECOND
+_END = _days_before(10_000) * _DAY * _SECOND
 _UNIX_EPOCH = _days_before(1970) * _DAY * _SECOND
 
 
@@ -84,8 +84,10 @@ class Time(int):
         Go does not read years of more than four digits or below 0 again, and ignores the error.
         Upstream: Rfc3339Copy, time.go.
         """
-        seconds = self // _SECOND
-        return Time(seconds * _SECOND) if _FIRST <= seconds < _END else UNSET_TIME
+        if not _FIRST <= self < _END:
+            return UNSET_TIME
+        fraction = self % _SECOND
+        return Time(self - fraction) if fraction else self
 
     def __str__(self) -> str:
         seconds, nanos = divmod(int(self), _SECOND)

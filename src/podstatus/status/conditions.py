@@ -99,11 +99,12 @@ def restamp_conditions(
 ) -> PodStatus:
     """Set when the first condition of each type last moved: now, or as before if it did not."""
     due = set(condition_types)
+    known = {condition.type: condition for condition in reversed(old.conditions or ())}
     stamped = []
     for condition in status.conditions or ():
         if condition.type in due:
             due.remove(condition.type)
-            before = find_condition(old.conditions, condition.type)
+            before = known.get(condition.type)
             same = before is not None and before.status == condition.status
             stamp = before.last_transition_time if before is not None and same else now
             condition = structs.replace(condition, last_transition_time=stamp)  # noqa: PLW2901

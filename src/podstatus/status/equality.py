@@ -3,6 +3,8 @@
 Upstream: isPodStatusByKubeletEqual, status_manager.go v1.36.4.
 """
 
+from operator import attrgetter
+
 from msgspec import structs
 
 from podstatus.kube.equality import semantic_equal
@@ -33,10 +35,17 @@ def is_pod_status_by_kubelet_equal(old: PodStatus, new: PodStatus, gates: Featur
     )
 
 
+_said = attrgetter("type", "status", "reason", "message")
+
+
 def _our_conditions_equal(
     old: Conditions | None, new: Conditions | None, gates: FeatureGates
 ) -> bool:
-    return old == new or _told(old, gates) == _told(new, gates)
+    return (
+        old == new
+        or [*map(_said, old or ())] == [*map(_said, new or ())]
+        or _told(old, gates) == _told(new, gates)
+    )
 
 
 def _told(conditions: Conditions | None, gates: FeatureGates) -> dict[str, tuple[str, str, str]]:

@@ -27,11 +27,23 @@ _by_name = attrgetter("name")
 
 def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
     """The status in the form in which statuses are compared and cached."""
+    return normalize_conditions(normalize_containers(pod, status))
+
+
+def normalize_conditions(status: PodStatus) -> PodStatus:
+    """The part of it that concerns conditions."""
+    if not status.conditions:
+        return status
+    conditions = tuple(map(_normal_condition, status.conditions))
+    return structs.replace(status, conditions=conditions)
+
+
+def normalize_containers(pod: Pod, status: PodStatus) -> PodStatus:
+    """The part of it that concerns containers, and when the pod began."""
     limit = _message_limit(pod.spec)
     return structs.replace(
         status,
         start_time=status.start_time and status.start_time.truncated(),
-        conditions=status.conditions and tuple(map(_normal_condition, status.conditions)),
         container_statuses=_by_container(status.container_statuses, limit),
         init_container_statuses=sort_init_container_statuses(
             pod.spec, _normal_containers(status.init_container_statuses, limit)
@@ -42,7 +54,9 @@ def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
 
 def sort_container_statuses(statuses: Statuses | None) -> Statuses | None:
     """Statuses by name."""
-    return statuses and tuple(sorted(statuses, key=_by_name))
+    if not statuses or len(statuses) == 1:
+        return statuses
+    return tuple(sorted(statuses, key=_by_name))
 
 
 def sort_init_container_statuses(spec: PodSpec, statuses: Statuses | None) -> Statuses | None:
@@ -76,7 +90,7 @@ def _by_container(statuses: Statuses | None, limit: int) -> Statuses | None:
 
 
 def _normal_containers(statuses: Statuses | None, limit: int) -> Statuses | None:
-    return statuses and tuple(_normal_container(status, limit) for status in statuses)
+    return statuses and tuple([_normal_container(status, limit) for status in statuses])
 
 
 def _normal_container(status: ContainerStatus, limit: int) -> ContainerStatus:
@@ -90,7 +104,10 @@ def _normal_container(status: ContainerStatus, limit: int) -> ContainerStatus:
 def _normal_state(state: ContainerState, limit: int) -> ContainerState:
     running, terminated = state.running, state.terminated
     if running is not None:
-        running = structs.replace(running, started_at=running.started_at.truncated())
+        started_at = running.started_at.truncated()
+        if terminated is None and started_at is running.started_at:
+            return state
+        running = structs.replace(running, started_at=started_at)
     if terminated is not None:
         terminated = structs.replace(
             terminated,
@@ -106,6 +123,6 @@ def _normal_state(state: ContainerState, limit: int) -> ContainerState:
 def _normal_condition(condition: PodCondition) -> PodCondition:
     probed = condition.last_probe_time.truncated()
     moved = condition.last_transition_time.truncated()
-    if probed == condition.last_probe_time and moved == condition.last_transition_time:
+    if probed is condition.last_probe_time and moved is condition.last_transition_time:
         return condition
     return structs.replace(condition, last_probe_time=probed, last_transition_time=moved)

@@ -3,12 +3,12 @@
 Upstream: checkAndRecordTerminations in updateStatusInternal, status_manager.go v1.36.4.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 import msgspec
 
-from podstatus.kube.pod_status import ContainerStateTerminated, ContainerStatus, PodStatus
+from podstatus.kube.pod_status import ContainerStatus, PodStatus
 
 
 class ContainerType(Enum):
@@ -27,27 +27,34 @@ class Termination(msgspec.Struct, frozen=True):
     reason: str
 
 
-def new_terminations(old: PodStatus, new: PodStatus) -> Iterator[Termination]:
+def new_terminations(old: PodStatus, new: PodStatus) -> tuple[Termination, ...]:
     """The containers that the old status did not show ended and the new one does."""
-    for container_type, before, after in (
-        (ContainerType.INIT, old.init_container_statuses, new.init_container_statuses),
-        (ContainerType.REGULAR, old.container_statuses, new.container_statuses),
-        (
+    return (
+        *_listed(ContainerType.INIT, old.init_container_statuses, new.init_container_statuses),
+        *_listed(ContainerType.REGULAR, old.container_statuses, new.container_statuses),
+        *_listed(
             ContainerType.EPHEMERAL,
             old.ephemeral_container_statuses,
             new.ephemeral_container_statuses,
         ),
-    ):
-        for terminated in _newly_terminated(before or (), after or ()):
-            yield Termination(container_type, terminated.exit_code, terminated.reason)
+    )
 
 
-def _newly_terminated(
-    before: Sequence[ContainerStatus], after: Sequence[ContainerStatus]
-) -> Iterator[ContainerStateTerminated]:
-    for status in after:
-        if status.state.terminated is None:
-            continue
-        known = next((old for old in before if old.name == status.name), None)
-        if known is None or known.state.terminated is None:
-            yield status.state.terminated
+def _listed(
+    container_type: ContainerType,
+    before: Sequence[ContainerStatus] | None,
+    after: Sequence[ContainerStatus] | None,
+) -> Sequence[Termination]:
+    if not after:
+        return ()
+    return [
+        Termination(container_type, terminated.exit_code, terminated.reason)
+        for status in after
+        if (terminated := status.state.terminated) is not None
+        and not _was_ended(status.name, before or ())
+    ]
+
+
+def _was_ended(name: str, statuses: Sequence[ContainerStatus]) -> bool:
+    known = next((status for status in statuses if status.name == name), None)
+    return known is not None and known.state.terminated is not None

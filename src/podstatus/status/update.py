@@ -21,7 +21,7 @@ from podstatus.status.conditions import (
     restamp_conditions,
 )
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.normalize import normalize_status
+from podstatus.status.normalize import normalize_conditions, normalize_containers
 from podstatus.status.terminations import Termination, new_terminations
 from podstatus.status.transitions import check_container_state_transition
 
@@ -77,14 +77,15 @@ def decide_update(
     why = check_container_state_transition(last_known, status, pod.spec, gates)
     if why is not None:
         return Refused(why)
-    status = restamp_conditions(status, last_known, _STAMPED, now)
     status = structs.replace(
         status,
         start_time=last_known.start_time or status.start_time or now,
         observed_generation=max(status.observed_generation, last_known.observed_generation),
     )
-    status = normalize_status(pod, status)
-    terminations = tuple(new_terminations(last_known, status))
+    status = normalize_containers(pod, status)
+    terminations = new_terminations(last_known, status)
+    # When conditions moved makes no difference, so it is worked out for news only.
     if cached is not None and not force and is_pod_status_by_kubelet_equal(cached, status, gates):
         return Unchanged(terminations)
+    status = normalize_conditions(restamp_conditions(status, last_known, _STAMPED, now))
     return Accepted(status, terminations)

@@ -1,0 +1,261 @@
+"""What the core costs, in CPU, next to one msgspec decode of the same pod.
+
+Everything is measured in one process, in interleaved rounds, and the medians are compared, so
+that figures from different machines and noisy hours can be. Every status that is handed over
+is freshly decoded: equal to an earlier one, perhaps, but never the same object.
+"""
+
+import asyncio
+import gc
+import json
+import statistics
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+from msgspec import structs
+
+from podstatus import Pod, PodDirectory, PodStatus, StatusManager, Time, decode, to_document
+from podstatus.kube.pod import ApiUID
+from podstatus.kube.pod_status import PodIP
+from podstatus.status.patch import prepare_status_patch
+from podstatus.testing.builders import make_pod, make_status, running
+
+RESULTS = Path(__file__).parent / "results" / "core.json"
+PODS = 500
+ROUNDS = 7
+PASSES = 4
+"""How often all pods are gone through in one round."""
+
+_SINCE = Time.parse("2024-01-01T00:00:00Z")
+
+LIMITS = {
+    "changed_ratio": 5.0,
+    "noop_ratio": 3.0,
+    "patch_ratio": 20.0,
+    "sync_ratio": 40.0,
+    "plan_ratio": 2.0,
+}
+
+
+class ServerCopies:
+    """An API server without I/O: it has the answers lying ready."""
+
+    def __init__(self) -> None:
+        self.before: dict[str, Pod] = {}
+        self.after: dict[str, Pod] = {}
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """The pod as it is."""
+        return self.before[name]
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        """The pod as the patch makes it."""
+        return self.after[name]
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+    ) -> None:
+        """Nobody deletes here."""
+
+
+class NothingRuns:
+    """A node without containers."""
+
+    def could_have_running_containers(self, pod: Pod) -> bool:
+        """It has none."""
+        return False
+
+
+class Rig:
+    """Pods with one container and five conditions, in the two forms of a ready flip."""
+
+    def __init__(self, pods: int) -> None:
+        self.texts = {
+            ready: [_pod_text(number, ready=ready) for number in range(pods)]
+            for ready in (False, True)
+        }
+        self.pods = self.decoded(ready=False)
+        self.server = ServerCopies()
+        directory = PodDirectory()
+        directory.set_pods(self.pods)
+        self.manager = StatusManager(self.server, directory, NothingRuns())
+        self.ready = False
+        self.report()
+        self.sync()
+
+    def decoded(self, *, ready: bool) -> list[Pod]:
+        """All pods, fresh from the wire."""
+        return [decode(text, Pod) for text in self.texts[ready]]
+
+    def statuses(self) -> list[PodStatus]:
+        """The statuses as they are now, fresh from the wire."""
+        return [pod.status for pod in self.decoded(ready=self.ready)]
+
+    def flip(self) -> None:
+        """From now on the statuses say the opposite."""
+        self.ready = not self.ready
+
+    def report(self) -> float:
+        """Hand over a status of every pod; the seconds it took."""
+        statuses = self.statuses()
+        return timed(lambda: self._set(statuses))
+
+    def _set(self, statuses: Iterable[PodStatus]) -> None:
+        set_pod_status = self.manager.set_pod_status
+        for pod, status in zip(self.pods, statuses, strict=True):
+            set_pod_status(pod, status)
+
+    def sync(self) -> float:
+        """Send what changed to a server that has the old form; the seconds it took."""
+        self.server.before = {pod.name: pod for pod in self.decoded(ready=not self.ready)}
+        self.server.after = {pod.name: pod for pod in self.decoded(ready=self.ready)}
+        return self._batch(full=False)
+
+    def plan(self) -> float:
+        """Find that nothing is to be sent; the seconds it took."""
+        return self._batch(full=True)
+
+    def _batch(self, *, full: bool) -> float:
+        with asyncio.Runner() as runner:
+            return timed(lambda: runner.run(self.manager.sync_batch(full=full)))
+
+    def patch(self) -> float:
+        """Create the patch of a ready flip for every pod; the seconds it took."""
+        pairs = list(zip(self.decoded(ready=not self.ready), self.statuses(), strict=True))
+
+        def create() -> None:
+            for pod, status in pairs:
+                prepare_status_patch(pod.uid, pod.status, status)
+
+        return timed(create)
+
+    def decode(self) -> float:
+        """Decode every pod; the seconds it took."""
+        texts = self.texts[self.ready]
+
+        def read() -> None:
+            for text in texts:
+                decode(text, Pod)
+
+        return timed(read)
+
+
+def timed(work: Callable[[], object]) -> float:
+    """CPU seconds that the work takes; what was there before is not collected meanwhile."""
+    gc.collect()
+    gc.freeze()
+    start = time.process_time()
+    work()
+    spent = time.process_time() - start
+    gc.unfreeze()
+    return spent
+
+
+def _pod_text(number: int, *, ready: bool) -> bytes:
+    says = "True" if ready else "False"
+    conditions = {
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "Ready": says,
+        "ContainersReady": says,
+        "PodScheduled": "True",
+    }
+    status = make_status("Running", running("app", ready=ready), **conditions)
+    address = f"10.0.{number // 250}.{number % 250 + 1}"
+    status = structs.replace(
+        status,
+        conditions=tuple(
+            structs.replace(condition, last_transition_time=_SINCE)
+            for condition in status.conditions or ()
+        ),
+        host_ip="192.0.2.1",
+        pod_ip=address,
+        pod_ips=(PodIP(ip=address),),
+        start_time=_SINCE,
+        qos_class="BestEffort",
+    )
+    pod = make_pod(f"pod-{number}", uid=str(UUID(int=number + 1)), status=status)
+    return msgspec.json.encode(to_document(pod))
+
+
+def measure_rounds() -> dict[str, float]:
+    """Microseconds per pod: medians of interleaved rounds."""
+    rig = Rig(PODS)
+    rounds: dict[str, list[float]] = {}
+    for number in range(ROUNDS):
+        spent: dict[str, float] = defaultdict(float)
+        for _ in range(PASSES):
+            spent["decode_us"] += rig.decode()
+            rig.flip()
+            spent["changed_us"] += rig.report()
+            spent["patch_us"] += rig.patch()
+            spent["sync_us"] += rig.sync()
+            spent["noop_us"] += rig.report()
+        for name, seconds in spent.items():
+            rounds.setdefault(name, []).append(seconds / PASSES / PODS * 1e6)
+        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+    return {name: statistics.median(values) for name, values in rounds.items()}
+
+
+def measure_plan() -> dict[str, float]:
+    """Microseconds per pod to find that nothing is to be sent, on small and on large nodes."""
+    rigs = {100: Rig(100), 10_000: Rig(10_000)}
+    rounds: dict[int, list[float]] = {pods: [] for pods in rigs}
+    for _ in range(ROUNDS):
+        for pods, rig in rigs.items():
+            passes = 10_000 // pods
+            rounds[pods].append(sum(rig.plan() for _ in range(passes)) / passes / pods * 1e6)
+    return {f"plan_us_per_pod_{pods}": statistics.median(v) for pods, v in rounds.items()}
+
+
+def measure_memory() -> float:
+    """Bytes that the manager keeps for a pod, the status itself included."""
+    pods = Rig(PODS).pods
+    manager = StatusManager(None, PodDirectory(), NothingRuns())
+    gc.collect()
+    tracemalloc.start()
+    for pod, text in zip(pods, (_pod_text(n, ready=True) for n in range(PODS)), strict=True):
+        manager.set_pod_status(pod, decode(text, Pod).status)
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return kept / PODS
+
+
+def measure_import() -> float:
+    """Seconds that `import podstatus` takes in a Python that has just started."""
+    code = (
+        "import time; start = time.process_time(); import podstatus; "
+        "print(time.process_time() - start)"
+    )
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, check=True).stdout for _ in range(ROUNDS)]
+    return statistics.median(map(float, runs))
+
+
+def main() -> None:
+    """Measure, print a table and write the figures."""
+    figures = measure_rounds()
+    for name in ("changed", "noop", "patch", "sync"):
+        figures[f"{name}_ratio"] = figures[f"{name}_us"] / figures["decode_us"]
+    figures |= measure_plan()
+    figures["plan_ratio"] = figures["plan_us_per_pod_10000"] / figures["plan_us_per_pod_100"]
+    figures["bytes_per_pod"] = measure_memory()
+    figures["import_s"] = measure_import()
+    print(f"{'':<26}{'seen':>10}{'at most':>10}")
+    for name, value in figures.items():
+        limit = LIMITS.get(name)
+        print(f"{name:<26}{value:>10.3f}" + ("" if limit is None else f"{limit:>10.1f}"))
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps({k: round(v, 4) for k, v in figures.items()}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

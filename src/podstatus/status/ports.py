@@ -97,6 +97,9 @@ class Observer(Protocol):
     def resizes_in_progress(self, count: int) -> None:
         """How many resizes are under way now."""
 
+    def status_synced(self, duration_seconds: float) -> None:
+        """The API server has a pod's status; how long its oldest unsent update had waited."""
+
 
 class Notifier(Protocol):
     """Who wants to know. Called outside the lock; may call the manager.
@@ -146,4 +149,7 @@ class NoObserver:
         """Ignore it."""
 
     def resizes_in_progress(self, count: int) -> None:
+        """Ignore it."""
+
+    def status_synced(self, duration_seconds: float) -> None:
         """Ignore it."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from podstatus.kube.pod import ApiUID, Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
+from podstatus.status.startup import PodStartup
 from podstatus.status.terminations import Termination
 
 
@@ -99,6 +100,13 @@ class Observer(Protocol):
 
     def status_synced(self, duration_seconds: float) -> None:
         """The API server has a pod's status; how long its oldest unsent update had waited."""
+
+
+class StartupObserver(Protocol):
+    """Who counts how long pods take to start. Called outside the tracker's lock."""
+
+    def pod_started(self, startup: PodStartup) -> None:
+        """A pod was seen started for the first time."""
 
 
 class Notifier(Protocol):

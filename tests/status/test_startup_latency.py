@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from podstatus import Counters, PodDirectory, StartupLatencyTracker, StatusManager
-from podstatus.kube.pod import Pod
+from podstatus.kube.pod import API_SOURCE, CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.times import Time
 from podstatus.kube.volumes import HostPathVolumeSource, Volume
@@ -81,6 +81,7 @@ class Rig:
 
 
 POD = created(make_pod())
+FROM_API = created(make_pod(annotations={CONFIG_SOURCE: API_SOURCE, CONFIG_MIRROR: "hash"}))
 
 
 def test_a_pod_is_measured_from_its_creation_until_it_is_seen_started() -> None:
@@ -186,6 +187,7 @@ def test_once_accepted_a_later_status_does_not_take_it_back() -> None:
         pytest.param(showing(POD, UNSCHEDULABLE), id="could not be scheduled at once"),
         pytest.param(created(make_static_pod()), id="static"),
         pytest.param(created(make_static_pod(mirror=True)), id="mirror"),
+        pytest.param(FROM_API, id="mirror, marked as the kubelet marks what its watch delivers"),
     ],
 )
 def test_some_pods_are_never_measured(first: Pod) -> None:
@@ -283,6 +285,17 @@ def test_pods_that_nobody_takes_leave_of_do_not_fill_the_memory() -> None:
         rig.tracker.observed_pod_on_watch(started(pod), after(number))
     assert rig.observer.totals == [2.0, 3.0, 4.0]
     assert len(rig.tracker._pods) == 3
+
+
+def test_a_pod_that_is_known_needs_no_room() -> None:
+    rig = Rig(most_pods=2)
+    one, other = created(make_pod("one")), created(make_pod("other"))
+    for pod in (one, other):
+        rig.tracker.observed_pod_on_watch(pod, after(0))
+    for pod, second in ((other, 2), (one, 3)):
+        rig.tracker.record_status_updated(started(pod))
+        rig.tracker.observed_pod_on_watch(started(pod), after(second))
+    assert rig.observer.totals == [2.0, 3.0]
 
 
 def test_excluded_pods_are_bounded_too() -> None:

@@ -163,8 +163,7 @@ class StartupLatencyTracker:
 
 def _is_due(known: Startup, pod: Pod) -> bool:
     """Whether this sight of the pod is that of its start, and when it was made is known."""
-    waited_for = known.is_reported and not known.is_over
-    return waited_for and has_pod_started(pod) and bool(pod.metadata.creation_timestamp)
+    return known.is_reported and has_pod_started(pod) and bool(pod.metadata.creation_timestamp)
 
 
 def _check_time(value: Time) -> None:

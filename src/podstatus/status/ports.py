@@ -77,7 +77,7 @@ class DeletionSafety(Protocol):
 
 
 class StartupLatency(Protocol):
-    """Who measures how long pods take to start."""
+    """Who measures how long pods take to start. `podstatus.StartupLatencyTracker` does."""
 
     def record_status_updated(self, pod: Pod) -> None:
         """The API server has accepted a status of this pod."""
@@ -87,7 +87,10 @@ class StartupLatency(Protocol):
 
 
 class Observer(Protocol):
-    """Who counts. Called in the order in which things happened, outside the lock."""
+    """Who counts. Called in the order in which things happened, outside the lock.
+
+    `podstatus.Counters` is one.
+    """
 
     def container_terminated(self, termination: Termination) -> None:
         """A container was seen ended for the first time."""

@@ -17,8 +17,10 @@ from podstatus.kube.quantity import Quantity
 from podstatus.kube.times import Time
 from podstatus.pods.directory import PodDirectory
 from podstatus.pods.phase import get_phase
+from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
+from podstatus.status.startup_latency import StartupLatencyTracker
 
 __version__ = "0.1.0"
 
@@ -28,6 +30,7 @@ __all__ = [
     "ConflictError",
     "ContainerState",
     "ContainerStatus",
+    "Counters",
     "DecodeError",
     "FeatureGates",
     "GoneError",
@@ -37,6 +40,7 @@ __all__ = [
     "PodStatus",
     "Quantity",
     "RejectedError",
+    "StartupLatencyTracker",
     "StatusManager",
     "SyncPolicy",
     "Time",

@@ -18,7 +18,7 @@ from podstatus.status.cache import VersionedStatus
 from podstatus.status.conditions import find_condition
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
-from podstatus.status.ports import DeletionSafety
+from podstatus.status.ports import DeletionSafety, Observer
 from podstatus.testing.clock import FakeClock, settle
 from podstatus.testing.fakes import (
     CountingObserver,
@@ -37,6 +37,7 @@ class Node:
         *pods: Pod,
         api: InMemoryPodApi | None = None,
         safety: DeletionSafety | None = None,
+        observer: Observer | None = None,
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
     ) -> None:
@@ -55,7 +56,7 @@ class Node:
             self.directory,
             safety or self.safety,
             startup_latency=self.startup_latency,
-            observer=self.observer,
+            observer=observer or self.observer,
             clock=self.clock,
             gates=gates,
             policy=policy,

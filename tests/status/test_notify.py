@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -310,3 +311,35 @@ def test_a_thread_waits_for_the_one_that_is_telling(more: list[str]) -> None:
     for thread in (first, other):
         thread.join(LONG)
     assert made == ["slow", *more, "came back"]
+
+
+class ReleasedLate:
+    """A lock; before it is released something happens in another thread."""
+
+    def __init__(self, meanwhile: list[Callable[[], None]]) -> None:
+        self._lock = threading.Lock()
+        self._meanwhile = meanwhile
+
+    def acquire(self, *, blocking: bool) -> bool:
+        return self._lock.acquire(blocking=blocking)
+
+    def release(self) -> None:
+        if self._meanwhile:
+            other = threading.Thread(target=self._meanwhile.pop())
+            other.start()
+            other.join(LONG)
+        self._lock.release()
+
+
+def test_what_is_left_to_the_thread_that_is_just_done_is_not_lost() -> None:
+    announcements, made = Announcements(), list[str]()
+
+    def leave_it() -> None:
+        announcements.put(partial(made.append, "left"))
+        announcements.deliver(wait=False)
+        made.append("went on")
+
+    announcements._telling = ReleasedLate([leave_it])  # type: ignore[assignment]
+    announcements.put(partial(made.append, "told"))
+    announcements.deliver()
+    assert made == ["told", "went on", "left"]

@@ -52,8 +52,8 @@ class RememberingCache(StatusCache):
         super().__init__()
         self.cached: defaultdict[PodUID, list[VersionedStatus]] = defaultdict(list)
 
-    def put(self, pod: Pod, status: PodStatus, *, finished: bool) -> VersionedStatus:
-        entry = super().put(pod, status, finished=finished)
+    def put(self, pod: Pod, status: PodStatus, *, finished: bool, now: Time) -> VersionedStatus:
+        entry = super().put(pod, status, finished=finished, now=now)
         self.cached[pod.uid].append(entry)
         return entry
 

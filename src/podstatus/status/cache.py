@@ -7,6 +7,20 @@ from msgspec import structs
 
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.times import Time
+
+MOST_UNSENT = 16
+"""How many unsent updates of a pod are told apart. The oldest is always among them; more
+matter only if so many come during one send. So an outage does not fill the memory."""
+
+_SECOND = 1_000_000_000
+
+
+class Update(msgspec.Struct, frozen=True):
+    """When a version was cached."""
+
+    version: int
+    at: Time
 
 
 class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +32,15 @@ class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
     finished: bool
     """The pod's life is over and nothing more will be reported."""
     status: PodStatus
+    unsent: tuple[Update, ...] = ()
+    """The updates that the API server has not acknowledged: the oldest first, this one last."""
+
+    def unsent_seconds(self, now: Time) -> float | None:
+        """How long the oldest of them has been waiting; None if there are none.
+
+        Never negative: it is wall-clock time, and such a clock can be set back.
+        """
+        return max(now - self.unsent[0].at, 0) / _SECOND if self.unsent else None
 
 
 class StatusCache:
@@ -30,15 +53,20 @@ class StatusCache:
         """The entry of this pod."""
         return self._entries.get(uid)
 
-    def put(self, pod: Pod, status: PodStatus, *, finished: bool) -> VersionedStatus:
+    def put(self, pod: Pod, status: PodStatus, *, finished: bool, now: Time) -> VersionedStatus:
         """Cache a new status of the pod under the next version."""
         old = self._entries.get(pod.uid)
+        version = 1 if old is None else old.version + 1
+        waiting = () if old is None else old.unsent
+        if len(waiting) == MOST_UNSENT:
+            waiting = waiting[:1] + waiting[2:]
         entry = VersionedStatus(
-            version=1 if old is None else old.version + 1,
+            version=version,
             namespace=pod.namespace,
             name=pod.name,
             finished=finished,
             status=status,
+            unsent=(*waiting, Update(version, now)),
         )
         self._entries[pod.uid] = entry
         return entry
@@ -47,6 +75,13 @@ class StatusCache:
         """Put a status that differs in times only into the entry, if it is still this one."""
         if self._entries.get(uid) is entry:
             self._entries[uid] = structs.replace(entry, status=status)
+
+    def acknowledge(self, uid: PodUID, entry: VersionedStatus) -> None:
+        """Say that the API server has what this entry says; what came after it still waits."""
+        cached = self._entries.get(uid)
+        if cached is not None and entry.unsent:
+            waiting = tuple(update for update in cached.unsent if update not in entry.unsent)
+            self._entries[uid] = structs.replace(cached, unsent=waiting)
 
     def remove(self, uid: PodUID) -> None:
         """Forget the pod."""

@@ -91,7 +91,7 @@ class StatusManager:
             check_port(client, PodApi, "client")
             self._syncer = Syncer(
                 client,
-                Statuses(self.entries, self._restamp, self._delete_pod_status),
+                Statuses(self.entries, self._restamp, self._acknowledge, self._delete_pod_status),
                 directory=pods,
                 safety=safety,
                 startup_latency=self._startup_latency,
@@ -213,7 +213,8 @@ class StatusManager:
         """Tell this one about every status that is cached from now on.
 
         When a call that caches a status returns, its notification has been delivered. It
-        comes in the thread of a caller, and for each pod in the order of the versions.
+        comes in the thread of a caller or of the sync loop, and for each pod in the order of
+        the versions.
         """
         check_port(notifier, Notifier, "notifier")
         with self._lock:
@@ -326,14 +327,14 @@ class StatusManager:
 
     def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> Outcome:
         """Decide and swap. Called with the lock held."""
-        cached = self._cache.get(pod.uid)
+        cached, now = self._cache.get(pod.uid), self._now()
         outcome = decide_update(
             pod,
             status,
             cached=None if cached is None else cached.status,
             last_known=self._last_known(pod) if cached is None else cached.status,
             force=force,
-            now=self._now(),
+            now=now,
             gates=self._gates,
         )
         if isinstance(outcome, Refused):
@@ -343,7 +344,7 @@ class StatusManager:
         if isinstance(outcome, Accepted):
             # Once finished, always finished; but a static pod can come back as it was.
             over = finished or (cached is not None and cached.finished and not is_static_pod(pod))
-            self._cache.put(pod, outcome.status, finished=over)
+            self._cache.put(pod, outcome.status, finished=over, now=now)
             if over:
                 self._notifiers.removed(pod, outcome.status)
             else:
@@ -375,11 +376,18 @@ class StatusManager:
         with self._lock:
             self._cache.restamp(uid, entry, status)
 
+    def _acknowledge(self, uid: PodUID, entry: VersionedStatus) -> None:
+        with self._lock:
+            self._cache.acknowledge(uid, entry)
+            if (seconds := entry.unsent_seconds(self._now())) is not None:
+                self._observer.status_synced(seconds)
+        self._announcements.deliver(wait=False)
+
     def _delete_pod_status(self, uid: PodUID) -> None:
         with self._lock:
             self._cache.remove(uid)
             self._resizes.remove(uid)
-        self._announcements.deliver()
+        self._announcements.deliver(wait=False)
         self._startup_latency.delete_pod_startup_state(uid)
 
     def _pending_reason(self, uid: str) -> str | None:

@@ -36,17 +36,24 @@ class Announcements:
         """Queue a call."""
         self._queue.append(call)
 
-    def deliver(self) -> None:
-        """Make all queued calls, or wait until another thread has made them."""
+    def deliver(self, *, wait: bool = True) -> None:
+        """Make all queued calls, or wait until another thread has made them.
+
+        With `wait=False` leave them to that thread, which looks once more when it is done:
+        for the sync loop, which must not stand still because of somebody's slow listener.
+        """
         if self._teller == threading.get_ident():
             return
-        with self._telling:
-            self._teller = threading.get_ident()
+        while self._telling.acquire(blocking=wait):
             try:
+                self._teller = threading.get_ident()
                 while self._queue:
                     _make(self._queue.popleft())
             finally:
                 self._teller = None
+                self._telling.release()
+            if not self._queue:
+                return
 
 
 def _make(call: Call) -> None:
@@ -77,6 +84,10 @@ class QueuedObserver:
     def resizes_in_progress(self, count: int) -> None:
         """Queue it."""
         self._announcements.put(partial(self._observer.resizes_in_progress, count))
+
+    def status_synced(self, duration_seconds: float) -> None:
+        """Queue it."""
+        self._announcements.put(partial(self._observer.status_synced, duration_seconds))
 
 
 class Notifiers:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from podstatus.kube.pod import ApiUID, Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
+from podstatus.status.startup import PodStartup
 from podstatus.status.terminations import Termination
 
 
@@ -76,7 +77,7 @@ class DeletionSafety(Protocol):
 
 
 class StartupLatency(Protocol):
-    """Who measures how long pods take to start."""
+    """Who measures how long pods take to start. `podstatus.StartupLatencyTracker` does."""
 
     def record_status_updated(self, pod: Pod) -> None:
         """The API server has accepted a status of this pod."""
@@ -86,7 +87,10 @@ class StartupLatency(Protocol):
 
 
 class Observer(Protocol):
-    """Who counts. Called in the order in which things happened, outside the lock."""
+    """Who counts. Called in the order in which things happened, outside the lock.
+
+    `podstatus.Counters` is one.
+    """
 
     def container_terminated(self, termination: Termination) -> None:
         """A container was seen ended for the first time."""
@@ -96,6 +100,16 @@ class Observer(Protocol):
 
     def resizes_in_progress(self, count: int) -> None:
         """How many resizes are under way now."""
+
+    def status_synced(self, duration_seconds: float) -> None:
+        """The API server has a pod's status; how long its oldest unsent update had waited."""
+
+
+class StartupObserver(Protocol):
+    """Who counts how long pods take to start. Called outside the tracker's lock."""
+
+    def pod_started(self, startup: PodStartup) -> None:
+        """A pod was seen started for the first time."""
 
 
 class Notifier(Protocol):
@@ -146,4 +160,7 @@ class NoObserver:
         """Ignore it."""
 
     def resizes_in_progress(self, count: int) -> None:
+        """Ignore it."""
+
+    def status_synced(self, duration_seconds: float) -> None:
         """Ignore it."""

@@ -31,6 +31,8 @@ class Statuses(NamedTuple):
     entries: Callable[[], Mapping[PodUID, VersionedStatus]]
     restamp: Callable[[PodUID, VersionedStatus, PodStatus], None]
     """Put a status that differs in times only into the entry, if it is still this one."""
+    acknowledge: Callable[[PodUID, VersionedStatus], None]
+    """Say that the API server has what this entry says."""
     delete_pod_status: Callable[[PodUID], None]
 
 
@@ -106,6 +108,7 @@ class Syncer:
             return
         pod = await self._send(sync, pod, where)
         self._sent[ApiUID(pod.uid)] = entry.version
+        self._statuses.acknowledge(sync.uid, entry)
         if can_be_deleted(pod, finished=entry.finished):
             await self._delete(sync, pod, where)
 

@@ -67,6 +67,7 @@ class CountingObserver:
         self.terminations: Counter[Termination] = Counter()
         self.pending: dict[str, int] = {}
         self.in_progress = 0
+        self.synced: list[float] = []
 
     def container_terminated(self, termination: Termination) -> None:
         """Count it."""
@@ -79,3 +80,7 @@ class CountingObserver:
     def resizes_in_progress(self, count: int) -> None:
         """Take over the gauge."""
         self.in_progress = count
+
+    def status_synced(self, duration_seconds: float) -> None:
+        """Remember it."""
+        self.synced.append(duration_seconds)

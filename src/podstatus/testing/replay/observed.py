@@ -27,7 +27,7 @@ V = TypeVar("V")
 class Observed(msgspec.Struct, frozen=True):
     """One moment; lists grow, maps change."""
 
-    cache: Mapping[PodUID, VersionedStatus]
+    cache: Mapping[PodUID, Mapping[str, Any]]
     resizes: Mapping[PodUID, ResizeConditions]
     api: Mapping[str, PodStatus]
     metrics: Mapping[str, int]
@@ -51,7 +51,7 @@ class Observed(msgspec.Struct, frozen=True):
         started += [("deleted", uid) for uid in latency.deleted]
         latency.updated, latency.deleted = [], []
         return cls(
-            cache=manager.entries(),
+            cache={uid: _cached(entry) for uid, entry in manager.entries().items()},
             resizes=manager.resizes(),
             api={f"{pod.namespace}/{pod.name}": pod.status for pod in api.pods()},
             metrics=_metrics(observer),
@@ -64,9 +64,7 @@ class Observed(msgspec.Struct, frozen=True):
 def difference(before: Observed, after: Observed) -> dict[str, Any]:
     """What a step changed, as a record; only what there is to report."""
     record = {
-        "cache": {
-            uid: entry and _cached(entry) for uid, entry in _changes(before.cache, after.cache)
-        },
+        "cache": dict(_changes(before.cache, after.cache)),
         "resizeConditions": {
             uid: _resize(conditions)
             for uid, conditions in _changes(before.resizes, after.resizes)

@@ -1,0 +1,174 @@
+"""Measures how long pods take to start.
+
+Upstream: basicPodStartupLatencyTracker, pod_startup_latency_tracker.go v1.36.4.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import structs
+
+from podstatus.base.clock import Clock
+from podstatus.base.loop import SystemClock
+from podstatus.kube.detach import check_kind
+from podstatus.kube.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
+from podstatus.kube.times import Time
+from podstatus.status.notify import Announcements
+from podstatus.status.ports import StartupObserver, check_port
+from podstatus.status.startup import (
+    OVER,
+    PodStartup,
+    Startup,
+    has_pod_started,
+    is_pod_unschedulable,
+    measured_startup,
+)
+
+logger = logging.getLogger(__name__)
+
+MOST_PODS = 10_000
+"""Far more than a node runs. Nobody says goodbye to a pod that was deleted by force, so what is
+known of the oldest pods makes room."""
+
+
+class StartupLatencyTracker:
+    """Follows each pod from the first sight of it until it is seen started, and measures once.
+
+    Give it to the manager as `startup_latency`, show it every pod that your watch delivers, and
+    tell it of pulls and init containers. A pod counts as started when the API server has
+    accepted a status that says so and the watch shows it. Not measured are pods that had begun
+    before they were first seen, pods that could not be scheduled at once, and static pods.
+
+    All methods may be called from any thread. `observer` is told outside the lock; `clock` is
+    the machine's unless given. All times are wall-clock times, those in calls too.
+    """
+
+    def __init__(
+        self, observer: StartupObserver, *, clock: Clock | None = None, most_pods: int = MOST_PODS
+    ) -> None:
+        check_port(observer, StartupObserver, "observer")
+        if most_pods < 1:
+            raise ValueError(f"most_pods is {most_pods!r}; a number of pods from 1 on is expected")
+        self._observer = observer
+        self._clock = clock or SystemClock()
+        self._most_pods = most_pods
+        self._lock = threading.Lock()
+        self._announcements = Announcements()
+        self._pods: dict[PodUID, Startup] = {}
+        self._network_pod_seen = False
+
+    def observed_pod_on_watch(self, pod: Pod, when: Time) -> None:
+        """Take a pod as the watch delivered it, at this time."""
+        check_kind(pod, Pod)
+        _check_time(when)
+        with self._lock:
+            startup = self._observe(pod, when)
+        if startup is not None:
+            where = f"pod={pod.namespace}/{pod.name} uid={pod.uid}"
+            logger.info(
+                "pod started: %s seconds=%.3f pulling=%.3f initializing=%.3f",
+                where,
+                startup.total_seconds,
+                startup.image_pulling_seconds,
+                startup.init_containers_seconds,
+            )
+            self._announcements.deliver()
+
+    def record_image_started_pulling(self, uid: str) -> None:
+        """A pull for this pod begins now."""
+        self._change(
+            uid, lambda known: structs.replace(known, pulls=known.pulls.started(self._now()))
+        )
+
+    def record_image_finished_pulling(self, uid: str) -> None:
+        """A pull for this pod has ended now.
+
+        Say so of a failed one too: its start would be taken for that of the next.
+        """
+        self._change(
+            uid, lambda known: structs.replace(known, pulls=known.pulls.finished(self._now()))
+        )
+
+    def record_init_container_started(self, uid: str, started_at: Time) -> None:
+        """An init container of this pod has started; do not tell of sidecars."""
+        _check_time(started_at)
+        self._change(
+            uid,
+            lambda known: structs.replace(
+                known, init_containers=known.init_containers.started(started_at)
+            ),
+        )
+
+    def record_init_container_finished(self, uid: str, finished_at: Time) -> None:
+        """An init container of this pod has ended; it may be told again and again."""
+        _check_time(finished_at)
+        self._change(
+            uid,
+            lambda known: structs.replace(
+                known, init_containers=known.init_containers.reported_finished(finished_at)
+            ),
+        )
+
+    def record_status_updated(self, pod: Pod) -> None:
+        """The API server has accepted a status of this pod, and answers with it."""
+        if has_pod_started(pod):
+            self._change(pod.uid, lambda known: structs.replace(known, is_reported=True))
+
+    def delete_pod_startup_state(self, uid: str) -> None:
+        """The pod is gone."""
+        with self._lock:
+            self._pods.pop(PodUID(uid), None)
+
+    def _observe(self, pod: Pod, when: Time) -> PodStartup | None:
+        """What there is to tell. Called with the lock held."""
+        known = self._pods.get(pod.uid)
+        if is_terminal_phase(pod.status.phase):
+            self._pods.pop(pod.uid, None)
+        elif known is None and (pod.status.start_time or is_static_pod(pod) or is_mirror_pod(pod)):
+            return None
+        elif is_pod_unschedulable(pod):
+            self._keep(pod.uid, OVER)
+        elif known is None:
+            self._keep(pod.uid, Startup())
+        elif _is_due(known, pod):
+            return self._measure(pod, known, when)
+        return None
+
+    def _measure(self, pod: Pod, known: Startup, when: Time) -> PodStartup:
+        startup = measured_startup(pod, known, when)
+        needs_network = startup.sli_seconds is not None and not pod.spec.host_network
+        if needs_network and not self._network_pod_seen:
+            self._network_pod_seen = True
+            startup = structs.replace(startup, is_first_network_pod=True)
+        self._keep(pod.uid, OVER)
+        self._announcements.put(partial(self._observer.pod_started, startup))
+        return startup
+
+    def _keep(self, uid: PodUID, startup: Startup) -> None:
+        if uid not in self._pods and len(self._pods) >= self._most_pods:
+            del self._pods[next(iter(self._pods))]
+        self._pods[uid] = startup
+
+    def _change(self, uid: str, change: Callable[[Startup], Startup]) -> None:
+        with self._lock:
+            known = self._pods.get(PodUID(uid))
+            if known is not None and not known.is_over:
+                self._pods[PodUID(uid)] = change(known)
+
+    def _now(self) -> Time:
+        return Time.from_unix_nanos(self._clock.now())
+
+
+def _is_due(known: Startup, pod: Pod) -> bool:
+    """Whether this sight of the pod is that of its start, and when it was made is known."""
+    return known.is_reported and has_pod_started(pod) and bool(pod.metadata.creation_timestamp)
+
+
+def _check_time(value: Time) -> None:
+    if not isinstance(value, Time):
+        raise TypeError(
+            f"expected a Time, got {type(value).__name__}; "
+            "Time.from_unix_nanos(time.time_ns()) is the time now"
+        )

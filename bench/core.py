@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from uuid import UUID
@@ -87,8 +86,13 @@ class Rig:
         directory.set_pods(self.pods)
         self.manager = StatusManager(self.server, directory, NothingRuns())
         self.ready = False
+        self._runner = asyncio.Runner()
         self.report()
         self.sync()
+
+    def close(self) -> None:
+        """Close the event loop."""
+        self._runner.close()
 
     def decoded(self, *, ready: bool) -> list[Pod]:
         """All pods, fresh from the wire."""
@@ -98,9 +102,10 @@ class Rig:
         """The statuses as they are now, fresh from the wire."""
         return [pod.status for pod in self.decoded(ready=self.ready)]
 
-    def flip(self) -> None:
-        """From now on the statuses say the opposite."""
+    def report_change(self) -> float:
+        """Hand over the opposite status of every pod; the seconds it took."""
         self.ready = not self.ready
+        return self.report()
 
     def report(self) -> float:
         """Hand over a status of every pod; the seconds it took."""
@@ -111,6 +116,11 @@ class Rig:
         set_pod_status = self.manager.set_pod_status
         for pod, status in zip(self.pods, statuses, strict=True):
             set_pod_status(pod, status)
+
+    def sync_change(self) -> float:
+        """Sync every pod after a change; the seconds it took."""
+        self.report_change()
+        return self.sync()
 
     def sync(self) -> float:
         """Send what changed to a server that has the old form; the seconds it took."""
@@ -123,8 +133,7 @@ class Rig:
         return self._batch(full=True)
 
     def _batch(self, *, full: bool) -> float:
-        with asyncio.Runner() as runner:
-            return timed(lambda: runner.run(self.manager.sync_batch(full=full)))
+        return timed(lambda: self._runner.run(self.manager.sync_batch(full=full)))
 
     def patch(self) -> float:
         """Create the patch of a ready flip for every pod; the seconds it took."""
@@ -149,7 +158,6 @@ class Rig:
 
 def timed(work: Callable[[], object]) -> float:
     """CPU seconds that the work takes; what was there before is not collected meanwhile."""
-    gc.collect()
     gc.freeze()
     start = time.process_time()
     work()
@@ -188,19 +196,20 @@ def _pod_text(number: int, *, ready: bool) -> bytes:
 def measure_rounds() -> dict[str, float]:
     """Microseconds per pod: medians of interleaved rounds."""
     rig = Rig(PODS)
-    rounds: dict[str, list[float]] = {}
+    measures: dict[str, Callable[[], float]] = {
+        "decode_us": rig.decode,
+        "changed_us": rig.report_change,
+        "noop_us": rig.report,
+        "patch_us": rig.patch,
+        "sync_us": rig.sync_change,
+    }
+    rounds: dict[str, list[float]] = {name: [] for name in measures}
     for number in range(ROUNDS):
-        spent: dict[str, float] = defaultdict(float)
-        for _ in range(PASSES):
-            spent["decode_us"] += rig.decode()
-            rig.flip()
-            spent["changed_us"] += rig.report()
-            spent["patch_us"] += rig.patch()
-            spent["sync_us"] += rig.sync()
-            spent["noop_us"] += rig.report()
-        for name, seconds in spent.items():
-            rounds.setdefault(name, []).append(seconds / PASSES / PODS * 1e6)
+        for name, measure in measures.items():
+            seconds = sum(measure() for _ in range(PASSES))
+            rounds[name].append(seconds / PASSES / PODS * 1e6)
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+    rig.close()
     return {name: statistics.median(values) for name, values in rounds.items()}
 
 
@@ -212,12 +221,14 @@ def measure_plan() -> dict[str, float]:
         for pods, rig in rigs.items():
             passes = 10_000 // pods
             rounds[pods].append(sum(rig.plan() for _ in range(passes)) / passes / pods * 1e6)
+    for rig in rigs.values():
+        rig.close()
     return {f"plan_us_per_pod_{pods}": statistics.median(v) for pods, v in rounds.items()}
 
 
 def measure_memory() -> float:
     """Bytes that the manager keeps for a pod, the status itself included."""
-    pods = Rig(PODS).pods
+    pods = [decode(_pod_text(number, ready=True), Pod) for number in range(PODS)]
     manager = StatusManager(None, PodDirectory(), NothingRuns())
     gc.collect()
     tracemalloc.start()

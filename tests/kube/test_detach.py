@@ -1,13 +1,14 @@
 import copy
 import pickle
 import re
+from enum import StrEnum
 from typing import Any, cast
 
 import pytest
 
-from podstatus.kube.detach import FieldError, detached
+from podstatus.kube.detach import MOST_AT_ONCE, FieldError, detached
 from podstatus.kube.meta import ManagedFieldsEntry, ObjectMeta
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.pod_status import ContainerStatus, HostIP, PodCondition, PodStatus
 from podstatus.kube.quantity import Quantity, QuantityError
 from podstatus.kube.resources import ResourceRequirements
 
@@ -97,6 +98,38 @@ def test_what_does_not_belong_somewhere_is_refused_with_the_way_to_it(
 ) -> None:
     with pytest.raises(FieldError, match=f"^{re.escape(message)}$"):
         detached(PodStatus(**fields))
+
+
+class Says(StrEnum):
+    TRUE = "True"
+
+
+@pytest.mark.parametrize("count", [2, 5, MOST_AT_ONCE, MOST_AT_ONCE + 1])
+class TestAmongSeveralConditions:
+    def test_good_ones_are_taken_as_they_are(self, count: int) -> None:
+        status = PodStatus(conditions=tuple(PodCondition(type=str(n)) for n in range(count)))
+        assert detached(status) is status
+
+    def test_one_with_a_wrong_type_is_named(self, count: int) -> None:
+        bad = PodCondition(type="Ready", observed_generation=cast(Any, True))
+        conditions = (*(PodCondition(type=str(n)) for n in range(count - 1)), bad)
+        for _ in range(2):  # what is remembered of the first look does not let it pass
+            with pytest.raises(FieldError) as refusal:
+                detached(PodStatus(conditions=conditions))
+            path = f"conditions[{count - 1}].observed_generation"
+            assert str(refusal.value) == f"{path}: expected int, got bool"
+
+    def test_one_of_another_kind_is_named(self, count: int) -> None:
+        conditions = (*(PodCondition(type=str(n)) for n in range(count - 1)), cast(Any, HostIP()))
+        with pytest.raises(FieldError, match=r"\[\d+\]: expected PodCondition, got HostIP"):
+            detached(PodStatus(conditions=conditions))
+
+    def test_one_that_spells_with_an_enum_becomes_plain_text(self, count: int) -> None:
+        odd = PodCondition(type="Ready", status=Says.TRUE)
+        conditions = (odd, *(PodCondition(type=str(n)) for n in range(count - 1)))
+        taken = detached(PodStatus(conditions=conditions)).conditions
+        assert taken is not None
+        assert [type(condition.status) for condition in taken] == [str] * count
 
 
 def test_a_text_that_holds_no_text_is_refused_in_a_map() -> None:

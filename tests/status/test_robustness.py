@@ -346,9 +346,30 @@ def test_a_listener_that_is_an_object_and_fails_harms_nobody(
     manager.add_notifier(heard)
     manager.set_pod_status(make_pod(), RUNNING)
     assert [record.getMessage() for record in caplog.records] == [
-        "a notifier or observer failed: call=Failing"
+        "somebody who was told failed: call=Failing"
     ]
     assert len(heard.told) == 1
+
+
+class BrokenTracker:
+    def record_status_updated(self, pod: Pod) -> None:
+        raise RuntimeError("no room")
+
+    def delete_pod_startup_state(self, uid: str) -> None:
+        raise RuntimeError("no room")
+
+
+def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pod, pods = make_pod(), PodDirectory()
+    api = InMemoryPodApi(pod, watcher=pods)
+    safety = FakeDeletionSafety()
+    manager = StatusManager(api, pods, safety, startup_latency=BrokenTracker())
+    manager.set_pod_status(pod, RUNNING)
+    assert asyncio.run(manager.sync_batch(full=False)) == 1
+    assert asyncio.run(manager.sync_batch(full=False)) == 0
+    assert "record_status_updated" in caplog.text
 
 
 def test_an_empty_container_id_is_nobodys() -> None:

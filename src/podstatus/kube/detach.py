@@ -19,6 +19,9 @@ from msgspec import structs
 from podstatus.kube.quantity import Quantity, QuantityError
 from podstatus.kube.wire import FrozenMap, Wire
 
+MOST_AT_ONCE = 16
+"""Longer lists are rare, and what types they hold is not worth remembering."""
+
 W = TypeVar("W", bound=Wire)
 Detach = Callable[[Any], Any]
 
@@ -102,7 +105,7 @@ def _accepted(declared: Any) -> _Accepted:
         union = [_accepted(argument).items() for argument in typing.get_args(declared)]
         return _Accepted(chain.from_iterable(union))
     if origin is tuple:
-        detach = _list_detacher(_accepted(typing.get_args(declared)[0]))
+        detach = _list_detacher(typing.get_args(declared)[0])
         return _Accepted({tuple: detach, list: detach})
     if origin is dict:
         return _Accepted({FrozenMap: None, dict: _map_detacher(typing.get_args(declared)[1])})
@@ -111,7 +114,20 @@ def _accepted(declared: Any) -> _Accepted:
     return _Anything() if declared is Any else _Accepted({declared: None})
 
 
-def _list_detacher(accepted: _Accepted) -> Detach:
+def _list_detacher(element: Any) -> Detach:
+    accepted = _accepted(element)
+    leaves = isinstance(element, type) and issubclass(element, Wire) and _is_leaf(element)
+
+    def detach_leaves(items: Any) -> Any:
+        """One look for all of them: a pod has several conditions."""
+        if type(items) is tuple and 1 < len(items) <= MOST_AT_ONCE:
+            kinds = tuple(map(type, items))
+            if kinds.count(element) == len(kinds):
+                found = chain.from_iterable(map(structs.astuple, items))
+                if _all_plain(element, tuple(map(type, found))):
+                    return items
+        return detach_list(items)
+
     def detach_list(items: Any) -> Any:
         taken: list[Any] = []
         try:
@@ -123,7 +139,24 @@ def _list_detacher(accepted: _Accepted) -> Detach:
         same = type(items) is tuple and all(map(is_, taken, items))
         return items if same else tuple(taken)
 
-    return detach_list
+    return detach_leaves if leaves else detach_list
+
+
+def _is_leaf(kind: type[Wire]) -> bool:
+    """Whether there is never anything below its fields."""
+    accepted = map(_accepted, typing.get_type_hints(kind).values())
+    return not any(detach for types_of_field in accepted for detach in types_of_field.values())
+
+
+@lru_cache(maxsize=1024)
+def _all_plain(kind: type[Wire], found: tuple[type, ...]) -> bool:
+    """Whether the fields of several structs, one after another, have the types declared."""
+    width = len(kind.__struct_fields__)
+    try:
+        starts = range(0, len(found), width)
+        return not any(_descents(kind, found[start : start + width]) for start in starts)
+    except FieldError:
+        return False
 
 
 def _map_detacher(element: Any) -> Detach:

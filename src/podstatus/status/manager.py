@@ -19,7 +19,12 @@ from podstatus.kube.pod_status import PodCondition, PodStatus
 from podstatus.kube.times import Time
 from podstatus.status.cache import StatusCache, VersionedStatus
 from podstatus.status.loop import SyncLoop
-from podstatus.status.notify import Announcements, Notifiers, QueuedObserver
+from podstatus.status.notify import (
+    Announcements,
+    GuardedStartupLatency,
+    Notifiers,
+    QueuedObserver,
+)
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     DeletionSafety,
@@ -71,7 +76,8 @@ class StatusManager:
         policy: SyncPolicy | None = None,
     ) -> None:
         self._pods = pods
-        self._startup_latency = startup_latency or NoStartupLatency()
+        startup_latency = startup_latency or NoStartupLatency()
+        self._startup_latency = GuardedStartupLatency(startup_latency)
         self._clock = clock or SystemClock()
         self._gates = gates or FeatureGates()
         policy = policy or SyncPolicy.upstream()
@@ -85,7 +91,7 @@ class StatusManager:
         self._syncer: Syncer | None = None
         check_port(pods, Directory, "pods")
         check_port(safety, DeletionSafety, "safety")
-        check_port(self._startup_latency, StartupLatency, "startup_latency")
+        check_port(startup_latency, StartupLatency, "startup_latency")
         check_port(observer, Observer, "observer")
         if client is not None:
             check_port(client, PodApi, "client")
@@ -365,7 +371,8 @@ class StatusManager:
                     "status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, why
                 )
             case Unchanged(terminations):
-                logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
+                if logger.isEnabledFor(logging.DEBUG):
+                    logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
                 if terminations:
                     self._announcements.deliver()
             case Accepted():

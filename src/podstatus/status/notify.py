@@ -8,9 +8,9 @@ from functools import partial
 
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
-from podstatus.status.ports import Notifier, Observer
+from podstatus.status.ports import Notifier, Observer, StartupLatency
 from podstatus.status.terminations import Termination
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def _make(call: Call) -> None:
         # Somebody else's code: neither the caller nor the other listeners must suffer.
         told = call.func if isinstance(call, partial) else call
         name = getattr(told, "__qualname__", type(told).__name__)
-        logger.exception("a notifier or observer failed: call=%s", name)
+        logger.exception("somebody who was told failed: call=%s", name)
 
 
 class QueuedObserver:
@@ -88,6 +88,21 @@ class QueuedObserver:
     def status_synced(self, duration_seconds: float) -> None:
         """Queue it."""
         self._announcements.put(partial(self._observer.status_synced, duration_seconds))
+
+
+class GuardedStartupLatency:
+    """Tells a startup latency tracker; what goes wrong there is not the sync's failure."""
+
+    def __init__(self, startup_latency: StartupLatency) -> None:
+        self._startup_latency = startup_latency
+
+    def record_status_updated(self, pod: Pod) -> None:
+        """Tell it."""
+        _make(partial(self._startup_latency.record_status_updated, pod))
+
+    def delete_pod_startup_state(self, uid: PodUID) -> None:
+        """Tell it."""
+        _make(partial(self._startup_latency.delete_pod_startup_state, uid))
 
 
 class Notifiers:

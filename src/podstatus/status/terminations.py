@@ -5,6 +5,7 @@ Upstream: checkAndRecordTerminations in updateStatusInternal, status_manager.go 
 
 from collections.abc import Sequence
 from enum import Enum
+from operator import attrgetter
 
 import msgspec
 
@@ -19,6 +20,13 @@ class ContainerType(Enum):
     EPHEMERAL = "ephemeral_container"
 
 
+_LISTS = (
+    (ContainerType.INIT, attrgetter("init_container_statuses")),
+    (ContainerType.REGULAR, attrgetter("container_statuses")),
+    (ContainerType.EPHEMERAL, attrgetter("ephemeral_container_statuses")),
+)
+
+
 class Termination(msgspec.Struct, frozen=True):
     """A container that was not seen ended before."""
 
@@ -29,30 +37,13 @@ class Termination(msgspec.Struct, frozen=True):
 
 def new_terminations(old: PodStatus, new: PodStatus) -> tuple[Termination, ...]:
     """The containers that the old status did not show ended and the new one does."""
-    return (
-        *_listed(ContainerType.INIT, old.init_container_statuses, new.init_container_statuses),
-        *_listed(ContainerType.REGULAR, old.container_statuses, new.container_statuses),
-        *_listed(
-            ContainerType.EPHEMERAL,
-            old.ephemeral_container_statuses,
-            new.ephemeral_container_statuses,
-        ),
-    )
-
-
-def _listed(
-    container_type: ContainerType,
-    before: Sequence[ContainerStatus] | None,
-    after: Sequence[ContainerStatus] | None,
-) -> Sequence[Termination]:
-    if not after:
-        return ()
-    return [
-        Termination(container_type, terminated.exit_code, terminated.reason)
-        for status in after
-        if (terminated := status.state.terminated) is not None
-        and not _was_ended(status.name, before or ())
-    ]
+    found = []
+    for container_type, listed in _LISTS:
+        for status in listed(new) or ():
+            terminated = status.state.terminated
+            if terminated is not None and not _was_ended(status.name, listed(old) or ()):
+                found.append(Termination(container_type, terminated.exit_code, terminated.reason))
+    return tuple(found)
 
 
 def _was_ended(name: str, statuses: Sequence[ContainerStatus]) -> bool:

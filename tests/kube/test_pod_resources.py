@@ -102,6 +102,11 @@ def test_a_single_amount_keeps_its_spelling() -> None:
     assert pod_requests(spec) == {"memory": "1e3"}
 
 
+def test_of_equal_amounts_the_containers_spelling_is_kept() -> None:
+    spec = PodSpec(containers=(asks("1"),), init_containers=(asks("1000m"), asks("1000000u")))
+    assert pod_requests(spec) == {"cpu": "1"}
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans())), st.lists(st.integers(0, 5)))
 def test_a_pod_needs_no_less_than_any_moment_of_its_life(
     init: list[tuple[int, bool]], regular: list[int]

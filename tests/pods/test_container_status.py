@@ -410,6 +410,12 @@ def test_a_forgotten_init_container_had_succeeded_if_a_regular_one_was_created(
     assert shown(only(status.init_container_statuses).state) == state
 
 
+def test_one_regular_container_is_enough_to_know_that_init_had_succeeded() -> None:
+    pod = make_pod(containers=("a", "b"), init_containers=("init",))
+    status = only(status_of(pod, runs("b")).init_container_statuses)
+    assert shown(status.state) == "terminated Completed 0"
+
+
 def test_a_forgotten_sidecar_waits_to_be_started_again() -> None:
     status = status_of(make_pod(sidecars=("proxy",)), runs("app"), failing={"proxy": "ErrPull"})
     assert shown(only(status.init_container_statuses).state) == "waiting ErrPull"
@@ -492,6 +498,34 @@ def test_started_is_carried_over_while_a_container_runs_on() -> None:
     )
     assert only(status_of(pod, runs("debug")).ephemeral_container_statuses).started is True
     assert only(status_of(pod, exited("debug")).ephemeral_container_statuses).started is None
+
+
+def said(state: ContainerState) -> str:
+    """The message of an exit."""
+    assert state.terminated is not None
+    return state.terminated.message
+
+
+def test_exits_that_nobody_saw_say_why_they_are_told() -> None:
+    assert said(app(unknown("app"), old=running("app")).state) == (
+        "The container could not be located when the pod was terminated"
+    )
+    # Two spaces, as upstream.
+    assert said(app(old=running("app")).last_state) == (
+        "The container could not be located when the pod was deleted.  "
+        "The container used to be Running"
+    )
+    removed = only(status_of(restarting(running("app"), RESTARTING)).container_statuses)
+    assert removed.state.waiting is not None
+    assert said(removed.last_state) == removed.state.waiting.message
+    assert removed.state.waiting.message == (
+        "The container is removed because RestartAllContainers in place"
+    )
+    done = only(status_of(make_pod(init_containers=("init",)), runs("app")).init_container_statuses)
+    assert said(done.state) == (
+        "Unable to get init container status from container runtime and pod has been initialized, "
+        "treat it as exited normally"
+    )
 
 
 def test_a_start_that_the_runtime_did_not_note_is_unset() -> None:

@@ -5,7 +5,12 @@ from msgspec import structs
 
 from podstatus.kube.containers import Container, Probe
 from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStatus,
+    PodStatus,
+)
 from podstatus.kube.times import Time
 from podstatus.pods.probe_verdicts import ProbeVerdicts
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
@@ -97,7 +102,7 @@ def test_verdicts_on_other_containers_do_not_count() -> None:
         pytest.param("11:00:00", "False", None, False, id="it was not"),
         pytest.param("11:00:00", "", None, False, id="nobody knew"),
         pytest.param("11:00:00", "True", False, False, id="its probe has spoken"),
-        pytest.param("11:59:51", "True", None, False, id="it is too young"),
+        pytest.param("11:59:50", "True", None, False, id="it is too young"),
         pytest.param("11:59:49", "True", None, True, id="it is just old enough"),
         pytest.param("12:30:00", "True", None, False, id="it came later"),
     ],
@@ -112,6 +117,13 @@ def test_after_a_restart_of_the_agent_a_container_is_ready_if_it_was(
     status = structs.replace(running("app", since=f"2024-06-01T{began}Z"), started=None)
     pod = pod_with(readiness=True, was_ready=was_ready)
     assert mark(verdicts, pod, status)[1] is ready
+
+
+def test_after_a_restart_of_the_agent_a_container_without_a_start_waits_for_its_probe() -> None:
+    began = ContainerState(running=ContainerStateRunning())
+    status = structs.replace(JUST_STARTED, state=began)
+    verdicts = ProbeVerdicts(watching_since=Time.parse("2024-06-01T12:00:00Z"))
+    assert mark(verdicts, pod_with(readiness=True, was_ready="True"), status) == (True, False)
 
 
 @pytest.mark.parametrize(

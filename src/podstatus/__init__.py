@@ -21,7 +21,13 @@ from podstatus.kube.errors import (
 )
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerState, ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStatus,
+    LinuxContainerUser,
+    PodCondition,
+    PodStatus,
+)
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.times import Time
 from podstatus.pods.api_status import generate_api_pod_status
@@ -45,6 +51,7 @@ __all__ = [
     "DecodeError",
     "FeatureGates",
     "GoneError",
+    "LinuxContainerUser",
     "NetworkMode",
     "Pod",
     "PodCondition",

@@ -5,8 +5,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from podstatus.kube.codec import from_document
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.times import Time
 
 Draw = st.DrawFn
 
@@ -141,3 +143,25 @@ def pods(draw: Draw) -> Pod:
         "status": draw(status_documents()),
     }
     return from_document(document, Pod)
+
+
+@st.composite
+def facts(
+    draw: Draw, *, states: tuple[ContainerRunState, ...] = tuple(ContainerRunState)
+) -> PodFacts:
+    """What a runtime reports about some of the containers, each tried a few times."""
+    names = draw(st.lists(st.sampled_from(NAMES), max_size=6))
+    attempts = [
+        ContainerFacts(
+            id=draw(st.sampled_from([f"fake://{name}", f"fake://{name}-{number}"])),
+            name=name,
+            state=draw(st.sampled_from(states)),
+            created_at=Time.from_unix_nanos(draw(st.integers(0, 9))),
+            started_at=Time.parse(draw(times)),
+            exit_code=draw(st.sampled_from([0, 1, 42, 137])),
+            restart_count=draw(st.integers(0, 3)),
+            active=draw(st.booleans()),
+        )
+        for number, name in enumerate(names)
+    ]
+    return PodFacts(containers=tuple(attempts), ips=tuple(draw(st.lists(st.sampled_from(IPS)))))

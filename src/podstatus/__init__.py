@@ -1,6 +1,15 @@
 """The source of truth for pod status on a node: the kubelet's status manager in Python."""
 
 from podstatus.kube.codec import DecodeError, decode, from_document, to_document
+from podstatus.kube.cri import (
+    ContainerFacts,
+    ContainerRunState,
+    NetworkMode,
+    PodFacts,
+    ResourceFacts,
+    SandboxFacts,
+    SandboxState,
+)
 from podstatus.kube.errors import (
     ApiError,
     BusyError,
@@ -12,11 +21,20 @@ from podstatus.kube.errors import (
 )
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerState, ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStatus,
+    LinuxContainerUser,
+    PodCondition,
+    PodStatus,
+)
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.times import Time
+from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.pods.container_status import StartFailure
 from podstatus.pods.directory import PodDirectory
 from podstatus.pods.phase import get_phase
+from podstatus.pods.probe_verdicts import ProbeVerdicts
 from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
@@ -28,18 +46,28 @@ __all__ = [
     "ApiError",
     "BusyError",
     "ConflictError",
+    "ContainerFacts",
+    "ContainerRunState",
     "ContainerState",
     "ContainerStatus",
     "Counters",
     "DecodeError",
     "FeatureGates",
     "GoneError",
+    "LinuxContainerUser",
+    "NetworkMode",
     "Pod",
     "PodCondition",
     "PodDirectory",
+    "PodFacts",
     "PodStatus",
+    "ProbeVerdicts",
     "Quantity",
     "RejectedError",
+    "ResourceFacts",
+    "SandboxFacts",
+    "SandboxState",
+    "StartFailure",
     "StartupLatencyTracker",
     "StatusManager",
     "SyncPolicy",
@@ -49,6 +77,7 @@ __all__ = [
     "api_error",
     "decode",
     "from_document",
+    "generate_api_pod_status",
     "get_phase",
     "to_document",
 ]

@@ -56,6 +56,14 @@ MUTATIONS = [
         "static",
         id="directory: a new mirror pod is not translated",
     ),
+    pytest.param(
+        "pods/container_status.py",
+        "last_state=status.state if ended else status.last_state,",
+        "last_state=status.last_state,",
+        "vectors-apistatus.jsonl.gz",
+        "generateAPIPodStatus",
+        id="container status: a crash loop hides the exit",
+    ),
 ]
 
 

@@ -212,6 +212,88 @@ def test_absurd_sizes_are_bounded() -> None:
         Quantity.parse(10**5000)
 
 
+@pytest.mark.parametrize(
+    ("addends", "total"),
+    [
+        ("1 1", "2"),
+        ("100m 0.9", "1"),
+        ("1.5 1.5", "3"),
+        ("64Mi 64Mi", "128Mi"),
+        ("1Gi 1G", "2073741824"),
+        ("1G 1Gi", "2073741824"),
+        ("1Gi 512Mi", "1536Mi"),
+        ("1e3 1k", "2e3"),
+        ("1k 1e3", "2k"),
+        ("1 -1", "0"),
+        # the first that is not zero gives the format, also the first of many
+        ("0 1Gi", "1Gi"),
+        ("0Ki 1024", "1024"),
+        ("0Ki 0 1024", "1024"),
+        ("0.5Ki 512", "1Ki"),
+        ("512 0.5Ki", "1024"),
+        ("0.25Ki 0.25Ki 512", "1Ki"),
+        # a kept spelling is not kept by adding nothing
+        ("1.500 0", "1500m"),
+        # read again these would be something else
+        ("1Ki 998976", "1000000"),
+        ("4Ei 4Ei", "8Ei"),
+        ("8Ei 8Ei", "18446744073709551614"),
+        ("9223372036854775807 1", "9223372036854775808"),
+    ],
+)
+def test_a_sum_is_exact_and_has_the_format_of_the_first_that_is_not_zero(
+    addends: str, total: str
+) -> None:
+    first, *others = map(Quantity, addends.split())
+    for other in others:
+        first = first.plus(other)
+    assert first.canonical == first == total
+    assert type(first) is Quantity
+    assert copy.copy(first).canonical == copy.deepcopy(first).canonical == total
+    assert Quantity.parse(first).canonical == total
+
+
+def test_a_sum_of_1024_exbibytes_has_no_suffix_left() -> None:
+    total = Quantity("4Ei")
+    for _ in range(8):
+        total = total.plus(total)
+    assert total.canonical == "1"
+
+
+def test_numbers_too_far_apart_are_not_added() -> None:
+    with pytest.raises(QuantityError, match=f"the sum of 1e3000 and 1 needs over {MAX_DIGITS}"):
+        Quantity("1e3000").plus(Quantity("1"))
+    assert Quantity("1e3000").plus(Quantity("0")).canonical == "1e3000"
+
+
+@pytest.mark.parametrize(
+    ("text", "milli"),
+    [
+        ("1", 1000),
+        ("100m", 100),
+        ("1u", 1),
+        ("1000001u", 1001),
+        ("1.5Gi", 1610612736000),
+        ("0", 0),
+        ("0e-2000000000", 0),
+        # beyond int64
+        ("9223372036854775", 9223372036854775000),
+        ("9007199254740992k", 5188146770730811392),
+        ("1e3000", 0),
+        ("10E", 0),
+        ("8Ei", -1000),
+    ],
+)
+def test_thousandths_are_counted_as_go_counts_them(text: str, milli: int) -> None:
+    assert Quantity(text).milli_value == milli
+
+
+@given(QUANTITIES, QUANTITIES)
+def test_a_sum_is_that_of_the_nanos(left: Quantity, right: Quantity) -> None:
+    assert left.plus(right).nanos == left.nanos + right.nanos
+    assert left.plus(right).compare(right.plus(left)) == 0
+
+
 def test_copies_are_quantities() -> None:
     quantity = Quantity("1.5Gi")
     for twin in (copy.deepcopy(quantity), copy.copy(quantity)):

@@ -35,10 +35,10 @@ _SPELLING = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\.?[0-9]")
 _EXPONENT = re.compile(r"[eE]([+-]?)(?=[0-9])0*+([0-9]{0,19})")
 _DECIMAL_UNITS = dict[int, str](zip(range(-9, 21, 3), ("n", "u", "m", "", *"kMGTPE"), strict=True))
-_BINARY_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_BINARY_UNITS = dict(enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")))
 _SUFFIXES: dict[str, tuple[int, Format]] = {
     **{unit: (power, "DecimalSI") for power, unit in _DECIMAL_UNITS.items()},
-    **{unit: (10 * step, "BinarySI") for step, unit in enumerate(_BINARY_UNITS) if step},
+    **{unit: (10 * step, "BinarySI") for step, unit in _BINARY_UNITS.items() if step},
 }
 
 
@@ -65,7 +65,9 @@ class Quantity(str):
     Equality, order and hash are those of the spelling; `compare` goes by value.
     """
 
-    __slots__ = ()
+    __slots__ = ("_computed",)
+    _computed: QuantityParts
+    """Of a sum. Go does not spell it and read it again: in binary, 1000000 bytes are not `1M`."""
 
     def __new__(cls, text: str) -> "Quantity":
         """A quantity of exactly this spelling, which must be one."""
@@ -75,6 +77,8 @@ class Quantity(str):
     @classmethod
     def parse(cls, value: object) -> "Quantity":
         """Read a quantity from a JSON value: a string, a bare number, or null for zero."""
+        if isinstance(value, Quantity):
+            return value
         if isinstance(value, str):
             return _quantity(value)
         if value is None:
@@ -86,12 +90,12 @@ class Quantity(str):
     @property
     def parts(self) -> QuantityParts:
         """The amount as Go holds it in memory."""
-        return _read(str(self))
+        return getattr(self, "_computed", None) or _read(str(self))
 
     @property
     def canonical(self) -> str:
         """What Go prints for this quantity: its spelling if that was kept, else a new one."""
-        return _canonical(str(self))
+        return str(self) if hasattr(self, "_computed") else _canonical(str(self))
 
     @property
     def nanos(self) -> int:
@@ -102,6 +106,32 @@ class Quantity(str):
         if parts.scale > MAX_DIGITS:
             raise QuantityError(f"quantity {self[:80]!r} is too large to be counted")
         return parts.value * _ten_to(parts.scale - _NANO)
+
+    @property
+    def milli_value(self) -> int:
+        """The amount in thousandths, rounded up, as the int64 that Go counts with.
+
+        Upstream: MilliValue, quantity.go. What does not fit wraps around, or is zero if Go
+        multiplies step by step.
+        """
+        parts = self.parts
+        shift = parts.scale + 3
+        if not parts.value or shift > MAX_DIGITS:
+            return 0
+        milli = parts.value * _ten_to(shift) if shift > 0 else -(-parts.value // _ten_to(-shift))
+        wrapped = (milli + 2**63) % 2**64 - 2**63
+        at_once = parts.big or shift in (1, 2, 3, 6, 9)
+        return wrapped if at_once or wrapped == milli else 0
+
+    def plus(self, other: "Quantity") -> "Quantity":
+        """The sum, in the format of the first of the two that is not zero.
+
+        Upstream: Add, quantity.go.
+        """
+        parts = _sum(self.parts, other.parts)
+        quantity = str.__new__(Quantity, _respell(parts))
+        quantity._computed = parts  # noqa: SLF001
+        return quantity
 
     def compare(self, other: "Quantity") -> int:
         """-1, 0 or 1: less than, equal to, or greater than the other by value."""
@@ -208,6 +238,20 @@ def _exact(spelling: _Spelling) -> QuantityParts:
     return QuantityParts(spelling.sign * nanos, _NANO, True, "", form)
 
 
+def _sum(left: QuantityParts, right: QuantityParts) -> QuantityParts:
+    if not left.value or not right.value:
+        only = left if left.value else right
+        return QuantityParts(only.value, only.scale, only.big, "", only.format)
+    if abs(left.scale - right.scale) > MAX_DIGITS:
+        raise QuantityError(
+            f"the sum of {_respell(left)} and {_respell(right)} needs over {MAX_DIGITS} digits"
+        )
+    scale = min(left.scale, right.scale)
+    value = sum(parts.value * _ten_to(parts.scale - scale) for parts in (left, right))
+    big = left.big or right.big or not -_INT64_MAX - 1 <= value <= _INT64_MAX
+    return QuantityParts(value, scale, big, "", left.format)
+
+
 def _to_nanos(value: int, scale: int) -> int:
     """A positive amount in units of 1e-9, rounded up."""
     shift = scale - _NANO
@@ -225,7 +269,7 @@ def _respell(parts: QuantityParts) -> str:
         whole, rest = divmod(parts.value, _ten_to(-parts.scale))
         if not rest and abs(whole) >= 1024:
             number, steps = _factor_out(1024, whole)
-            return f"{number}{_BINARY_UNITS[steps]}"
+            return f"{number}{_BINARY_UNITS.get(steps, '')}"  # none is left for 1024Ei either
     number, zeros = _factor_out(10, parts.value)
     exponent = _int32(parts.scale + zeros)
     odd = exponent % 3

@@ -170,7 +170,7 @@ def generate_all_containers_restarting_condition(
         return structs.replace(decided, reason=_TERMINAL_REASONS[phase])
     in_runtime = {container.name for container in facts.containers}
     names = {c.name for c in (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))}
-    if names.isdisjoint(in_runtime) or not _should_all_containers_restart(pod, facts, old_status):
+    if names.isdisjoint(in_runtime) or not should_all_containers_restart(pod, facts, old_status):
         return decided
     return structs.replace(
         decided,
@@ -178,6 +178,33 @@ def generate_all_containers_restarting_condition(
         reason="RestartAllContainersStarted",
         message="container exited with restart policy rule",
     )
+
+
+def should_all_containers_restart(pod: Pod, facts: PodFacts, old_status: PodStatus | None) -> bool:
+    """Whether a restart of the whole pod is under way or was asked for by an exit.
+
+    The runtime's view decides; what the API status says of a container that has not
+    exited there is not looked at.
+    """
+    if old_status is not None and _was_ever_true(old_status, ALL_CONTAINERS_RESTARTING):
+        return True
+    by_name = {container.name: container for container in reversed(facts.containers)}
+    known = old_status or PodStatus()
+    shown = {
+        status.name: status
+        for status in (*(known.init_container_statuses or ()), *(known.container_statuses or ()))
+    }
+    for container in (*(pod.spec.init_containers or ()), *(pod.spec.containers or ())):
+        fact = by_name.get(container.name)
+        if fact is None or fact.state is not ContainerRunState.EXITED:
+            continue
+        exit_codes = [fact.exit_code]
+        status = shown.get(container.name)
+        if status is not None and status.state.terminated is not None:
+            exit_codes.append(status.state.terminated.exit_code)
+        if any(_restarts_all(container, code) for code in exit_codes):
+            return True
+    return False
 
 
 def generate_containers_ready_condition_for_terminal_phase(
@@ -258,33 +285,6 @@ def _has_usable_sandbox(pod: Pod, facts: PodFacts) -> bool:
     if newest.network is not (NetworkMode.NODE if pod.spec.host_network else NetworkMode.POD):
         return False
     return pod.spec.host_network or newest.ip != ""
-
-
-def _should_all_containers_restart(pod: Pod, facts: PodFacts, old_status: PodStatus | None) -> bool:
-    """Whether a restart of the whole pod is under way or was asked for by an exit.
-
-    The runtime's view decides; what the API status says of a container that has not
-    exited there is not looked at.
-    """
-    if old_status is not None and _was_ever_true(old_status, ALL_CONTAINERS_RESTARTING):
-        return True
-    by_name = {container.name: container for container in reversed(facts.containers)}
-    known = old_status or PodStatus()
-    shown = {
-        status.name: status
-        for status in (*(known.init_container_statuses or ()), *(known.container_statuses or ()))
-    }
-    for container in (*(pod.spec.init_containers or ()), *(pod.spec.containers or ())):
-        fact = by_name.get(container.name)
-        if fact is None or fact.state is not ContainerRunState.EXITED:
-            continue
-        exit_codes = [fact.exit_code]
-        status = shown.get(container.name)
-        if status is not None and status.state.terminated is not None:
-            exit_codes.append(status.state.terminated.exit_code)
-        if any(_restarts_all(container, code) for code in exit_codes):
-            return True
-    return False
 
 
 def _restarts_all(container: Container, exit_code: int) -> bool:

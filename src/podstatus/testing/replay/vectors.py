@@ -10,17 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from podstatus.kube.codec import from_document
 from podstatus.kube.containers import Container
-from podstatus.kube.cri import (
-    ContainerFacts,
-    ContainerRunState,
-    NetworkMode,
-    PodFacts,
-    SandboxFacts,
-    SandboxState,
-)
+from podstatus.kube.cri import PodFacts
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.patch import PatchError, apply_patch
 from podstatus.kube.pod import Pod, is_mirror_pod, is_static_pod
@@ -36,6 +30,8 @@ from podstatus.kube.restarts import (
 from podstatus.kube.schemas import POD
 from podstatus.kube.times import Time, TimeError
 from podstatus.kube.wire import Wire
+from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.pods.container_status import StartFailure
 from podstatus.pods.phase import get_phase
 from podstatus.status import conditions, generate, normalize, terminate, transitions
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
@@ -43,6 +39,7 @@ from podstatus.status.merge import merge_pod_status
 from podstatus.status.patch import prepare_status_patch
 from podstatus.status.readiness import find_container_status
 from podstatus.testing.replay.answers import START, with_now
+from podstatus.testing.replay.facts import read_facts
 
 W = TypeVar("W", bound=Wire)
 Vector = Callable[["Arguments"], object]
@@ -112,29 +109,12 @@ class Arguments:
 
     @property
     def facts(self) -> PodFacts:
-        runtime = self._args["runtimeStatus"]
-        return PodFacts(
-            sandboxes=tuple(map(_sandbox, runtime.get("sandboxStatuses") or ())),
-            containers=tuple(map(_container, runtime.get("containerStatuses") or ())),
-        )
+        return read_facts(self._args["runtimeStatus"])
 
-
-def _sandbox(sandbox: Mapping[str, Any]) -> SandboxFacts:
-    return SandboxFacts(
-        id=sandbox.get("id", ""),
-        state=SandboxState(sandbox["state"]),
-        attempt=sandbox.get("attempt", 0),
-        network=NetworkMode(sandbox.get("networkNamespace") or "POD"),
-        ip=sandbox.get("ip"),
-    )
-
-
-def _container(container: Mapping[str, Any]) -> ContainerFacts:
-    return ContainerFacts(
-        name=container["name"],
-        state=ContainerRunState(container["state"] or "unknown"),
-        exit_code=container.get("exitCode", 0),
-    )
+    @property
+    def start_failures(self) -> dict[str, StartFailure]:
+        failures = self._args.get("startFailures") or {}
+        return {name: StartFailure(**failure) for name, failure in failures.items()}
 
 
 def _merge(a: Arguments) -> object:
@@ -151,6 +131,27 @@ def _merge(a: Arguments) -> object:
     if merged.restamped is not None and merged.restamped != new:
         result["newStatusAfter"] = merged.restamped
     return result
+
+
+class _AllReady:
+    """The recorded cases' prober: every regular container is ready."""
+
+    def mark(self, pod: Pod, status: PodStatus) -> PodStatus:  # noqa: ARG002
+        ready = [structs.replace(s, ready=True) for s in status.container_statuses or ()]
+        return structs.replace(status, container_statuses=tuple(ready))
+
+
+def _api_pod_status(a: Arguments) -> object:
+    return generate_api_pod_status(
+        a.pod,
+        a.facts,
+        now=START,
+        pod_is_terminal=a["podIsTerminal"],
+        start_failures=a.start_failures,
+        prober=_AllReady(),
+        host_ips=("127.0.0.1", "::1"),
+        gates=a.gates,
+    )
 
 
 def _patch(a: Arguments) -> object:
@@ -297,6 +298,7 @@ _VECTORS: dict[str, Vector] = {
         pod_has_initialized=a["podHasInitialized"],
         gates=a.gates,
     ),
+    "generateAPIPodStatus": _api_pod_status,
     "quantityEqual": _quantity_equal,
     "quantityCanonical": _quantity_canonical,
     "timeRoundTrip": _time_round_trip,

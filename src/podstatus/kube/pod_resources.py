@@ -1,0 +1,82 @@
+"""What a pod as a whole asks for and may use, from its spec.
+
+Regular containers and sidecars run together and add up. Init containers run one after the
+other, each beside the sidecars that were started before it, so of them the largest counts.
+What the pod itself says of cpu, memory or huge pages overrides that.
+
+Upstream: PodRequests and PodLimits, component-helpers v0.36.4, resource/helpers.go.
+"""
+
+from collections.abc import Callable, Mapping
+
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.restarts import is_restartable_init_container
+
+ResourceList = Mapping[str, Quantity]
+_Side = Callable[[ResourceRequirements], ResourceList | None]
+_Amounts = dict[str, Quantity]
+
+
+def pod_requests(spec: PodSpec) -> dict[str, Quantity]:
+    """What has to be set aside for the pod, its overhead included."""
+    total = _needed_at_once(spec, _requests) | _of_the_pod_itself(spec, _requests)
+    _add(total, spec.overhead)
+    return total
+
+
+def pod_limits(spec: PodSpec) -> dict[str, Quantity]:
+    """What the pod may use at most; the overhead counts where there is a limit."""
+    total = _needed_at_once(spec, _limits) | _of_the_pod_itself(spec, _limits)
+    limited = {name for name, limit in total.items() if limit.parts.value}
+    _add(total, {name: q for name, q in (spec.overhead or {}).items() if name in limited})
+    return total
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Whether a pod as a whole can ask for this resource."""
+    return name in ("cpu", "memory") or name.startswith("hugepages-")
+
+
+def _requests(resources: ResourceRequirements) -> ResourceList | None:
+    return resources.requests
+
+
+def _limits(resources: ResourceRequirements) -> ResourceList | None:
+    return resources.limits
+
+
+def _needed_at_once(spec: PodSpec, side: _Side) -> _Amounts:
+    total: _Amounts = {}
+    for container in spec.containers or ():
+        _add(total, side(container.resources))
+    sidecars: _Amounts = {}
+    peak: _Amounts = {}
+    for container in spec.init_containers or ():
+        own = dict(side(container.resources) or {})
+        if is_restartable_init_container(container):
+            _add(total, own)
+            _add(sidecars, own)
+            _raise(peak, sidecars)
+        else:
+            _add(own, sidecars)
+            _raise(peak, own)
+    _raise(total, peak)
+    return total
+
+
+def _of_the_pod_itself(spec: PodSpec, side: _Side) -> _Amounts:
+    listed = None if spec.resources is None else side(spec.resources)
+    return {name: q for name, q in (listed or {}).items() if is_pod_level_resource(name)}
+
+
+def _add(total: _Amounts, more: ResourceList | None) -> None:
+    for name, quantity in (more or {}).items():
+        total[name] = total[name].plus(quantity) if name in total else quantity
+
+
+def _raise(most: _Amounts, candidate: ResourceList) -> None:
+    for name, quantity in candidate.items():
+        if name not in most or quantity.compare(most[name]) > 0:
+            most[name] = quantity

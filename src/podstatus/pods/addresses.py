@@ -1,0 +1,81 @@
+"""The addresses of a pod and of its node: one per IP family, the node's family first.
+
+Upstream: sortPodIPs and generateAPIPodStatus, kubelet_pods.go v1.36.4.
+"""
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from msgspec import structs
+
+from podstatus.kube.pod_status import HostIP, PodIP, PodStatus
+
+_Address = IPv4Address | IPv6Address
+
+# Runtimes may pad numbers with zeros, which Python refuses: 010.001.002.003.
+_PADDING = re.compile(r"\b0+(?=[0-9a-fA-F])")
+
+
+def with_pod_ips(status: PodStatus, ips: Sequence[str], host_ips: Sequence[str]) -> PodStatus:
+    """The status with the pod's own addresses, as its runtime reports them."""
+    chosen = sort_pod_ips(ips, host_ips)
+    return structs.replace(
+        status,
+        pod_ip=chosen[0] if chosen else "",
+        pod_ips=tuple(PodIP(ip=ip) for ip in chosen) or None,
+    )
+
+
+def with_host_ips(status: PodStatus, host_ips: Sequence[str], *, host_network: bool) -> PodStatus:
+    """The status with its node's addresses, which are the pod's too if it shares that network."""
+    nodes = [str(address) for address in _one_of_each_family(_addresses(host_ips))]
+    if not nodes:
+        return status
+    status = structs.replace(
+        status, host_ip=nodes[0], host_ips=tuple(HostIP(ip=ip) for ip in nodes)
+    )
+    return _with_ips_of_the_host(status, nodes) if host_network else status
+
+
+def sort_pod_ips(ips: Sequence[str], host_ips: Sequence[str]) -> list[str]:
+    """The first address of the node's family, then the first of the other; IPv4 by default."""
+    found = _addresses(ips)
+    node = _addresses(host_ips)
+    first = node[0].version if node else 4
+    found.sort(key=lambda address: address.version != first)
+    return [str(address) for address in _one_of_each_family(found)]
+
+
+def _with_ips_of_the_host(status: PodStatus, nodes: Sequence[str]) -> PodStatus:
+    """Addresses once set stay; a second one is added when the node gets one."""
+    ips = status.pod_ips or ()
+    if not status.pod_ip:
+        ips = (PodIP(ip=nodes[0]),)
+    families = {ip_address(ips[0].ip).version, ip_address(nodes[-1]).version}
+    if len(nodes) == 2 and len(ips) == 1 and len(families) == 2:
+        ips = (*ips, PodIP(ip=nodes[1]))
+    return structs.replace(status, pod_ip=ips[0].ip, pod_ips=ips)
+
+
+def _one_of_each_family(addresses: Sequence[_Address]) -> list[_Address]:
+    first_of: dict[int, _Address] = {}
+    for address in addresses:
+        first_of.setdefault(address.version, address)
+    return list(first_of.values())
+
+
+def _addresses(texts: Sequence[str]) -> list[_Address]:
+    """The addresses among the texts; others are passed over."""
+    return [address for text in texts if (address := _address(text)) is not None]
+
+
+def _address(text: str) -> _Address | None:
+    """What Go's ParseIPSloppy makes of it: no zones, and IPv4 in IPv6 is IPv4."""
+    if "%" in text:
+        return None
+    try:
+        address = ip_address(_PADDING.sub("", text))
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,128 @@
+"""A container's status from the attempts at running it that its runtime remembers.
+
+A restart of the whole pod in place removes old containers from the runtime, and with them
+their exits and the count of restarts. While its gate is on, both are carried over from what
+was shown before.
+
+Upstream: convertContainerStatus, kubelet_pods.go v1.36.4.
+"""
+
+from collections.abc import Sequence
+
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    ContainerUser,
+)
+from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
+from podstatus.pods.status_resources import container_resources
+
+CONTAINER_STATUS_UNKNOWN = "ContainerStatusUnknown"
+UNSEEN_EXIT_CODE = 137
+"""Of a container that nobody saw end, as if it had been killed."""
+
+
+def newest_attempts(facts: PodFacts, name: str) -> list[ContainerFacts]:
+    """The attempts at this container, newest first."""
+    attempts = [attempt for attempt in facts.containers if attempt.name == name]
+    return sorted(attempts, key=lambda attempt: attempt.created_at, reverse=True)
+
+
+def status_of_attempts(
+    container: Container,
+    attempts: Sequence[ContainerFacts],
+    old: ContainerStatus | None,
+    *,
+    restarting_all: bool,
+    gates: FeatureGates,
+) -> ContainerStatus:
+    """The status that the newest attempt gives, and the one before it the last state."""
+    newest, *older = attempts
+    if older:
+        last_state = _state(older[0], old, restarting_all=restarting_all)
+    else:
+        last_state = _last_state(newest, old, gates)
+    runs = newest.state is ContainerRunState.RUNNING
+    return ContainerStatus(
+        name=container.name,
+        state=_state(newest, old, restarting_all=restarting_all),
+        last_state=last_state,
+        restart_count=_restart_count(newest, old, gates),
+        image=newest.image,
+        image_id=newest.image_ref,
+        container_id=newest.id,
+        started=old.started if old is not None and runs else None,
+        allocated_resources=container.resources.requests,
+        resources=container_resources(container, newest, old),
+        volume_mounts=None if old is None else old.volume_mounts,
+        user=None if newest.user is None else ContainerUser(linux=newest.user),
+    )
+
+
+def _state(
+    attempt: ContainerFacts, old: ContainerStatus | None, *, restarting_all: bool
+) -> ContainerState:
+    if attempt.state is ContainerRunState.RUNNING:
+        return ContainerState(running=ContainerStateRunning(started_at=attempt.started_at))
+    if attempt.state is ContainerRunState.EXITED:
+        return ContainerState(terminated=_exit(attempt))
+    if _was_lost(attempt, old):
+        return ContainerState(
+            terminated=ContainerStateTerminated(
+                reason=RESTARTING_ALL_CONTAINERS if restarting_all else CONTAINER_STATUS_UNKNOWN,
+                message="The container could not be located when the pod was terminated",
+                exit_code=UNSEEN_EXIT_CODE,
+            )
+        )
+    return ContainerState(waiting=ContainerStateWaiting())
+
+
+def _exit(attempt: ContainerFacts) -> ContainerStateTerminated:
+    return ContainerStateTerminated(
+        exit_code=attempt.exit_code,
+        reason=attempt.reason,
+        message=attempt.message,
+        started_at=attempt.started_at,
+        finished_at=attempt.finished_at,
+        container_id=attempt.id,
+    )
+
+
+def _was_lost(attempt: ContainerFacts, old: ContainerStatus | None) -> bool:
+    """Whether it ran and must have ended; one that never ran may still be started."""
+    return (
+        attempt.state is ContainerRunState.UNKNOWN
+        and old is not None
+        and old.state.running is not None
+    )
+
+
+def _restart_count(
+    attempt: ContainerFacts, old: ContainerStatus | None, gates: FeatureGates
+) -> int:
+    count = attempt.restart_count
+    if old is None:
+        return count
+    if _was_lost(attempt, old):
+        return old.restart_count + 1
+    if not gates.restart_all_containers_on_container_exits:
+        return count
+    runs_again = attempt.state is ContainerRunState.RUNNING and old.state.terminated is not None
+    return max(count, old.restart_count + 1 if runs_again else old.restart_count)
+
+
+def _last_state(
+    attempt: ContainerFacts, old: ContainerStatus | None, gates: FeatureGates
+) -> ContainerState:
+    """What was shown before, if the runtime has but this one attempt."""
+    if old is None or not gates.restart_all_containers_on_container_exits:
+        return ContainerState()
+    if old.state.terminated is not None and old.container_id != attempt.id:
+        return ContainerState(terminated=old.state.terminated)
+    return ContainerState(terminated=old.last_state.terminated)

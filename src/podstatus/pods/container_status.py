@@ -1,0 +1,226 @@
+"""The statuses of a pod's containers, from what its runtime knows and what was shown before.
+
+If the runtime has forgotten every attempt at a container, what was shown before says whether
+it ever ran. A container that is to be started and could not be is shown as waiting, with the
+reason, and its exit as its last state.
+
+Upstream: convertToAPIContainerStatuses, kubelet_pods.go v1.36.4.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import ContainerRunState, PodFacts
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+)
+from podstatus.kube.restarts import container_should_restart, is_restartable_init_container
+from podstatus.pods.attempts import (
+    CONTAINER_STATUS_UNKNOWN,
+    UNSEEN_EXIT_CODE,
+    newest_attempts,
+    status_of_attempts,
+)
+from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
+from podstatus.pods.volume_mounts import volume_mount_statuses
+
+CONTAINER_CREATING = "ContainerCreating"
+POD_INITIALIZING = "PodInitializing"
+
+_REMOVED = "The container is removed because RestartAllContainers in place"
+
+Containers = Sequence[Container]
+Statuses = tuple[ContainerStatus, ...]
+
+
+class StartFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a container could not be started, or not yet: `ErrImagePull`, `CrashLoopBackOff`."""
+
+    reason: str
+    message: str = ""
+
+
+class ContainerView(msgspec.Struct, frozen=True, kw_only=True):
+    """What every container of a pod is looked at with."""
+
+    pod: Pod
+    facts: PodFacts
+    start_failures: Mapping[str, StartFailure]
+    restarting_all: bool
+    """Whether the whole pod is being restarted in place."""
+    gates: FeatureGates
+
+
+def container_statuses(
+    view: ContainerView, containers: Containers | None, old: Statuses | None
+) -> Statuses:
+    """The statuses of regular or of ephemeral containers, sorted by name."""
+    known = _by_name(old)
+    statuses = {
+        c.name: _unless_starting(view, c, _known(view, c, known.get(c.name)))
+        for c in containers or ()
+    }
+    return tuple(sorted(statuses.values(), key=attrgetter("name")))
+
+
+def init_container_statuses(
+    view: ContainerView, containers: Containers | None, old: Statuses | None
+) -> Statuses:
+    """The statuses of init containers and sidecars, in the order of the spec."""
+    known = _by_name(old)
+    statuses = {
+        c.name: _unless_done(view, c, _known(view, c, known.get(c.name))) for c in containers or ()
+    }
+    return tuple(statuses[c.name] for c in containers or ())
+
+
+def _by_name(statuses: Statuses | None) -> dict[str, ContainerStatus]:
+    return {status.name: status for status in statuses or ()}
+
+
+def _known(
+    view: ContainerView, container: Container, old: ContainerStatus | None
+) -> ContainerStatus:
+    attempts = newest_attempts(view.facts, container.name)
+    if attempts:
+        return status_of_attempts(
+            container, attempts, old, restarting_all=view.restarting_all, gates=view.gates
+        )
+    return _forgotten(view, container, old)
+
+
+def _forgotten(
+    view: ContainerView, container: Container, old: ContainerStatus | None
+) -> ContainerStatus:
+    """The status of a container of which the runtime has nothing, or nothing any more."""
+    if old is None:
+        return _not_yet_created(view, container)
+    if old.state.terminated is not None:
+        status = old
+    else:
+        status = structs.replace(
+            _not_yet_created(view, container),
+            restart_count=old.restart_count,
+            last_state=old.last_state,
+        )
+    if view.restarting_all and old.state.waiting is None:
+        return _removed(status)
+    if status is old or old.state.running is None or status.last_state.terminated is not None:
+        return status
+    return _lost(status, restarts=view.pod.metadata.deletion_timestamp is None)
+
+
+def _not_yet_created(view: ContainerView, container: Container) -> ContainerStatus:
+    reason = POD_INITIALIZING if view.pod.spec.init_containers else CONTAINER_CREATING
+    return ContainerStatus(
+        name=container.name,
+        image=container.image,
+        state=_waiting(reason),
+        volume_mounts=volume_mount_statuses(
+            container, recursive_read_only=view.facts.recursive_read_only
+        ),
+    )
+
+
+def _removed(status: ContainerStatus) -> ContainerStatus:
+    """It was taken away to start the pod anew, so it waits for its next start."""
+    waiting = ContainerStateWaiting(reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED)
+    exit_ = ContainerStateTerminated(
+        reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED, exit_code=UNSEEN_EXIT_CODE
+    )
+    return structs.replace(
+        status,
+        state=structs.replace(status.state, waiting=waiting, terminated=None),
+        last_state=structs.replace(status.last_state, terminated=exit_),
+        restart_count=status.restart_count + 1,
+    )
+
+
+def _lost(status: ContainerStatus, *, restarts: bool) -> ContainerStatus:
+    """It ran and is gone. With an exit to its name it does not take the pod back to Pending."""
+    exit_ = ContainerStateTerminated(
+        reason=CONTAINER_STATUS_UNKNOWN,
+        message="The container could not be located when the pod was deleted.  "
+        "The container used to be Running",
+        exit_code=UNSEEN_EXIT_CODE,
+    )
+    return structs.replace(
+        status,
+        last_state=structs.replace(status.last_state, terminated=exit_),
+        restart_count=status.restart_count + 1 if restarts else status.restart_count,
+    )
+
+
+def _unless_done(
+    view: ContainerView, container: Container, status: ContainerStatus
+) -> ContainerStatus:
+    """An init container that has succeeded is not started again, whatever its policy."""
+    attempt = view.facts.find(container.name)
+    if attempt is not None:
+        done = attempt.state is ContainerRunState.EXITED and attempt.exit_code == 0
+        return status if done else _unless_starting(view, container, status)
+    waits = status.state.waiting is not None
+    if waits and not is_restartable_init_container(container) and _is_past_init(view):
+        return structs.replace(status, state=_taken_for_done())
+    return _unless_starting(view, container, status)
+
+
+def _is_past_init(view: ContainerView) -> bool:
+    """Whether a regular container was created, so that all init containers had succeeded."""
+    first = [view.facts.find(c.name) for c in view.pod.spec.containers or ()]
+    return any(a is not None and a.state is not ContainerRunState.UNKNOWN for a in first)
+
+
+def _taken_for_done() -> ContainerState:
+    return ContainerState(
+        terminated=ContainerStateTerminated(
+            reason="Completed",
+            message="Unable to get init container status from container runtime and pod has been "
+            "initialized, treat it as exited normally",
+        )
+    )
+
+
+def _unless_starting(
+    view: ContainerView, container: Container, status: ContainerStatus
+) -> ContainerStatus:
+    """The status, or why its next start fails if it is to be started and that is known."""
+    failure = view.start_failures.get(container.name)
+    if failure is None or not _is_to_be_started(view, container):
+        return status
+    ended = status.state.terminated is not None
+    return structs.replace(
+        status,
+        state=_waiting(failure.reason, failure.message),
+        last_state=status.state if ended else status.last_state,
+    )
+
+
+def _is_to_be_started(view: ContainerView, container: Container) -> bool:
+    """Upstream: ShouldContainerBeRestarted, pkg/kubelet/container/helpers.go v1.36.4."""
+    if view.pod.metadata.deletion_timestamp is not None:
+        return False
+    attempt = view.facts.find(container.name)
+    if attempt is None or attempt.state in (ContainerRunState.CREATED, ContainerRunState.UNKNOWN):
+        return True
+    if attempt.state is ContainerRunState.RUNNING:
+        return False
+    spec = view.pod.spec
+    if view.gates.container_restart_rules:
+        return container_should_restart(container, spec, attempt.exit_code, view.gates)
+    return spec.restart_policy != "Never" and not (
+        spec.restart_policy == "OnFailure" and attempt.exit_code == 0
+    )
+
+
+def _waiting(reason: str, message: str = "") -> ContainerState:
+    return ContainerState(waiting=ContainerStateWaiting(reason=reason, message=message))

@@ -1,0 +1,101 @@
+"""What probes say about containers, put into a status: `started` and `ready`.
+
+Upstream: UpdatePodStatus, pkg/kubelet/prober/prober_manager.go v1.36.4.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.containers import Container
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.status.conditions import READY, is_condition_true
+
+_RESTART_GRACE = 10 * 1_000_000_000
+"""Upstream's: a container younger than that may have been started by the agent that went."""
+
+
+class Prober(Protocol):
+    """Whoever knows which containers have started and which are ready."""
+
+    def mark(self, pod: Pod, status: PodStatus) -> PodStatus:
+        """The status with `started` and `ready` of its containers set."""
+
+
+class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest verdicts of the probes, by container ID.
+
+    A running container without a probe has started and is ready. One with a probe that has
+    not spoken yet is not, unless the agent has just come back and it was before.
+    """
+
+    started: Mapping[str, bool] = {}
+    ready: Mapping[str, bool] = {}
+    watching_since: Time = UNSET_TIME
+    """When this agent began to probe; unset if it is the first there ever was."""
+
+    def mark(self, pod: Pod, status: PodStatus) -> PodStatus:
+        """The status with `started` and `ready` of its containers set."""
+        return structs.replace(
+            status,
+            container_statuses=tuple(
+                self._mark_regular(pod, _find_container(pod.spec.containers, s.name), s)
+                for s in status.container_statuses or ()
+            ),
+            init_container_statuses=tuple(
+                self._mark_init(pod, _find_container(pod.spec.init_containers, s.name), s)
+                for s in status.init_container_statuses or ()
+            ),
+        )
+
+    def _mark_regular(
+        self, pod: Pod, container: Container, status: ContainerStatus
+    ) -> ContainerStatus:
+        started = self._has_started(container, status)
+        ready = self._is_ready(pod, container, status) if started else status.ready
+        return structs.replace(status, started=started, ready=ready)
+
+    def _mark_init(
+        self, pod: Pod, container: Container, status: ContainerStatus
+    ) -> ContainerStatus:
+        if is_restartable_init_container(container):
+            return self._mark_regular(pod, container, status)
+        ended = status.state.terminated
+        return structs.replace(
+            status,
+            started=self._has_started(container, status),
+            ready=status.ready or (ended is not None and ended.exit_code == 0),
+        )
+
+    def _has_started(self, container: Container, status: ContainerStatus) -> bool:
+        if status.state.running is None:
+            return False
+        verdict = self.started.get(status.container_id)
+        if verdict is not None:
+            return verdict
+        # It had started before the agent did.
+        return bool(status.started) or container.startup_probe is None
+
+    def _is_ready(self, pod: Pod, container: Container, status: ContainerStatus) -> bool:
+        if container.readiness_probe is None:
+            return True
+        verdict = self.ready.get(status.container_id)
+        if verdict is None and self._was_running_before(status):
+            return is_condition_true(pod.status.conditions, READY)
+        return bool(verdict)
+
+    def _was_running_before(self, status: ContainerStatus) -> bool:
+        running = status.state.running
+        if running is None:
+            return False
+        return UNSET_TIME < running.started_at < self.watching_since - _RESTART_GRACE
+
+
+def _find_container(containers: Sequence[Container] | None, name: str) -> Container:
+    """The container of this name, or one of which nothing else is known."""
+    return next((c for c in containers or () if c.name == name), Container(name=name))

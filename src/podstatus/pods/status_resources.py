@@ -1,0 +1,107 @@
+"""What a status says about cpu and memory: the resources in force, where they are known.
+
+A resize changes the spec first, the allocation next and the running containers last. The
+allocation is in the pod given here; what is in force comes from the runtime, and if it does
+not say, from what was shown before.
+
+Upstream: convertContainerStatusResources and convertToAPIPodLevelResourcesStatus,
+kubelet_pods.go v1.36.4.
+"""
+
+from msgspec import structs
+
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts, ResourceFacts
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_resources import ResourceList, pod_limits, pod_requests
+from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.resources import ResourceRequirements
+
+# The kernel goes no lower: 10 ms of each second, and 2 shares of 1024.
+_LEAST_CPU_LIMIT = 10
+_LEAST_CPU_REQUEST = 2
+
+_NOTHING = ResourceRequirements()
+
+
+def container_resources(
+    container: Container, attempt: ContainerFacts, old: ContainerStatus | None
+) -> ResourceRequirements:
+    """What the container has: as allocated, corrected by the runtime while it runs.
+
+    A map that the spec does not have stays away, whatever the runtime says.
+    """
+    allocated = container.resources
+    if attempt.state is not ContainerRunState.RUNNING:
+        return allocated
+    shown = _NOTHING
+    if old is not None and old.state.running is not None and old.container_id == attempt.id:
+        shown = old.resources or _NOTHING
+    return _in_force(allocated, attempt.resources or ResourceFacts(), shown)
+
+
+def pod_resources(pod: Pod, facts: PodFacts, old_status: PodStatus) -> ResourceRequirements:
+    """What the pod as a whole has: as allocated, corrected by the runtime while it runs."""
+    allocated = pod.spec.resources or _NOTHING
+    requests = pod_requests(pod.spec)
+    if pod.status.phase != "Running":
+        return structs.replace(allocated, requests=requests, limits=pod_limits(pod.spec))
+    own = dict(allocated.requests or {})
+    if "memory" in requests:
+        own.setdefault("memory", requests["memory"])
+    allocated = structs.replace(allocated, requests=own, limits=allocated.limits or {})
+    # A pod's request for memory is in no cgroup, so nobody can read it there.
+    reported = structs.replace(facts.resources or ResourceFacts(), memory_request=None)
+    shown = old_status.resources if old_status.phase == "Running" else None
+    return _in_force(allocated, reported, shown or _NOTHING)
+
+
+def _in_force(
+    allocated: ResourceRequirements, reported: ResourceFacts, shown: ResourceRequirements
+) -> ResourceRequirements:
+    return structs.replace(
+        allocated,
+        limits=_corrected(
+            allocated.limits,
+            shown.limits or {},
+            cpu=reported.cpu_limit,
+            memory=reported.memory_limit,
+            least_cpu=_LEAST_CPU_LIMIT,
+        ),
+        requests=_corrected(
+            allocated.requests,
+            shown.requests or {},
+            cpu=reported.cpu_request,
+            memory=reported.memory_request,
+            least_cpu=_LEAST_CPU_REQUEST,
+        ),
+    )
+
+
+def _corrected(
+    allocated: ResourceList | None,
+    shown: ResourceList,
+    *,
+    cpu: Quantity | None,
+    memory: Quantity | None,
+    least_cpu: int,
+) -> dict[str, Quantity] | None:
+    if allocated is None:
+        return None
+    corrected = dict(allocated)
+    if cpu is None:
+        _take(corrected, "cpu", shown.get("cpu"))
+    elif max(cpu.milli_value, _milli(allocated.get("cpu"))) > least_cpu:
+        corrected["cpu"] = cpu
+    _take(corrected, "memory", shown.get("memory") if memory is None else memory)
+    return corrected
+
+
+def _take(resources: dict[str, Quantity], name: str, quantity: Quantity | None) -> None:
+    if quantity is not None:
+        resources[name] = quantity
+
+
+def _milli(quantity: Quantity | None) -> int:
+    return 0 if quantity is None else quantity.milli_value

@@ -1,0 +1,70 @@
+"""What a runtime reports, as the records write it (FORMAT.md, section 4)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from podstatus.kube.codec import from_document
+from podstatus.kube.cri import (
+    ContainerFacts,
+    ContainerRunState,
+    NetworkMode,
+    PodFacts,
+    ResourceFacts,
+    SandboxFacts,
+    SandboxState,
+)
+from podstatus.kube.pod_status import LinuxContainerUser
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.times import Time
+
+
+def read_facts(runtime: Mapping[str, Any]) -> PodFacts:
+    """The facts of a `runtimeStatus`."""
+    return PodFacts(
+        sandboxes=tuple(map(_sandbox, runtime.get("sandboxStatuses") or ())),
+        containers=tuple(map(_container, runtime.get("containerStatuses") or ())),
+        ips=tuple(runtime.get("ips") or ()),
+    )
+
+
+def _sandbox(sandbox: Mapping[str, Any]) -> SandboxFacts:
+    return SandboxFacts(
+        id=sandbox.get("id", ""),
+        state=SandboxState(sandbox["state"]),
+        attempt=sandbox.get("attempt", 0),
+        network=NetworkMode(sandbox.get("networkNamespace") or "POD"),
+        ip=sandbox.get("ip"),
+    )
+
+
+def _container(container: Mapping[str, Any]) -> ContainerFacts:
+    user = container.get("user")
+    return ContainerFacts(
+        id=container.get("id", ""),
+        name=container["name"],
+        state=ContainerRunState(container["state"] or "unknown"),
+        created_at=Time.parse(container.get("createdAt")),
+        started_at=Time.parse(container.get("startedAt")),
+        finished_at=Time.parse(container.get("finishedAt")),
+        exit_code=container.get("exitCode", 0),
+        reason=container.get("reason", ""),
+        message=container.get("message", ""),
+        image=container.get("image", ""),
+        image_ref=container.get("imageRef", ""),
+        restart_count=container.get("restartCount", 0),
+        resources=_resources(container.get("resources")),
+        user=None if user is None else from_document(user, LinuxContainerUser),
+        active=container.get("active", False),
+    )
+
+
+def _resources(resources: Mapping[str, Any] | None) -> ResourceFacts | None:
+    if resources is None:
+        return None
+    found = {name: Quantity.parse(value) for name, value in resources.items()}
+    return ResourceFacts(
+        cpu_request=found.get("cpuRequest"),
+        cpu_limit=found.get("cpuLimit"),
+        memory_request=found.get("memoryRequest"),
+        memory_limit=found.get("memoryLimit"),
+    )

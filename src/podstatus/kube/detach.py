@@ -120,7 +120,7 @@ def _list_detacher(element: Any) -> Detach:
 
     def detach_leaves(items: Any) -> Any:
         """One look for all of them: a pod has several conditions."""
-        if type(items) is tuple and 1 < len(items) <= MOST_AT_ONCE:
+        if type(items) is tuple and len(items) <= MOST_AT_ONCE:
             kinds = tuple(map(type, items))
             if kinds.count(element) == len(kinds):
                 found = chain.from_iterable(map(structs.astuple, items))

@@ -33,16 +33,27 @@ _ALWAYS_OURS = frozenset(
     }
 )
 
+_OURS = {
+    (False, False): _ALWAYS_OURS,
+    (True, False): _ALWAYS_OURS | {POD_READY_TO_START_CONTAINERS},
+    (False, True): _ALWAYS_OURS | {ALL_CONTAINERS_RESTARTING},
+    (True, True): _ALWAYS_OURS | {POD_READY_TO_START_CONTAINERS, ALL_CONTAINERS_RESTARTING},
+}
+
 Conditions = Sequence[PodCondition]
 
 
 def pod_condition_by_kubelet(condition_type: str, gates: FeatureGates) -> bool:
     """Whether the node owns this condition; with its gate off a gated one is foreign."""
-    if condition_type == POD_READY_TO_START_CONTAINERS:
-        return gates.pod_ready_to_start_containers_condition
-    if condition_type == ALL_CONTAINERS_RESTARTING:
-        return gates.restart_all_containers_on_container_exits
-    return condition_type in _ALWAYS_OURS
+    return condition_type in conditions_by_kubelet(gates)
+
+
+def conditions_by_kubelet(gates: FeatureGates) -> frozenset[str]:
+    """The types of all conditions that the node owns."""
+    return _OURS[
+        gates.pod_ready_to_start_containers_condition,
+        gates.restart_all_containers_on_container_exits,
+    ]
 
 
 def pod_condition_shared_by_kubelet(condition_type: str) -> bool:

@@ -3,6 +3,7 @@
 Upstream: isPodStatusByKubeletEqual, status_manager.go v1.36.4.
 """
 
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 
 from msgspec import structs
@@ -12,7 +13,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod_status import PodCondition, PodStatus
 from podstatus.status.conditions import (
     Conditions,
-    pod_condition_by_kubelet,
+    conditions_by_kubelet,
     pod_condition_shared_by_kubelet,
 )
 
@@ -35,29 +36,22 @@ def is_pod_status_by_kubelet_equal(old: PodStatus, new: PodStatus, gates: Featur
     )
 
 
-_said = attrgetter("type", "status", "reason", "message")
+_Said = tuple[str, str, str, str]
+_said: Callable[[PodCondition], _Said] = attrgetter("type", "status", "reason", "message")
 
 
 def _our_conditions_equal(
     old: Conditions | None, new: Conditions | None, gates: FeatureGates
 ) -> bool:
-    return (
-        old == new
-        or [*map(_said, old or ())] == [*map(_said, new or ())]
-        or _told(old, gates) == _told(new, gates)
-    )
+    if old == new:
+        return True
+    before, after = [*map(_said, old or ())], [*map(_said, new or ())]
+    return before == after or _ours(before, gates) == _ours(after, gates)
 
 
-def _told(conditions: Conditions | None, gates: FeatureGates) -> dict[str, tuple[str, str, str]]:
-    """What our conditions say; of several of one type the last one counts."""
+def _ours(said: Iterable[_Said], gates: FeatureGates) -> dict[str, _Said]:
+    """What our conditions say, by type; of several of one type the last one counts."""
+    ours = conditions_by_kubelet(gates)
     return {
-        condition.type: (condition.status, condition.reason, condition.message)
-        for condition in conditions or ()
-        if _counts(condition, gates)
+        one[0]: one for one in said if one[0] in ours or pod_condition_shared_by_kubelet(one[0])
     }
-
-
-def _counts(condition: PodCondition, gates: FeatureGates) -> bool:
-    return pod_condition_by_kubelet(condition.type, gates) or pod_condition_shared_by_kubelet(
-        condition.type
-    )

@@ -25,6 +25,7 @@ def judge(recorded: Path) -> str:
         ("traces.jsonl.gz", 660),
         ("traces-edge.jsonl.gz", 40),
         ("vectors.jsonl.gz", 2706),
+        ("checkpoints/checkpoints.jsonl", 206),
     ],
 )
 def test_every_recorded_case_agrees(name: str, cases: int) -> None:

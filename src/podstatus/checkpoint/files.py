@@ -76,7 +76,7 @@ class FileState(MemoryState):
         changed = [
             (file, self._content(file, new))
             for file in self._format.files
-            if any(getattr(old, part) is not getattr(new, part) for part in file.parts)
+            if self._format.writes_at_once or _differ(old, new, file.parts)
         ]
         current = old
         for file, content in changed:
@@ -106,6 +106,10 @@ class FileState(MemoryState):
         self._contents.pop(file.name, None)
         self._folder.write(file.name, file.seal(content))
         self._contents[file.name] = content
+
+
+def _differ(old: Allocations, new: Allocations, parts: tuple[str, ...]) -> bool:
+    return any(getattr(old, part) is not getattr(new, part) for part in parts)
 
 
 def _frozen(pods: PodResources) -> PodResources:

@@ -188,7 +188,7 @@ def test_a_damaged_checkpoint_stops_start_and_run_in_the_callers_thread(
     with pytest.raises(DamagedCheckpointError, match=str(tmp_path / "allocated_pods_state")):
         manager.start()
     with pytest.raises(DamagedCheckpointError):
-        manager.run()
+        _ = manager.run()
     manager.stop()
     assert (tmp_path / "allocated_pods_state").read_text() == "{}"
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import stat
 import sys
 import tempfile
 import threading
@@ -39,6 +40,23 @@ def test_a_writer_that_is_killed_leaves_what_it_wrote_last(tmp_path: Path) -> No
     halfway = int(victims.alone(victims.kill_writers, str(tmp_path), KILLS, seed))
     # If none were caught at it, the test would show nothing.
     assert halfway >= KILLS // 100
+
+
+def test_a_text_is_on_the_disk_before_it_takes_the_name_and_the_name_before_the_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure cannot be had in a test, so the order of the steps is looked at."""
+    state = FileState(tmp_path)
+    state.set_resize_status("u", "old")
+    steps: list[tuple[str, bool]] = []
+
+    def note(file: int) -> None:
+        kind = "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "text"
+        steps.append((kind, b"new" in (tmp_path / "podstatus_resize_state").read_bytes()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    state.set_resize_status("u", "new")
+    assert steps == [("text", False), ("folder", True)]
 
 
 def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:

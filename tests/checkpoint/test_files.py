@@ -1,13 +1,17 @@
 """A state in files: what is stored when, what is refused, and what is left alone."""
 
+import copy
 import fcntl
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.checkpoint.errors import (
@@ -372,14 +376,58 @@ def test_what_was_restored_cannot_be_changed_either(tmp_path: Path) -> None:
         lambda state: state.allocated.set_pod_level_resources("u", {}),
         lambda state: state.allocated.set_pod_resource_info("u", cpu("1")),
         lambda state: state.set_resize_status("u", None),
+        lambda state: state.change(lambda _: None),
+        lambda state: state.remove_orphaned_pods("text"),
     ],
 )
 def test_what_does_not_belong_into_a_state_is_refused(
     state: MemoryState, change: Callable[[MemoryState], None]
 ) -> None:
-    with pytest.raises(TypeError, match="expected a"):
+    with pytest.raises(TypeError, match="expected"):
         change(state)
     assert state.allocations() == Allocations()
+
+
+UIDS = ["u", "v", "w"]
+steps = st.tuples(
+    st.sampled_from(["allocated", "actuated", "resize", "remove", "keep", "restart"]),
+    st.sampled_from(UIDS),
+    st.integers(1, 3),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(steps, max_size=25))
+def test_memory_is_what_was_said_and_a_restart_finds_what_was_stored(
+    said: list[tuple[str, str, int]],
+) -> None:
+    """Against plain dicts: each file holds what its part was when it was last set."""
+    known: dict[str, dict[str, object]] = {"allocated": {}, "actuated": {}, "resize": {}}
+    stored = copy.deepcopy(known)
+    with tempfile.TemporaryDirectory() as folder:
+        state = FileState(folder)
+        for step, uid, number in said:
+            if step in ("allocated", "actuated"):
+                info = PodResourceInfo(container_resources={"app": cpu(str(number))})
+                getattr(state, step).set_pod_resource_info(uid, info)
+                known[step][uid] = info
+                stored[step] = dict(known[step])
+            elif step == "resize":
+                state.set_resize_status(uid, str(number))
+                known[step][uid] = str(number)
+                stored[step] = dict(known[step])
+            elif step == "restart":
+                state = FileState(folder)
+                known = copy.deepcopy(stored)
+            else:
+                keep = {uid} if step == "keep" else {*UIDS} - {uid}
+                state.remove_pod(uid) if step == "remove" else state.remove_orphaned_pods(keep)
+                known = {
+                    part: {u: entry for u, entry in entries.items() if u in keep}
+                    for part, entries in known.items()
+                }
+            now = state.allocations()
+            assert (now.allocated, now.actuated, now.resize_statuses) == tuple(known.values())
 
 
 def test_errors_are_one_family() -> None:

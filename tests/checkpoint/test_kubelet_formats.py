@@ -210,6 +210,11 @@ def test_a_container_without_requests_stays_one() -> None:
     assert v1_28.read_checkpoint(text).allocated == {UID: info}
 
 
+def test_bytes_that_are_no_text_do_not_make_a_file_that_is_refused() -> None:
+    text = v1_28.write_checkpoint(Allocations(resize_statuses={PodUID("\udcff"): "Deferred"}))
+    assert v1_28.read_checkpoint(text).resize_statuses == {"\ufffd": "Deferred"}
+
+
 @pytest.mark.parametrize(
     ("info", "message"),
     [

@@ -47,7 +47,7 @@ def decoded(text: str | bytes, onto: Outer | None = None) -> Outer:
             '{"ta\u017f\u212as\u212aills":"a","tas\u212a\u017fkill\u017f":"b"}',
             Outer(task_skills="b"),
         ),
-        ('{"taﬆext":"a"}', Outer()),
+        ('{"pointer":{"firﬆ":"a","ﬁrst":"b"}}', Outer(pointer=Inner())),
         ('{"text":"a","Text":"b"}', Outer(text="b")),
         ('{"text":"a","text":null,"number":1,"number":null}', Outer(text="a", number=1)),
         ('{"number":18446744073709551615}', Outer(number=2**64 - 1)),

@@ -112,7 +112,10 @@ class MemoryState:
         """
         with self._lock:
             old = self._restored()
-            self._store(old, change(old))
+            new = change(old)
+            if not isinstance(new, Allocations):
+                raise TypeError(f"expected Allocations, got {type(new).__name__}; return them")
+            self._store(old, new)
 
     def resize_status(self, uid: str) -> str | None:
         """The last word on the resize of a pod."""
@@ -136,6 +139,8 @@ class MemoryState:
 
     def remove_orphaned_pods(self, keep: Iterable[str]) -> None:
         """Forget all pods but these."""
+        if isinstance(keep, str):
+            raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
         kept = frozenset(keep)
         with self._lock:
             old = self._restored()

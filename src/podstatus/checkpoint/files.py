@@ -31,9 +31,9 @@ class FileState(MemoryState):
 
     Restoring raises UnreadableCheckpointError or DamagedCheckpointError, and leaves the file
     alone. A change raises CheckpointWriteError or UnsupportedStateError, and then has changed
-    nothing; when it returns, it is on the disk. Removals are not stored by themselves (with
-    the format of v1.28 they are) and never raise: the next change stores them. One process
-    at a time may use the folder.
+    nothing; when it returns, it is on the disk. A removal is not stored by itself (with the
+    format of v1.28 it is, if the disk lets us): the next change stores it. One process at a
+    time may use the folder.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, format: Format = KUBELET_V1_36) -> None:

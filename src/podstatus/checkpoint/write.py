@@ -1,6 +1,8 @@
 """Values as the text that Go's json.Marshal writes, and the checksum of a text."""
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -10,8 +12,7 @@ from msgspec import structs
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.wire import Wire
 
-_ESCAPED = {char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-_ESCAPES = str.maketrans(_ESCAPED | dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\\ufffd"))
+_ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 """What Go escapes besides what JSON demands: what HTML minds, and bytes that are no text."""
 
 _FNV_OFFSET = 0x811C9DC5
@@ -41,15 +42,26 @@ def _members(members: Mapping[str, Any]) -> str:
 
 def _printed_fields(value: Wire) -> dict[str, Any]:
     """What is empty is left out, unless the field is always on the wire."""
-    return {
-        info.encode_name: item
-        for info, item in zip(structs.fields(value), structs.astuple(value), strict=True)
-        if item or info.default_factory is not msgspec.NODEFAULT
-    }
+    items = zip(_fields(type(value)), structs.astuple(value), strict=True)
+    return {name: item for (name, always), item in items if item or always}
+
+
+@cache
+def _fields(kind: type[Wire]) -> tuple[tuple[str, bool], ...]:
+    """The name of each field, and whether it is always on the wire."""
+    return tuple(
+        (info.encode_name, info.default_factory is not msgspec.NODEFAULT)
+        for info in structs.fields(kind)
+    )
 
 
 def _quoted(text: str) -> str:
-    return str(encode_basestring(text)).translate(_ESCAPES)
+    return _ESCAPED.sub(_escape, encode_basestring(text))
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    return r"\ufffd" if "\ud800" <= char <= "\udfff" else f"\\u{ord(char):04x}"
 
 
 def fnv1a_32(data: bytes) -> int:

@@ -220,7 +220,7 @@ class StatusManager:
         self._tell(pod, outcome)
 
     def remove_orphaned_statuses(self, keep: Iterable[str]) -> None:
-        """Forget the pods whose UIDs are not among these, with all that is known of them."""
+        """Forget the pods whose UIDs are not among these, with their resizes and allocations."""
         if isinstance(keep, str):
             raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
         kept = frozenset(keep)

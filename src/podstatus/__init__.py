@@ -1,5 +1,14 @@
 """The source of truth for pod status on a node: the kubelet's status manager in Python."""
 
+from podstatus.checkpoint.errors import (
+    CheckpointError,
+    CheckpointWriteError,
+    DamagedCheckpointError,
+    UnreadableCheckpointError,
+    UnsupportedStateError,
+)
+from podstatus.checkpoint.files import FileState
+from podstatus.checkpoint.memory import MemoryState
 from podstatus.kube.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.cri import (
     ContainerFacts,
@@ -45,16 +54,21 @@ __version__ = "0.1.0"
 __all__ = [
     "ApiError",
     "BusyError",
+    "CheckpointError",
+    "CheckpointWriteError",
     "ConflictError",
     "ContainerFacts",
     "ContainerRunState",
     "ContainerState",
     "ContainerStatus",
     "Counters",
+    "DamagedCheckpointError",
     "DecodeError",
     "FeatureGates",
+    "FileState",
     "GoneError",
     "LinuxContainerUser",
+    "MemoryState",
     "NetworkMode",
     "Pod",
     "PodCondition",
@@ -73,6 +87,8 @@ __all__ = [
     "SyncPolicy",
     "Time",
     "UnavailableError",
+    "UnreadableCheckpointError",
+    "UnsupportedStateError",
     "__version__",
     "api_error",
     "decode",

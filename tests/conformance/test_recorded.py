@@ -26,6 +26,7 @@ def judge(recorded: Path) -> str:
         ("traces-edge.jsonl.gz", 40),
         ("vectors.jsonl.gz", 2706),
         ("vectors-apistatus.jsonl.gz", 220),
+        ("checkpoints/checkpoints.jsonl", 206),
     ],
 )
 def test_every_recorded_case_agrees(name: str, cases: int) -> None:

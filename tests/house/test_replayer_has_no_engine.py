@@ -64,6 +64,22 @@ MUTATIONS = [
         "generateAPIPodStatus",
         id="container status: a crash loop hides the exit",
     ),
+    pytest.param(
+        "checkpoint/write.py",
+        "return _members({key: value[key] for key in sorted(value)})",
+        "return _members(value)",
+        "checkpoints/checkpoints.jsonl",
+        "checkpoint:v1.36.4",
+        id="checkpoint: maps are not sorted",
+    ),
+    pytest.param(
+        "checkpoint/files.py",
+        "if self._format.writes_at_once:\n            try:",
+        "if False:\n            try:",
+        "checkpoints/checkpoints.jsonl",
+        "checkpoint:v1.28.0",
+        id="checkpoint: v1.28 does not store removals",
+    ),
 ]
 
 

@@ -138,7 +138,7 @@ def test_sixteen_threads_leave_the_api_equal_to_the_cache() -> None:
     pods = [*ordinary, *deleting, static]
     policy = SyncPolicy(full_sync_period=0.05)
     manager = StatusManager(api, directory, FakeDeletionSafety(), policy=policy)
-    manager._cache = cache = RememberingCache()
+    manager._cache = manager._updates._cache = cache = RememberingCache()
     order = VersionOrder()
     manager.add_notifier(order)
 

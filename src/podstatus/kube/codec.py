@@ -5,7 +5,6 @@ encoder would print: what is empty is left out, times have whole seconds, quanti
 respelled, and bytes that are no text become U+FFFD.
 """
 
-import types
 import typing
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -17,7 +16,7 @@ from msgspec import structs
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.text import valid_text
 from podstatus.kube.times import Time
-from podstatus.kube.wire import Wire
+from podstatus.kube.wire import Wire, strip_none
 
 W = TypeVar("W", bound=Wire)
 Convert = Callable[[Any], Any]
@@ -117,19 +116,11 @@ def _fields(kind: type[Wire]) -> tuple[_Field, ...]:
     plan = []
     for info in structs.fields(kind):
         always = info.default_factory is not msgspec.NODEFAULT
-        declared, pointer = _strip_none(hints[info.name])
+        declared, pointer = strip_none(hints[info.name])
         to_scalar_or_struct = pointer and typing.get_origin(declared) is None
         keep_empty = always or to_scalar_or_struct or declared is Any
         plan.append(_Field(info.encode_name, always, keep_empty, _converter(declared)))
     return tuple(plan)
-
-
-def _strip_none(declared: Any) -> tuple[Any, bool]:
-    """What is declared besides None, and whether None is."""
-    arguments = typing.get_args(declared)
-    if typing.get_origin(declared) is types.UnionType and types.NoneType in arguments:
-        return next(argument for argument in arguments if argument is not types.NoneType), True
-    return declared, False
 
 
 def _converter(declared: Any) -> Convert | None:
@@ -169,7 +160,7 @@ def _quantity_wire(quantity: Quantity) -> str:
 
 def _without_nulls(document: object, declared: Any) -> object:
     """Drop nulls where Go would read the zero value, guided by the declared type."""
-    declared, _ = _strip_none(declared)
+    declared, _ = strip_none(declared)
     origin = typing.get_origin(declared)
     if isinstance(document, dict):
         if origin is dict:

@@ -4,6 +4,7 @@ from typing import NewType
 
 from msgspec import field
 
+from podstatus.kube.detach import check_kind
 from podstatus.kube.meta import ObjectMeta
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.pod_status import PodStatus
@@ -64,3 +65,13 @@ def is_mirror_pod(pod: Pod) -> bool:
 def is_terminal_phase(phase: str) -> bool:
     """Whether a pod in this phase has ended for good."""
     return phase in ("Succeeded", "Failed")
+
+
+def check_pod(pod: Pod) -> None:
+    """Raise TypeError unless it is a pod, ValueError unless it has a UID."""
+    check_kind(pod, Pod)
+    if not pod.metadata.uid:
+        raise ValueError(
+            f"pod {pod.namespace}/{pod.name} has no UID; "
+            "take the pod from the API server, or give a static pod one"
+        )

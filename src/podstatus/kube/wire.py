@@ -5,6 +5,8 @@ a field with a `default_factory` is always printed. Lists and maps are `None` wh
 are nil, which it prints like an empty one but does not always treat like one.
 """
 
+import types
+import typing
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -38,3 +40,11 @@ def nil() -> None:
 def zero_quantity() -> Quantity:
     """Default of a quantity that Go always prints."""
     return Quantity("0")
+
+
+def strip_none(declared: Any) -> tuple[Any, bool]:
+    """What the type of a field is besides None, and whether None is declared too."""
+    arguments = typing.get_args(declared)
+    if typing.get_origin(declared) is types.UnionType and types.NoneType in arguments:
+        return next(argument for argument in arguments if argument is not types.NoneType), True
+    return declared, False

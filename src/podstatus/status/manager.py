@@ -14,9 +14,12 @@ from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import ApiUID, Pod, PodUID, is_static_pod
+from podstatus.kube.pod import ApiUID, Pod, PodUID, check_pod
 from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.times import Time
+from podstatus.status.allocation import PodAllocations
+from podstatus.status.apply import StatusUpdates
 from podstatus.status.cache import StatusCache, VersionedStatus
 from podstatus.status.loop import SyncLoop
 from podstatus.status.notify import (
@@ -27,6 +30,7 @@ from podstatus.status.notify import (
 )
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
+    AllocationState,
     DeletionSafety,
     Directory,
     NoObserver,
@@ -42,7 +46,7 @@ from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.resize_cache import ResizeCache
 from podstatus.status.sync import Statuses, Syncer
 from podstatus.status.terminate import terminated_status
-from podstatus.status.update import Accepted, Outcome, Refused, Unchanged, decide_update
+from podstatus.status.update import Accepted, Outcome, Refused, Unchanged
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +58,9 @@ class StatusManager:
 
     `client` is the API server's pods, or None: then the manager serves its cache and sends
     nothing. `pods` is what the node is to run, `safety` knows whether something of a pod may
-    still be running. `startup_latency` and `observer` are told what happens, `clock` is the
-    machine's unless given, `gates` are those of v1.36, `policy` is upstream's.
+    still be running. `startup_latency` and `observer` are told what happens, `state` remembers
+    allocations and resize statuses (without it nothing does), `clock` is the machine's unless
+    given, `gates` are those of v1.36, `policy` is upstream's.
 
     All methods may be called from any thread. A cached status is a frozen value. `run()` is
     the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
@@ -71,6 +76,7 @@ class StatusManager:
         *,
         startup_latency: StartupLatency | None = None,
         observer: Observer | None = None,
+        state: AllocationState | None = None,
         clock: Clock | None = None,
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
@@ -79,7 +85,7 @@ class StatusManager:
         startup_latency = startup_latency or NoStartupLatency()
         self._startup_latency = GuardedStartupLatency(startup_latency)
         self._clock = clock or SystemClock()
-        self._gates = gates or FeatureGates()
+        gates = gates or FeatureGates()
         policy = policy or SyncPolicy.upstream()
         self._lock = threading.Lock()
         self._cache = StatusCache()
@@ -88,6 +94,15 @@ class StatusManager:
         observer = observer or NoObserver()
         self._observer = QueuedObserver(observer, self._announcements)
         self._resizes = ResizeCache(self._observer)
+        self._allocations = PodAllocations(state)
+        self._updates = StatusUpdates(
+            self._cache,
+            pods,
+            observer=self._observer,
+            notifiers=self._notifiers,
+            clock=self._clock,
+            gates=gates,
+        )
         self._syncer: Syncer | None = None
         check_port(pods, Directory, "pods")
         check_port(safety, DeletionSafety, "safety")
@@ -102,7 +117,7 @@ class StatusManager:
                 safety=safety,
                 startup_latency=self._startup_latency,
                 clock=self._clock,
-                gates=self._gates,
+                gates=gates,
                 policy=policy,
             )
         self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period)
@@ -115,12 +130,18 @@ class StatusManager:
         To be awaited; the manager counts as running from this call on, and raises
         RuntimeError if it does already. Cancelling it ends it at once; what was not
         acknowledged is sent when it runs again. What a broken clock raises comes out as an
-        ExceptionGroup; what goes wrong with a pod does not come out.
+        ExceptionGroup; what goes wrong with a pod does not come out. Raises what `start()` does.
         """
+        self._allocations.restore()
         return self._loop.run()
 
     def start(self) -> None:
-        """Run the sync loop in a thread and an event loop of its own."""
+        """Run the sync loop in a thread and an event loop of its own.
+
+        First the state is restored; if that cannot be, its error comes out (`CheckpointError`
+        of a `FileState`) and nothing runs.
+        """
+        self._allocations.restore()
         self._loop.start()
 
     def stop(self, *, drain: float = 5.0) -> None:
@@ -163,13 +184,13 @@ class StatusManager:
         not its mirror. Raises TypeError, ValueError or QuantityError for what is no status,
         a pod without UID, or an unreadable quantity.
         """
-        _check_pod(pod)
+        check_pod(pod)
         check_kind(status, PodStatus)
         status = structs.replace(detached(status), observed_generation=pod.metadata.generation)
         # A pod that is being deleted is always sent again: it may be time to delete it.
         deleting = pod.metadata.deletion_timestamp is not None
         with self._lock:
-            outcome = self._update(pod, status, force=deleting, finished=False)
+            outcome = self._updates.apply(pod, status, force=deleting, finished=False)
             entry = self._cache.get(pod.uid)
         self._tell(pod, outcome)
         return PodStatus() if entry is None else entry.status, isinstance(outcome, Accepted)
@@ -196,16 +217,16 @@ class StatusManager:
         its deletion, it is deleted there. Refused, with a line in the log, if the status
         does not fit the spec.
         """
-        _check_pod(pod)
+        check_pod(pod)
         with self._lock:
             entry = self._cache.get(pod.uid)
             known = pod.status if entry is None else entry.status
             status = terminated_status(pod, detached(known))
-            outcome = self._update(pod, status, force=True, finished=True)
+            outcome = self._updates.apply(pod, status, force=True, finished=True)
         self._tell(pod, outcome)
 
     def remove_orphaned_statuses(self, keep: Iterable[str]) -> None:
-        """Forget the pods whose UIDs are not among these, with their resize conditions."""
+        """Forget the pods whose UIDs are not among these, with their resizes and allocations."""
         if isinstance(keep, str):
             raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
         kept = frozenset(keep)
@@ -214,6 +235,7 @@ class StatusManager:
                 self._cache.remove(uid)
                 self._resizes.remove(uid)
         self._announcements.deliver()
+        self._allocations.remove_orphaned_pods(kept)
 
     def add_notifier(self, notifier: Notifier) -> None:
         """Tell this one about every status that is cached from now on.
@@ -278,7 +300,7 @@ class StatusManager:
         """Take over the resize conditions that the pods' statuses have, after a restart."""
         known = tuple(pods)
         for pod in known:
-            _check_pod(pod)
+            check_pod(pod)
         with self._lock:
             self._resizes.backfill(known, self._now())
         self._announcements.deliver()
@@ -290,6 +312,30 @@ class StatusManager:
     def is_pod_resize_infeasible(self, uid: str) -> bool:
         """Whether a resize of this pod can never be done on this node."""
         return self._pending_reason(uid) == INFEASIBLE
+
+    # Allocations
+
+    def container_resource_allocation(
+        self, pod_uid: str, container: str
+    ) -> ResourceRequirements | None:
+        """What the node has granted to this container, also before a restart."""
+        return self._allocations.container_resources(pod_uid, container)
+
+    def set_pod_allocation(self, pod: Pod) -> None:
+        """Remember that the node has granted the pod what its spec asks for.
+
+        When this returns, a `FileState` has it on the disk; if it cannot, nothing changed.
+        """
+        check_pod(pod)
+        self._allocations.set_pod(pod)
+
+    def pod_resize_status(self, pod_uid: str) -> str | None:
+        """The last word on the resize of this pod, also before a restart."""
+        return self._allocations.resize_status(pod_uid)
+
+    def set_pod_resize_status(self, pod_uid: str, status: str) -> None:
+        """Remember the last word on the resize of this pod; an empty one is none."""
+        self._allocations.set_resize_status(pod_uid, status)
 
     # Looking in
 
@@ -325,43 +371,11 @@ class StatusManager:
             if pod is not None and entry is not None:
                 status = change(pod, entry.status)
                 if status is not None:
-                    outcome = self._update(pod, status, force=False, finished=False)
+                    outcome = self._updates.apply(pod, status, force=False, finished=False)
         if pod is None or outcome is None:
             logger.debug("probe changes nothing, or container not known: uid=%s", pod_uid)
         else:
             self._tell(pod, outcome)
-
-    def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> Outcome:
-        """Decide and swap. Called with the lock held."""
-        cached, now = self._cache.get(pod.uid), self._now()
-        outcome = decide_update(
-            pod,
-            status,
-            cached=None if cached is None else cached.status,
-            last_known=self._last_known(pod) if cached is None else cached.status,
-            force=force,
-            now=now,
-            gates=self._gates,
-        )
-        if isinstance(outcome, Refused):
-            return outcome
-        for termination in outcome.terminations:
-            self._observer.container_terminated(termination)
-        if isinstance(outcome, Accepted):
-            # Once finished, always finished; but a static pod can come back as it was.
-            over = finished or (cached is not None and cached.finished and not is_static_pod(pod))
-            self._cache.put(pod, outcome.status, finished=over, now=now)
-            if over:
-                self._notifiers.removed(pod, outcome.status)
-            else:
-                added = cached is None and pod.metadata.deletion_timestamp is None
-                self._notifiers.updated(pod, outcome.status, is_added=added)
-        return outcome
-
-    def _last_known(self, pod: Pod) -> PodStatus:
-        """What the API shows for a pod that has no cached status."""
-        mirror = self._pods.mirror_pod_by_pod(pod)
-        return pod.status if mirror is None else mirror.status
 
     def _tell(self, pod: Pod, outcome: Outcome) -> None:
         """Say what was decided. Called without the lock."""
@@ -396,6 +410,7 @@ class StatusManager:
             self._resizes.remove(uid)
         self._announcements.deliver(wait=False)
         self._startup_latency.delete_pod_startup_state(uid)
+        self._allocations.remove_pod(uid)
 
     def _pending_reason(self, uid: str) -> str | None:
         with self._lock:
@@ -404,12 +419,3 @@ class StatusManager:
 
     def _now(self) -> Time:
         return Time.from_unix_nanos(self._clock.now())
-
-
-def _check_pod(pod: Pod) -> None:
-    check_kind(pod, Pod)
-    if not pod.metadata.uid:
-        raise ValueError(
-            f"pod {pod.namespace}/{pod.name} has no UID; "
-            "take the pod from the API server, or give a static pod one"
-        )

@@ -1,10 +1,12 @@
 """What the status manager needs from others. Any object with these methods will do."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from podstatus.kube.allocation import PodResourceInfo
 from podstatus.kube.pod import ApiUID, Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.resources import ResourceRequirements
 from podstatus.status.startup import PodStartup
 from podstatus.status.terminations import Termination
 
@@ -86,6 +88,43 @@ class StartupLatency(Protocol):
         """The pod is gone."""
 
 
+class Allocated(Protocol):
+    """What the node has granted to pods."""
+
+    def container_resources(self, uid: PodUID, container: str) -> ResourceRequirements | None:
+        """The resources of a container, None if nothing is known about it."""
+
+    def set_pod_resource_info(self, uid: PodUID, info: PodResourceInfo) -> None:
+        """Remember this about a pod, and nothing else."""
+
+
+class AllocationState(Protocol):
+    """What is remembered across restarts. `podstatus.FileState` is one.
+
+    Never called under the manager's lock: it may wait for a disk. What it raises comes out
+    of the call that asked for it, and then nothing has changed.
+    """
+
+    @property
+    def allocated(self) -> Allocated:
+        """The resources that pods have been granted."""
+
+    def restore(self) -> None:
+        """Bring back what was known; if that fails, `start()` and `run()` do."""
+
+    def resize_status(self, uid: PodUID) -> str | None:
+        """The last word on the resize of a pod."""
+
+    def set_resize_status(self, uid: PodUID, status: str) -> None:
+        """Remember the last word on the resize of a pod; an empty one is none."""
+
+    def remove_pod(self, uid: PodUID) -> None:
+        """Forget a pod."""
+
+    def remove_orphaned_pods(self, keep: Collection[str]) -> None:
+        """Forget all pods but these."""
+
+
 class Observer(Protocol):
     """Who counts. Called in the order in which things happened, outside the lock.
 
@@ -163,4 +202,34 @@ class NoObserver:
         """Ignore it."""
 
     def status_synced(self, duration_seconds: float) -> None:
+        """Ignore it."""
+
+
+class NoAllocationState:
+    """Remembers nothing, as upstream does while its feature gate is off."""
+
+    @property
+    def allocated(self) -> "NoAllocationState":
+        """Nothing."""
+        return self
+
+    def restore(self) -> None:
+        """Nothing to bring back."""
+
+    def container_resources(self, uid: PodUID, container: str) -> None:
+        """Nothing is known."""
+
+    def set_pod_resource_info(self, uid: PodUID, info: PodResourceInfo) -> None:
+        """Ignore it."""
+
+    def resize_status(self, uid: PodUID) -> None:
+        """Nothing is known."""
+
+    def set_resize_status(self, uid: PodUID, status: str) -> None:
+        """Ignore it."""
+
+    def remove_pod(self, uid: PodUID) -> None:
+        """Ignore it."""
+
+    def remove_orphaned_pods(self, keep: Collection[str]) -> None:
         """Ignore it."""

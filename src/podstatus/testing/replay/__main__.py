@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from podstatus.testing.replay.answers import printed
+from podstatus.testing.replay.checkpoints import play_checkpoint
 from podstatus.testing.replay.scenario import play_scenario
 from podstatus.testing.replay.vectors import play_vector
 
@@ -35,7 +36,9 @@ async def _play(record: dict[str, Any]) -> object:
         return await play_scenario(record["scenario"])
     if "fn" in record:
         return play_vector(record)
-    raise ValueError("not a scenario or a vector; see tests/conformance/FORMAT.md")
+    if "checkpointName" in record:
+        return play_checkpoint(record)
+    raise ValueError("not a scenario, a vector or a checkpoint; see tests/conformance/FORMAT.md")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Small durable state: atomic, checksummed files."""

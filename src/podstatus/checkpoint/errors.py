@@ -1,0 +1,69 @@
+"""What can go wrong with a checkpoint, classed by what a caller may do.
+
+CheckpointError
+├── UnreadableCheckpointError  the system does not let us read the file: make it readable
+├── DamagedCheckpointError     the file was read and is no checkpoint: a person must look at it
+├── CheckpointWriteError       the change was not stored: nothing changed, try again later
+└── UnsupportedStateError      the file's format cannot hold the change: use another format
+
+A file that cannot be read, or is damaged, is left as it is.
+"""
+
+from pathlib import Path
+
+
+class CheckpointError(Exception):
+    """The state could not be restored or stored; `path` is the file it was about."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class UnreadableCheckpointError(CheckpointError):
+    """The file is there, or may be, but cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            path,
+            f"cannot read the checkpoint {path}: {why}; make it a file that this user can read, "
+            "then start again",
+        )
+
+
+class DamagedCheckpointError(CheckpointError):
+    """The file holds something else than a checkpoint that was written whole."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            path,
+            f"the checkpoint {path} is damaged: {why}; drain the node, move the file away and "
+            "start again, or put back a good copy of it",
+        )
+
+
+class CheckpointWriteError(CheckpointError):
+    """The file could not be written. It holds what it held before, and so does the state.
+
+    With `replaced` the file is the new one, but nobody can say whether it outlives a power
+    failure; the state is the old one, and the next change writes the file again.
+    """
+
+    def __init__(self, path: Path, why: str, *, replaced: bool = False) -> None:
+        found = "the file was replaced, but may be lost" if replaced else "nothing was changed"
+        super().__init__(
+            path,
+            f"cannot write the checkpoint {path}: {why}; {found}: make room or give access, "
+            "then try again",
+        )
+        self.replaced = replaced
+
+
+class UnsupportedStateError(CheckpointError):
+    """The format of the file has no place for what was to be stored."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            path,
+            f"cannot store this in {path}: {why}; nothing was changed: use the format of v1.36",
+        )

@@ -1,0 +1,131 @@
+"""Files that are replaced as a whole: after a crash there is the old one or the new one.
+
+A new text goes to a temporary file beside the old one, onto the disk, and then takes its
+name. Upstream does the same (writeFile, util/store/filestore.go v1.36.4), but does not wait
+for the folder to be on the disk too.
+"""
+
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
+
+_SUFFIX = ".podstatus"
+"""Tells our temporary files from those of a kubelet, whose folder it may be."""
+
+
+class Folder:
+    """A folder with small files. It is made, for its owner alone, when the first is written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def path(self, name: str) -> Path:
+        """Where the file of this name is."""
+        return self._path / name
+
+    def read(self, name: str) -> bytes | None:
+        """The text of a file, None if there is none. Raises UnreadableCheckpointError."""
+        path = self.path(name)
+        try:
+            # A pipe would keep us waiting for somebody to write into it.
+            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                if stat.S_ISREG(os.fstat(file).st_mode):
+                    with os.fdopen(file, "rb", closefd=False) as reader:
+                        return reader.read()
+            finally:
+                os.close(file)
+        except FileNotFoundError:
+            return None
+        except NotADirectoryError as error:
+            raise UnreadableCheckpointError(path, "its folder is a file") from error
+        except OSError as error:
+            raise UnreadableCheckpointError(path, _why(error)) from error
+        raise UnreadableCheckpointError(path, "it is a folder, a pipe or a device")
+
+    def write(self, name: str, text: bytes) -> None:
+        """Make this the text of a file, for good. Raises CheckpointWriteError."""
+        path = self.path(name)
+        replaced = False
+        try:
+            _make_folder(self._path)
+            with _opened_folder(self._path) as folder, self._temporary(name) as (file, temporary):
+                with os.fdopen(file, "wb", closefd=False) as writer:
+                    writer.write(text)
+                os.fsync(file)
+                temporary.rename(path)
+                replaced = True
+                os.fsync(folder)
+        except OSError as error:
+            raise CheckpointWriteError(path, _why(error), replaced=replaced) from error
+
+    @contextmanager
+    def _temporary(self, name: str) -> Iterator[tuple[int, Path]]:
+        """A new file that is ours while it is locked, and gone afterwards unless renamed."""
+        claimed = False
+        while not claimed:
+            file, temporary = tempfile.mkstemp(_SUFFIX, f".{name}.", self._path)
+            try:
+                # Whoever cleans up may have taken it for a leftover before it was locked.
+                claimed = _lock(file) and os.fstat(file).st_nlink > 0
+                if claimed:
+                    yield file, Path(temporary)
+            finally:
+                with suppress(OSError):
+                    Path(temporary).unlink()
+                os.close(file)
+
+    def remove_leftovers(self, name: str) -> None:
+        """Remove what killed writers left behind; what is being written now is locked."""
+        with suppress(OSError):
+            for path in list(self._path.glob(f".{name}.*{_SUFFIX}")):
+                with suppress(OSError):
+                    _remove_if_unlocked(path)
+
+
+def _remove_if_unlocked(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if _lock(file):
+            path.unlink()
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> bool:
+    """Lock a file until it is closed, or its process dies; whether nobody else has."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder, and those above it, and see them onto the disk."""
+    if path.is_dir():
+        return
+    _make_folder(path.parent)
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    with _opened_folder(path.parent) as above:
+        os.fsync(above)
+
+
+@contextmanager
+def _opened_folder(path: Path) -> Iterator[int]:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,129 @@
+"""In which files, and in what form, the state is kept: as one kubelet or another keeps it.
+
+| format | files | holds |
+|---|---|---|
+| `KUBELET_V1_36` | `allocated_pods_state`, `actuated_pods_state` | what the kubelet's hold |
+| | `podstatus_resize_state` | resize statuses, which that kubelet does not keep |
+| `KUBELET_V1_28` | `pod_status_manager_state` | requests of containers and resize statuses |
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+from msgspec import structs
+
+from podstatus.checkpoint import kubelet_v1_28, kubelet_v1_36
+from podstatus.kube.allocation import Allocations
+
+
+class CheckpointFile(Protocol):
+    """One file. Its content is what decides whether it must be written anew."""
+
+    @property
+    def name(self) -> str:
+        """What the file is called."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The fields of `Allocations` that it keeps."""
+
+    def content(self, allocations: Allocations) -> bytes:
+        """What the file must hold. Raises CannotCarryError."""
+
+    def seal(self, content: bytes) -> bytes:
+        """The text of the file with this content."""
+
+    def unseal(self, text: bytes) -> bytes:
+        """The content of a file with this text. Raises MalformedError."""
+
+    def restored(self, content: bytes, onto: Allocations) -> Allocations:
+        """The allocations with its parts taken from this content. Raises MalformedError."""
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """A file that keeps one part, in an envelope of v1.36: spacing around it is no content."""
+
+    name: str
+    part: str
+    write: Callable[..., str]
+    read: Callable[[str], object]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The one part."""
+        return (self.part,)
+
+    def content(self, allocations: Allocations) -> bytes:
+        """The data of the envelope."""
+        return self.write(getattr(allocations, self.part)).encode()
+
+    def seal(self, content: bytes) -> bytes:
+        """The data in its envelope."""
+        return kubelet_v1_36.seal(content.decode())
+
+    def unseal(self, text: bytes) -> bytes:
+        """The data, if it is what was put in."""
+        return kubelet_v1_36.unseal(text).encode()
+
+    def restored(self, content: bytes, onto: Allocations) -> Allocations:
+        """The allocations with this part read from the data."""
+        return structs.replace(onto, **{self.part: self.read(content.decode())})
+
+
+class StatusManagerFile(msgspec.Struct, frozen=True):
+    """The one file of v1.28; every letter of it is content."""
+
+    name: str = "pod_status_manager_state"
+    parts: tuple[str, ...] = Allocations.__struct_fields__
+
+    def content(self, allocations: Allocations) -> bytes:
+        """The whole text."""
+        return kubelet_v1_28.write_checkpoint(allocations)
+
+    def seal(self, content: bytes) -> bytes:
+        """The text as it is: its checksum is inside."""
+        return content
+
+    def unseal(self, text: bytes) -> bytes:
+        """The text as it is: its checksum is looked at when it is read."""
+        return text
+
+    def restored(self, content: bytes, onto: Allocations) -> Allocations:  # noqa: ARG002
+        """All that the text holds."""
+        return kubelet_v1_28.read_checkpoint(content)
+
+
+class Format(msgspec.Struct, frozen=True, kw_only=True):
+    """How a kubelet keeps the state."""
+
+    files: tuple[CheckpointFile, ...]
+    writes_at_once: bool
+    """Whether removals are written at once, and files made when there are none. If not, a
+    removal waits for the next change: to remember a pod that is gone does no harm."""
+
+
+KUBELET_V1_36 = Format(
+    files=(
+        Envelope(
+            "allocated_pods_state",
+            "allocated",
+            kubelet_v1_36.resources_data,
+            kubelet_v1_36.read_resources,
+        ),
+        Envelope(
+            "actuated_pods_state",
+            "actuated",
+            kubelet_v1_36.resources_data,
+            kubelet_v1_36.read_resources,
+        ),
+        Envelope(
+            "podstatus_resize_state",
+            "resize_statuses",
+            kubelet_v1_36.resize_data,
+            kubelet_v1_36.read_resize,
+        ),
+    ),
+    writes_at_once=False,
+)
+KUBELET_V1_28 = Format(files=(StatusManagerFile(),), writes_at_once=True)

@@ -1,0 +1,162 @@
+"""The checkpoint of the status manager of v1.28: requests of containers, and resize statuses.
+
+    {"allocationEntries":{"<pod UID>":{"app":{"cpu":"2"}}},"checksum":336459229}
+
+Its checksum is that of a dump of the Go struct, in which a quantity shows how it is held in
+memory. So a file that was written from an odd spelling (`0.5`) is refused when it is read
+back, here as there. Upstream: status/state/checkpoint.go v1.28.0, util/hash/hash.go.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, TypeVar
+
+from msgspec import field, structs
+
+from podstatus.checkpoint.read import read
+from podstatus.checkpoint.scan import MalformedError
+from podstatus.checkpoint.write import fnv1a_32, written
+from podstatus.kube.allocation import Allocations, PodResourceInfo
+from podstatus.kube.pod import PodUID
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.text import valid_text
+from podstatus.kube.wire import Wire
+
+V = TypeVar("V")
+Amounts: TypeAlias = dict[str, Quantity | None]
+"""None is what Go makes of a null: an amount that prints as 0 and has no format."""
+
+_NO_DECIMAL = "(*inf.Dec)<nil>"
+_WORD_BITS = 64
+
+
+class CannotCarryError(ValueError):
+    """The format has no place for something; the message says for what."""
+
+
+class Checkpoint(Wire, frozen=True, kw_only=True):
+    """What the file holds. Go tells a nil map from an empty one in the checksum."""
+
+    allocation_entries: dict[str, dict[str, Amounts | None] | None] | None = None
+    resize_status_entries: dict[str, str] | None = None
+    checksum: int = field(default_factory=int)
+
+
+def write_checkpoint(allocations: Allocations) -> bytes:
+    """The file that holds this state. Raises CannotCarryError."""
+    if allocations.actuated:
+        raise CannotCarryError("a checkpoint of v1.28 has no actuated resources")
+    checkpoint = Checkpoint(
+        allocation_entries={
+            str(uid): _requests(uid, info) for uid, info in allocations.allocated.items()
+        },
+        resize_status_entries={str(u): word for u, word in allocations.resize_statuses.items()},
+    )
+    sealed = structs.replace(checkpoint, checksum=_checksum(checkpoint))
+    return written(sealed).encode()
+
+
+def read_checkpoint(text: bytes) -> Allocations:
+    """The state that a file holds. Raises MalformedError."""
+    empty = Checkpoint(allocation_entries={}, resize_status_entries={})
+    checkpoint = read(text, empty)
+    actual = _checksum(checkpoint)
+    if checkpoint.checksum != actual:
+        raise MalformedError(f"its checksum is {checkpoint.checksum}, its content has {actual}")
+    return Allocations(
+        allocated={
+            PodUID(uid): _resource_info(containers or {})
+            for uid, containers in (checkpoint.allocation_entries or {}).items()
+        },
+        resize_statuses={
+            PodUID(uid): word for uid, word in (checkpoint.resize_status_entries or {}).items()
+        },
+    )
+
+
+def _requests(uid: str, info: PodResourceInfo) -> dict[str, Amounts | None]:
+    if info.pod_level_resources is not None:
+        raise CannotCarryError(f"a checkpoint of v1.28 has no resources of a whole pod (pod {uid})")
+    for name, resources in info.container_resources.items():
+        for kind in ("limits", "claims"):
+            if getattr(resources, kind):
+                raise CannotCarryError(
+                    f"a checkpoint of v1.28 has requests alone, no {kind} "
+                    f"(container {name} of pod {uid})"
+                )
+    containers = info.container_resources.items()
+    return {name: _amounts(resources.requests) for name, resources in containers}
+
+
+def _amounts(requests: Mapping[str, Quantity] | None) -> Amounts | None:
+    return None if requests is None else dict(requests)
+
+
+def _resource_info(containers: Mapping[str, Amounts | None]) -> PodResourceInfo:
+    return PodResourceInfo(
+        container_resources={
+            name: ResourceRequirements(requests=_known(amounts))
+            for name, amounts in containers.items()
+        }
+    )
+
+
+def _known(amounts: Amounts | None) -> dict[str, Quantity] | None:
+    if amounts is None:
+        return None
+    return {name: Quantity.parse(amount) for name, amount in amounts.items()}
+
+
+def _checksum(checkpoint: Checkpoint) -> int:
+    allocations = _dump_map(
+        checkpoint.allocation_entries,
+        lambda pods: _dump_map(pods, lambda amounts: _dump_map(amounts, _dump_quantity)),
+    )
+    statuses = _dump_map(checkpoint.resize_status_entries, str)
+    dump = (
+        "(*state.PodResourceAllocationCheckpoint){"
+        f"AllocationEntries:(map[string]map[string]v1.ResourceList){allocations} "
+        f"ResizeStatusEntries:(map[string]v1.PodResizeStatus){statuses} "
+        "Checksum:(checksum.Checksum)0}"
+    )
+    return fnv1a_32(valid_text(dump).encode())
+
+
+def _dump_map(entries: Mapping[str, V] | None, dump: Callable[[V], str]) -> str:
+    if entries is None:
+        return "<nil>"
+    return f"map[{' '.join(f'{key}:{dump(entries[key])}' for key in sorted(entries))}]"
+
+
+def _dump_quantity(quantity: Quantity | None) -> str:
+    if quantity is None:
+        return _dump_parts(0, 0, _NO_DECIMAL, "", "")
+    parts = quantity.parts
+    if parts.big:
+        return _dump_parts(0, 0, _dump_decimal(parts.value, -parts.scale), "", parts.format)
+    return _dump_parts(parts.value, parts.scale, _NO_DECIMAL, parts.text, parts.format)
+
+
+def _dump_parts(value: int, scale: int, decimal: str, text: str, form: str) -> str:
+    return (
+        f"{{i:(resource.int64Amount){{value:(int64){value} scale:(resource.Scale){scale}}} "
+        f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){text} "
+        f"Format:(resource.Format){form}}}"
+    )
+
+
+def _dump_decimal(unscaled: int, scale: int) -> str:
+    negative = str(unscaled < 0).lower()
+    return (
+        f"(*inf.Dec){{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat){_words(unscaled)}}} "
+        f"scale:(inf.Scale){scale}}}"
+    )
+
+
+def _words(unscaled: int) -> str:
+    """The words in which Go holds a large number, lowest first."""
+    rest, words = abs(unscaled), []
+    while rest:
+        words.append(str(rest % 2**_WORD_BITS))
+        rest >>= _WORD_BITS
+    return f"[{' '.join(words)}]" if words else "<nil>"

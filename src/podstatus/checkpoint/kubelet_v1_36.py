@@ -1,0 +1,86 @@
+"""Checkpoints as the kubelet of v1.36 writes them: a text, and the checksum of that text.
+
+    {"data":"{\\"entries\\":{\\"<pod UID>\\":{\\"ContainerResources\\":…}}}","checksum":541667569}
+
+Upstream: Checkpoint, allocation/state/checkpoint.go v1.36.4.
+"""
+
+from typing import TypeVar
+
+from msgspec import field
+
+from podstatus.checkpoint.read import read
+from podstatus.checkpoint.scan import MalformedError
+from podstatus.checkpoint.write import fnv1a_32, written
+from podstatus.kube.allocation import PodResourceInfo, PodResources, ResizeStatuses
+from podstatus.kube.pod import PodUID
+from podstatus.kube.wire import Wire
+
+W = TypeVar("W", bound=Wire)
+
+
+class Envelope(Wire, frozen=True, kw_only=True):
+    """What the file holds."""
+
+    data: str = field(default_factory=str)
+    checksum: int = field(default_factory=int)
+
+
+class ResourceEntries(Wire, frozen=True, kw_only=True):
+    """What is in the envelope: the resources of all pods."""
+
+    entries: dict[str, PodResourceInfo] | None = None
+
+
+class ResizeEntries(Wire, frozen=True, kw_only=True):
+    """What is in the envelope that upstream does not have: the resize statuses of all pods."""
+
+    entries: dict[str, str] | None = None
+
+
+def resources_data(pods: PodResources) -> str:
+    """The resources of all pods as the data of an envelope."""
+    return written(ResourceEntries(entries={str(uid): info for uid, info in pods.items()}))
+
+
+def resize_data(statuses: ResizeStatuses) -> str:
+    """The resize statuses of all pods as the data of an envelope."""
+    return written(ResizeEntries(entries={str(uid): word for uid, word in statuses.items()}))
+
+
+def seal(data: str) -> bytes:
+    """The file that holds this data."""
+    return written(Envelope(data=data, checksum=_checksum(data))).encode()
+
+
+def unseal(text: bytes) -> str:
+    """The data that a file holds. Raises MalformedError if its checksum is wrong."""
+    envelope = read(text, Envelope())
+    actual = _checksum(envelope.data)
+    if envelope.checksum != actual:
+        raise MalformedError(f"its checksum is {envelope.checksum}, its data has {actual}")
+    return envelope.data
+
+
+def read_resources(data: str) -> PodResources:
+    """The resources of all pods. Raises MalformedError."""
+    entries = _read_data(data, ResourceEntries()).entries or {}
+    return {PodUID(uid): info for uid, info in entries.items()}
+
+
+def read_resize(data: str) -> ResizeStatuses:
+    """The resize statuses of all pods. Raises MalformedError."""
+    entries = _read_data(data, ResizeEntries()).entries or {}
+    return {PodUID(uid): word for uid, word in entries.items()}
+
+
+def _read_data(data: str, onto: W) -> W:
+    try:
+        return read(data.encode(), onto)
+    except MalformedError as error:
+        raise MalformedError(f"its data: {error}") from error
+
+
+def _checksum(data: str) -> int:
+    # Upstream hashes a dump of the Go value, in which a string has its type before it.
+    return fnv1a_32(f"(string){data}".encode())

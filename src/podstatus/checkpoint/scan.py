@@ -1,0 +1,147 @@
+"""JSON text as Go's encoding/json sees it, before it knows what the values are for.
+
+Python's own parsers lose what Go goes by: repeated keys, how a number was spelled, whether a
+string was written with escapes. They also disagree with it about bytes that are no text,
+which Go reads as U+FFFD, one for each.
+"""
+
+import json
+import re
+from typing import NamedTuple, NoReturn, TypeAlias
+
+from podstatus.kube.text import valid_text
+
+MAX_DEPTH = 100
+"""A checkpoint is six levels deep. Go would follow 10,000 levels of a field it does not know;
+so deep a file was not written by a kubelet."""
+
+_SPACE = re.compile(r"[ \t\n\r]*+")
+_STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+)"')
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
+_LITERAL = re.compile(r"true|false|null")
+_LITERALS = {"true": True, "false": False, "null": None}
+
+
+class MalformedError(ValueError):
+    """A text is not what it should be; the message says what is wrong with it."""
+
+
+class JsonText(NamedTuple):
+    """A string: as it was written between its quotes, and what that means."""
+
+    raw: str
+    value: str
+
+
+class JsonNumber(NamedTuple):
+    """A number, as it was written."""
+
+    raw: str
+
+
+class JsonList(NamedTuple):
+    """An array."""
+
+    items: tuple["Node", ...]
+
+
+class JsonObject(NamedTuple):
+    """An object: every member in the order of the text, repeated keys too."""
+
+    members: tuple[tuple[str, "Node"], ...]
+
+
+Node: TypeAlias = JsonText | JsonNumber | JsonList | JsonObject | bool | None
+
+
+def scan(data: bytes) -> Node:
+    """The one JSON value that this text is. Raises MalformedError."""
+    scanner = _Scanner(data.decode("utf-8", "surrogateescape"))
+    node = scanner.value(depth=0)
+    scanner.expect_end()
+    return node
+
+
+class _Scanner:
+    """Reads a text from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def value(self, *, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise MalformedError(f"not JSON that we follow: over {MAX_DEPTH} levels deep")
+        if self._take("{"):
+            return self._object(depth)
+        if self._take("["):
+            return self._list(depth)
+        if self._text.startswith('"', self._at):
+            return self._string()
+        if match := self._match(_NUMBER):
+            return JsonNumber(match)
+        return _LITERALS[self._match(_LITERAL) or self._refuse("a value")]
+
+    def expect_end(self) -> None:
+        self._skip_space()
+        if self._at < len(self._text):
+            self._refuse("the end")
+
+    def _object(self, depth: int) -> JsonObject:
+        members: list[tuple[str, Node]] = []
+        while not (not members and self._take("}")):
+            self._skip_space()
+            key = self._string().value
+            if not self._take(":"):
+                self._refuse("':'")
+            members.append((key, self.value(depth=depth + 1)))
+            if self._ends("}"):
+                break
+        return JsonObject(tuple(members))
+
+    def _list(self, depth: int) -> JsonList:
+        items: list[Node] = []
+        while not (not items and self._take("]")):
+            items.append(self.value(depth=depth + 1))
+            if self._ends("]"):
+                break
+        return JsonList(tuple(items))
+
+    def _ends(self, bracket: str) -> bool:
+        """Whether the bracket closes here; if not there is a comma, or it is no JSON."""
+        if self._take(bracket):
+            return True
+        if not self._take(","):
+            self._refuse(f"',' or '{bracket}'")
+        return False
+
+    def _string(self) -> JsonText:
+        match = _STRING.match(self._text, self._at)
+        if match is None:
+            self._refuse("a string")
+        self._at = match.end()
+        # Python's parser leaves half of a surrogate pair as it is; Go reads U+FFFD.
+        value = json.loads(match[0]) if "\\" in match[1] else match[1]
+        return JsonText(match[1], valid_text(value))
+
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self._at)
+        if match is None:
+            return ""
+        self._at = match.end()
+        return match[0]
+
+    def _take(self, char: str) -> bool:
+        self._skip_space()
+        found = self._text.startswith(char, self._at)
+        self._at += found
+        return found
+
+    def _skip_space(self) -> None:
+        self._match(_SPACE)
+
+    def _refuse(self, expected: str) -> NoReturn:
+        if self._at >= len(self._text):
+            raise MalformedError(f"not JSON: it ends where {expected} is expected")
+        found = self._text[self._at]
+        raise MalformedError(f"not JSON: {found!r} at {self._at}, where {expected} is expected")

@@ -1,0 +1,72 @@
+"""Values as the text that Go's json.Marshal writes, and the checksum of a text."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from json.encoder import encode_basestring
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.wire import Wire
+
+_ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+"""What Go escapes besides what JSON demands: what HTML minds, and bytes that are no text."""
+
+_FNV_OFFSET = 0x811C9DC5
+_FNV_PRIME = 0x01000193
+
+
+def written(value: object) -> str:
+    """The value as Go writes it: structs in the order of their fields, maps sorted."""
+    if value is None:
+        return "null"
+    if isinstance(value, Quantity):
+        return _quoted(value.canonical)
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, Wire):
+        return _members(_printed_fields(value))
+    if isinstance(value, Mapping):
+        return _members({key: value[key] for key in sorted(value)})
+    if isinstance(value, tuple):
+        return f"[{','.join(map(written, value))}]"
+    return str(value)
+
+
+def _members(members: Mapping[str, Any]) -> str:
+    return f"{{{','.join(f'{_quoted(key)}:{written(item)}' for key, item in members.items())}}}"
+
+
+def _printed_fields(value: Wire) -> dict[str, Any]:
+    """What is empty is left out, unless the field is always on the wire."""
+    items = zip(_fields(type(value)), structs.astuple(value), strict=True)
+    return {name: item for (name, always), item in items if item or always}
+
+
+@cache
+def _fields(kind: type[Wire]) -> tuple[tuple[str, bool], ...]:
+    """The name of each field, and whether it is always on the wire."""
+    return tuple(
+        (info.encode_name, info.default_factory is not msgspec.NODEFAULT)
+        for info in structs.fields(kind)
+    )
+
+
+def _quoted(text: str) -> str:
+    return _ESCAPED.sub(_escape, encode_basestring(text))
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    return r"\ufffd" if "\ud800" <= char <= "\udfff" else f"\\u{ord(char):04x}"
+
+
+def fnv1a_32(data: bytes) -> int:
+    """The checksum of checkpoints."""
+    checksum = _FNV_OFFSET
+    for byte in data:
+        checksum = (checksum ^ byte) * _FNV_PRIME & 0xFFFFFFFF
+    return checksum

@@ -1,0 +1,70 @@
+"""Decide what becomes of a new status, and swap it in.
+
+Upstream: updateStatusInternal, status_manager.go v1.36.4.
+"""
+
+from podstatus.base.clock import Clock
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import Pod, is_static_pod
+from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.times import Time
+from podstatus.status.cache import StatusCache
+from podstatus.status.notify import Notifiers
+from podstatus.status.ports import Directory, Observer
+from podstatus.status.update import Accepted, Outcome, Refused, decide_update
+
+
+class StatusUpdates:
+    """Puts new statuses into the cache and queues what there is to tell about them.
+
+    Not locked: its owner is. Observer and notifiers must be such as queue.
+    """
+
+    def __init__(
+        self,
+        cache: StatusCache,
+        pods: Directory,
+        *,
+        observer: Observer,
+        notifiers: Notifiers,
+        clock: Clock,
+        gates: FeatureGates,
+    ) -> None:
+        self._cache = cache
+        self._pods = pods
+        self._observer = observer
+        self._notifiers = notifiers
+        self._clock = clock
+        self._gates = gates
+
+    def apply(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> Outcome:
+        """Decide and swap."""
+        cached, now = self._cache.get(pod.uid), Time.from_unix_nanos(self._clock.now())
+        outcome = decide_update(
+            pod,
+            status,
+            cached=None if cached is None else cached.status,
+            last_known=self._last_known(pod) if cached is None else cached.status,
+            force=force,
+            now=now,
+            gates=self._gates,
+        )
+        if isinstance(outcome, Refused):
+            return outcome
+        for termination in outcome.terminations:
+            self._observer.container_terminated(termination)
+        if isinstance(outcome, Accepted):
+            # Once finished, always finished; but a static pod can come back as it was.
+            over = finished or (cached is not None and cached.finished and not is_static_pod(pod))
+            self._cache.put(pod, outcome.status, finished=over, now=now)
+            if over:
+                self._notifiers.removed(pod, outcome.status)
+            else:
+                added = cached is None and pod.metadata.deletion_timestamp is None
+                self._notifiers.updated(pod, outcome.status, is_added=added)
+        return outcome
+
+    def _last_known(self, pod: Pod) -> PodStatus:
+        """What the API shows for a pod that has no cached status."""
+        mirror = self._pods.mirror_pod_by_pod(pod)
+        return pod.status if mirror is None else mirror.status

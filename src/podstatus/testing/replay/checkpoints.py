@@ -1,0 +1,180 @@
+"""Checkpoint files read and written by the product's own state (FORMAT.md, section 5).
+
+One function is here because only recorded cases need it: `_without_container` drops one
+container of a pod, as v1.28 could. Nothing asks for that: a pod's containers go with it.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from podstatus.checkpoint.errors import CheckpointError
+from podstatus.checkpoint.files import FileState
+from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
+from podstatus.checkpoint.memory import ResourceRecord
+from podstatus.kube.allocation import Allocations, PodResourceInfo, without_pods
+from podstatus.kube.codec import from_document
+from podstatus.kube.pod import PodUID
+from podstatus.kube.resources import ResourceRequirements
+
+
+def play_checkpoint(record: Mapping[str, Any]) -> object:
+    """What opening, operations and opening again lead to."""
+    player = {"v1.36.4": _Resources, "v1.28.0": _StatusManager}[record["version"]]
+    with tempfile.TemporaryDirectory() as folder:
+        return player(Path(folder), record["checkpointName"]).play(record)
+
+
+class _Player:
+    """Plays one record in a folder of its own."""
+
+    format = KUBELET_V1_36
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.path = folder / name
+
+    def play(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        if record.get("file") is not None:
+            self.path.write_bytes(record["file"].encode())
+        state = FileState(self.folder, format=self.format)
+        opened = self._tried(state, state.restore)
+        if opened["error"] is not None:
+            return {"open": opened | {"file": self._file()}}
+        return {
+            "open": opened | {"file": self._file()},
+            "steps": [self._step(state, op) for op in record["ops"]],
+            "reopen": self._reopened(),
+        }
+
+    def _step(self, state: FileState, op: Mapping[str, Any]) -> dict[str, Any]:
+        return self._tried(state, lambda: self.apply(state, op)) | {"file": self._file()}
+
+    def _reopened(self) -> dict[str, Any]:
+        again = FileState(self.folder, format=self.format)
+        return self._tried(again, again.restore)
+
+    def _tried(self, state: FileState, action: Callable[[], None]) -> dict[str, Any]:
+        try:
+            action()
+        except CheckpointError as error:
+            return {"error": str(error).replace(str(self.folder), "<DIR>")}
+        return {"error": None, "state": self.shown(state)}
+
+    def _file(self) -> str | None:
+        return self.path.read_text() if self.path.exists() else None
+
+    def shown(self, state: FileState) -> object:
+        raise NotImplementedError
+
+    def apply(self, state: FileState, op: Mapping[str, Any]) -> None:
+        raise NotImplementedError
+
+
+class _Resources(_Player):
+    """The allocated or actuated resources of v1.36."""
+
+    def record(self, state: FileState) -> ResourceRecord:
+        return {"allocated_pods_state": state.allocated, "actuated_pods_state": state.actuated}[
+            self.name
+        ]
+
+    def shown(self, state: FileState) -> object:
+        return self.record(state).pods()
+
+    def apply(self, state: FileState, op: Mapping[str, Any]) -> None:
+        match op["op"]:
+            case "SetContainerResources":
+                resources = _resources(op["resources"])
+                self.record(state).set_container_resources(op["podUID"], op["container"], resources)
+            case "SetPodResourceInfo":
+                info = from_document(op["info"], PodResourceInfo)
+                self.record(state).set_pod_resource_info(op["podUID"], info)
+            case "SetPodLevelResources":
+                whole = None if op["resources"] is None else _resources(op["resources"])
+                self.record(state).set_pod_level_resources(op["podUID"], whole)
+            case "RemovePod":
+                state.remove_pod(op["podUID"])
+            case "RemoveOrphanedPods":
+                state.remove_orphaned_pods(op["podUIDs"])
+            case unknown:
+                raise LookupError(f"no operation {unknown} on checkpoints of v1.36")
+
+
+class _StatusManager(_Player):
+    """The allocation and resize status of v1.28."""
+
+    format = KUBELET_V1_28
+
+    def shown(self, state: FileState) -> object:
+        known = state.allocations()
+        return {
+            "allocation": {uid: _amounts(info) for uid, info in known.allocated.items()},
+            "resizeStatus": known.resize_statuses,
+        }
+
+    def apply(self, state: FileState, op: Mapping[str, Any]) -> None:
+        match op["op"]:
+            case "SetContainerResourceAllocation":
+                requests = _requests(op["alloc"])
+                state.allocated.set_container_resources(op["podUID"], op["container"], requests)
+            case "SetPodResizeStatus":
+                state.set_resize_status(op["podUID"], op["resizeStatus"])
+            case "SetPodResourceAllocation":
+                pods = _allocated(op["allocation"] or {})
+                state.change(lambda old: structs.replace(old, allocated=pods))
+            case "SetResizeStatus":
+                statuses = op["statuses"] or {}
+                state.change(lambda old: structs.replace(old, resize_statuses=statuses))
+            case "Delete" if op["container"]:
+                uid, container = PodUID(op["podUID"]), op["container"]
+                state.change(lambda old: _without_container(old, uid, container))
+            case "Delete":
+                state.remove_pod(op["podUID"])
+            case "ClearState":
+                state.remove_orphaned_pods(())
+            case unknown:
+                raise LookupError(f"no operation {unknown} on checkpoints of v1.28")
+
+
+def _resources(document: object) -> ResourceRequirements:
+    return from_document(document, ResourceRequirements)
+
+
+def _requests(amounts: object) -> ResourceRequirements:
+    return _resources({"requests": amounts})
+
+
+def _allocated(allocation: Mapping[str, Any]) -> dict[PodUID, PodResourceInfo]:
+    return {
+        PodUID(uid): PodResourceInfo(
+            container_resources={name: _requests(c) for name, c in (containers or {}).items()}
+        )
+        for uid, containers in allocation.items()
+    }
+
+
+def _amounts(info: PodResourceInfo) -> dict[str, dict[str, str] | None]:
+    return {
+        name: None
+        if resources.requests is None
+        else {key: amount.canonical for key, amount in resources.requests.items()}
+        for name, resources in info.container_resources.items()
+    }
+
+
+def _without_container(old: Allocations, uid: PodUID, container: str) -> Allocations:
+    info = old.allocated.get(uid, PodResourceInfo())
+    rest = {name: c for name, c in info.container_resources.items() if name != container}
+    if rest:
+        known = structs.replace(info, container_resources=rest)
+        return structs.replace(old, allocated={**old.allocated, uid: known})
+    return structs.replace(
+        old,
+        allocated=without_pods(old.allocated, {uid}),
+        resize_statuses=without_pods(old.resize_statuses, {uid}),
+    )

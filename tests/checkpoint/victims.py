@@ -1,0 +1,161 @@
+"""What is done to a state in a process of its own, as the process of the tests would suffer.
+
+Each function is run by `alone`, and says by an exception what is wrong.
+"""
+
+import os
+import random
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
+from podstatus.checkpoint.files import FileState
+from podstatus.kube.allocation import PodResourceInfo
+from podstatus.kube.resources import ResourceClaim, ResourceRequirements
+
+ROOT = Path(__file__).parents[2]
+CONTAINERS = 40
+"""Enough for a file of a few kilobytes, which is not written at one blow by itself."""
+NOBODY = 65534
+
+
+def alone(function: Callable[..., None], *arguments: object) -> str:
+    """Run a function of this module in a new process; what it printed."""
+    call = f"from {__name__} import *; {function.__name__}{arguments!r}"
+    command = [sys.executable, "-c", call]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def numbered(number: int) -> PodResourceInfo:
+    """A pod in which every container says the same number."""
+    resources = ResourceRequirements(claims=(ResourceClaim(name=str(number)),))
+    return PodResourceInfo(container_resources={f"c{i}": resources for i in range(CONTAINERS)})
+
+
+def number_in(folder: str) -> int:
+    """The number that a new state finds in all places; 0 if there is nothing yet."""
+    info = FileState(folder).allocated.pod_resource_info("u")
+    if info is None:
+        return 0
+    (resources,) = set(info.container_resources.values())
+    (claim,) = resources.claims or ()
+    assert info == numbered(int(claim.name)), info
+    return int(claim.name)
+
+
+def files(folder: str) -> list[str]:
+    """The names of all files in a folder, hidden ones too."""
+    return [path.name for path in Path(folder).iterdir()]
+
+
+# kill -9
+
+
+def kill_writers(folder: str, kills: int, seed: int) -> None:
+    """Kill a writer again and again; nothing it had finished may be lost, or be half there."""
+    moments = random.Random(seed)
+    halfway = 0
+    for _ in range(kills):
+        before = number_in(folder)
+        acknowledged = _killed_writer(folder, before, moments)
+        halfway += any(name.endswith(".podstatus") for name in files(folder))
+        found = number_in(folder)
+        assert found in (acknowledged, acknowledged + 1), (before, acknowledged, found)
+        assert files(folder) == ["allocated_pods_state"], files(folder)
+    sys.stdout.write(str(halfway))
+
+
+def _killed_writer(folder: str, before: int, moments: random.Random) -> int:
+    """Let a new process write numbers, kill it at a random moment; the last it had finished."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        _write_numbers(folder, before, writer)
+    os.close(writer)
+    # The first number takes longest; then a moment within the next few.
+    acknowledged = os.read(reader, 8)
+    select.select([], [], [], moments.uniform(0, 0.01))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while more := os.read(reader, 1 << 16):
+        acknowledged += more
+    os.close(reader)
+    return int(struct.unpack("q", acknowledged[-8:])[0])
+
+
+def _write_numbers(folder: str, number: int, acknowledge: int) -> None:
+    state = FileState(folder)
+    while True:
+        number += 1
+        state.allocated.set_pod_resource_info("u", numbered(number))
+        os.write(acknowledge, struct.pack("q", number))
+
+
+# A disk that says no
+
+
+def fill_disk(folder: str) -> None:
+    """A write for which there is no room changes nothing, and later there is room again."""
+    state = FileState(folder)
+    state.allocated.set_pod_resource_info("u", numbered(1))
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for room in (0, 1, 1000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, most))
+        _fails_to_change(state, folder, "File too large")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    state.allocated.set_pod_resource_info("u", numbered(2))
+    assert number_in(folder) == 2
+
+
+def use_read_only_folder(folder: str) -> None:
+    """A folder in which we may not write changes nothing; what is in it can be read."""
+    FileState(folder).allocated.set_pod_resource_info("u", numbered(1))
+    Path(folder, "allocated_pods_state").chmod(0o644)
+    Path(folder).chmod(0o555)
+    _become_nobody()
+    state = FileState(folder)
+    state.restore()
+    _fails_to_change(state, folder, "Permission denied")
+
+
+def use_secret_file(folder: str) -> None:
+    """A file that we may not read is an error that says so, and is not overwritten."""
+    FileState(folder).allocated.set_pod_resource_info("u", numbered(1))
+    Path(folder, "allocated_pods_state").chmod(0)
+    _become_nobody()
+    state = FileState(folder)
+    for attempt in (state.restore, lambda: state.set_resize_status("u", "Deferred")):
+        with pytest.raises(
+            UnreadableCheckpointError, match="denied; make it a file that this user"
+        ):
+            attempt()
+    assert files(folder) == ["allocated_pods_state"]
+
+
+def _fails_to_change(state: FileState, folder: str, why: str) -> None:
+    known = state.allocations()
+    text = Path(folder, "allocated_pods_state").read_bytes()
+    with pytest.raises(CheckpointWriteError) as told:
+        state.allocated.set_pod_resource_info("u", numbered(7))
+    message = f"{folder}/allocated_pods_state: {why}; nothing was changed"
+    assert message in str(told.value), told.value
+    assert not told.value.replaced
+    assert state.allocations() is known
+    assert Path(folder, "allocated_pods_state").read_bytes() == text
+    assert files(folder) == ["allocated_pods_state"]
+
+
+def _become_nobody() -> None:
+    """Permissions do not bind root."""
+    if os.geteuid() == 0:
+        os.setuid(NOBODY)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from podstatus.kube.detach import MOST_AT_ONCE, FieldError, detached
+from podstatus.kube.detach import FieldError, detached
 from podstatus.kube.meta import ManagedFieldsEntry, ObjectMeta
 from podstatus.kube.pod_status import ContainerStatus, HostIP, PodCondition, PodStatus
 from podstatus.kube.quantity import Quantity, QuantityError
@@ -104,7 +104,7 @@ class Says(StrEnum):
     TRUE = "True"
 
 
-@pytest.mark.parametrize("count", [2, 5, MOST_AT_ONCE, MOST_AT_ONCE + 1])
+@pytest.mark.parametrize("count", [1, 2, 5])
 class TestAmongSeveralConditions:
     def test_good_ones_are_taken_as_they_are(self, count: int) -> None:
         status = PodStatus(conditions=tuple(PodCondition(type=str(n)) for n in range(count)))
@@ -113,11 +113,10 @@ class TestAmongSeveralConditions:
     def test_one_with_a_wrong_type_is_named(self, count: int) -> None:
         bad = PodCondition(type="Ready", observed_generation=cast(Any, True))
         conditions = (*(PodCondition(type=str(n)) for n in range(count - 1)), bad)
-        for _ in range(2):  # what is remembered of the first look does not let it pass
-            with pytest.raises(FieldError) as refusal:
-                detached(PodStatus(conditions=conditions))
-            path = f"conditions[{count - 1}].observed_generation"
-            assert str(refusal.value) == f"{path}: expected int, got bool"
+        with pytest.raises(FieldError) as refusal:
+            detached(PodStatus(conditions=conditions))
+        path = f"conditions[{count - 1}].observed_generation"
+        assert str(refusal.value) == f"{path}: expected int, got bool"
 
     def test_one_of_another_kind_is_named(self, count: int) -> None:
         conditions = (*(PodCondition(type=str(n)) for n in range(count - 1)), cast(Any, HostIP()))

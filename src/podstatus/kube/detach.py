@@ -1,26 +1,23 @@
 """Take over a value that somebody else made: all of it checked, nothing of it shared.
 
 Python does not check what a struct is made of, and maps can be changed by whoever has them.
-So a value is walked through once when it comes in. What types its fields have is compared
-with what is declared; which types are all right is remembered, so that the usual value
-costs one look per struct.
+So a value is walked through once when it comes in: by straight-line code if it is a usual one,
+else field by field, which also tells where something does not belong.
 """
 
 import types
 import typing
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 from operator import is_
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import structs
 
 from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.straight import UnusualError, taker
 from podstatus.kube.wire import FrozenMap, Wire
-
-MOST_AT_ONCE = 16
-"""Longer lists are rare, and what types they hold is not worth remembering."""
 
 W = TypeVar("W", bound=Wire)
 Detach = Callable[[Any], Any]
@@ -52,33 +49,28 @@ def detached(value: W) -> W:
 
     Raises FieldError for a wrong type and QuantityError for an unreadable quantity.
     """
-    items = structs.astuple(value)
+    try:
+        return cast(W, taker(type(value))(value))
+    except UnusualError:
+        return _walked(value)
+
+
+def _walked(value: W) -> W:
     changes = {}
-    for index, name, detach in _descents(type(value), tuple(map(type, items))):
-        item = items[index]
+    for name, accepted in _fields(type(value)):
+        item = getattr(value, name)
         try:
-            changed = detach(item)
+            taken = _taken(item, accepted)
         except FieldError as error:
             raise error.below(name) from None
-        if changed is not item:
-            changes[name] = changed
-    return structs.replace(value, **changes) if changes else value
+        if taken is not item:
+            changes[name] = taken
+    return structs.replace(value, **changes)
 
 
-# Which fields of a struct are set varies little: this many combinations are plenty.
-@lru_cache(maxsize=4096)
-def _descents(kind: type[Wire], found: tuple[type, ...]) -> tuple[tuple[int, str, Detach], ...]:
-    """Which fields have something below them to detach; FieldError if a type is wrong."""
-    hints = typing.get_type_hints(kind)
-    descents = []
-    for index, (name, type_found) in enumerate(zip(kind.__struct_fields__, found, strict=True)):
-        try:
-            detach = _accepted(hints[name])[type_found]
-        except FieldError as error:
-            raise error.below(name) from None
-        if detach is not None:
-            descents.append((index, name, detach))
-    return tuple(descents)
+def _taken(item: Any, accepted: "_Accepted") -> Any:
+    detach = accepted[type(item)]
+    return item if detach is None else detach(item)
 
 
 class _Accepted(dict[type, Detach | None]):
@@ -99,13 +91,18 @@ class _Anything(_Accepted):
         return None
 
 
+@cache
+def _fields(kind: type[Wire]) -> tuple[tuple[str, _Accepted], ...]:
+    return tuple((name, _accepted(hint)) for name, hint in typing.get_type_hints(kind).items())
+
+
 def _accepted(declared: Any) -> _Accepted:
     origin = typing.get_origin(declared)
     if origin in (typing.Union, types.UnionType):
         union = [_accepted(argument).items() for argument in typing.get_args(declared)]
         return _Accepted(chain.from_iterable(union))
     if origin is tuple:
-        detach = _list_detacher(typing.get_args(declared)[0])
+        detach = _list_detacher(_accepted(typing.get_args(declared)[0]))
         return _Accepted({tuple: detach, list: detach})
     if origin is dict:
         return _Accepted({FrozenMap: None, dict: _map_detacher(typing.get_args(declared)[1])})
@@ -114,49 +111,18 @@ def _accepted(declared: Any) -> _Accepted:
     return _Anything() if declared is Any else _Accepted({declared: None})
 
 
-def _list_detacher(element: Any) -> Detach:
-    accepted = _accepted(element)
-    leaves = isinstance(element, type) and issubclass(element, Wire) and _is_leaf(element)
-
-    def detach_leaves(items: Any) -> Any:
-        """One look for all of them: a pod has several conditions."""
-        if type(items) is tuple and len(items) <= MOST_AT_ONCE:
-            kinds = tuple(map(type, items))
-            if kinds.count(element) == len(kinds):
-                found = chain.from_iterable(map(structs.astuple, items))
-                if _all_plain(element, tuple(map(type, found))):
-                    return items
-        return detach_list(items)
-
+def _list_detacher(accepted: _Accepted) -> Detach:
     def detach_list(items: Any) -> Any:
         taken: list[Any] = []
         try:
             for item in items:
-                detach = accepted[type(item)]
-                taken.append(item if detach is None else detach(item))
+                taken.append(_taken(item, accepted))  # noqa: PERF401 - its length says where we are
         except FieldError as error:
             raise error.below(f"[{len(taken)}]") from None
         same = type(items) is tuple and all(map(is_, taken, items))
         return items if same else tuple(taken)
 
-    return detach_leaves if leaves else detach_list
-
-
-def _is_leaf(kind: type[Wire]) -> bool:
-    """Whether there is never anything below its fields."""
-    accepted = map(_accepted, typing.get_type_hints(kind).values())
-    return not any(detach for types_of_field in accepted for detach in types_of_field.values())
-
-
-@lru_cache(maxsize=1024)
-def _all_plain(kind: type[Wire], found: tuple[type, ...]) -> bool:
-    """Whether the fields of several structs, one after another, have the types declared."""
-    width = len(kind.__struct_fields__)
-    try:
-        starts = range(0, len(found), width)
-        return not any(_descents(kind, found[start : start + width]) for start in starts)
-    except FieldError:
-        return False
+    return detach_list
 
 
 def _map_detacher(element: Any) -> Detach:
@@ -164,8 +130,7 @@ def _map_detacher(element: Any) -> Detach:
 
     def take(key: object, item: Any) -> Any:
         try:
-            detach = accepted[type(item)]
-            return item if detach is None else detach(item)
+            return _taken(item, accepted)
         except FieldError as error:
             raise error.below(f"[{key}]") from None
 

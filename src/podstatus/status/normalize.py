@@ -40,15 +40,14 @@ def normalize_conditions(status: PodStatus) -> PodStatus:
 
 def normalize_containers(pod: Pod, status: PodStatus) -> PodStatus:
     """The part of it that concerns containers, and when the pod began."""
-    limit = _message_limit(pod.spec)
     return structs.replace(
         status,
         start_time=status.start_time and status.start_time.truncated(),
-        container_statuses=_by_container(status.container_statuses, limit),
+        container_statuses=_by_container(pod.spec, status.container_statuses),
         init_container_statuses=sort_init_container_statuses(
-            pod.spec, _normal_containers(status.init_container_statuses, limit)
+            pod.spec, _normal_containers(pod.spec, status.init_container_statuses)
         ),
-        ephemeral_container_statuses=_by_container(status.ephemeral_container_statuses, limit),
+        ephemeral_container_statuses=_by_container(pod.spec, status.ephemeral_container_statuses),
     )
 
 
@@ -85,23 +84,23 @@ def _message_limit(spec: PodSpec) -> int:
     return MAX_TERMINATION_BYTES // max(1, containers)
 
 
-def _by_container(statuses: Statuses | None, limit: int) -> Statuses | None:
-    return sort_container_statuses(_normal_containers(statuses, limit))
+def _by_container(spec: PodSpec, statuses: Statuses | None) -> Statuses | None:
+    return sort_container_statuses(_normal_containers(spec, statuses)) if statuses else statuses
 
 
-def _normal_containers(statuses: Statuses | None, limit: int) -> Statuses | None:
-    return statuses and tuple([_normal_container(status, limit) for status in statuses])
+def _normal_containers(spec: PodSpec, statuses: Statuses | None) -> Statuses | None:
+    return statuses and tuple([_normal_container(spec, status) for status in statuses])
 
 
-def _normal_container(status: ContainerStatus, limit: int) -> ContainerStatus:
-    state = _normal_state(status.state, limit)
-    last_state = _normal_state(status.last_state, limit)
+def _normal_container(spec: PodSpec, status: ContainerStatus) -> ContainerStatus:
+    state = _normal_state(spec, status.state)
+    last_state = _normal_state(spec, status.last_state)
     if state is status.state and last_state is status.last_state:
         return status
     return structs.replace(status, state=state, last_state=last_state)
 
 
-def _normal_state(state: ContainerState, limit: int) -> ContainerState:
+def _normal_state(spec: PodSpec, state: ContainerState) -> ContainerState:
     running, terminated = state.running, state.terminated
     if running is not None:
         started_at = running.started_at.truncated()
@@ -113,7 +112,7 @@ def _normal_state(state: ContainerState, limit: int) -> ContainerState:
             terminated,
             started_at=terminated.started_at.truncated(),
             finished_at=terminated.finished_at.truncated(),
-            message=cut_bytes(terminated.message, limit),
+            message=cut_bytes(terminated.message, _message_limit(spec)),
         )
     if running is None and terminated is None:
         return state

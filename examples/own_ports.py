@@ -7,35 +7,29 @@ A real one speaks HTTP and starts something; the shape is the same.
 import time
 
 import msgspec
-from msgspec import structs
 
 from podstatus import (
     ConflictError,
-    ContainerState,
-    ContainerStatus,
-    FeatureGates,
+    ContainerFacts,
+    ContainerRunState,
     GoneError,
     Pod,
     PodDirectory,
+    PodFacts,
     PodStatus,
+    SandboxFacts,
+    SandboxState,
     StatusManager,
     Time,
     decode,
     from_document,
-    get_phase,
+    generate_api_pod_status,
     to_document,
 )
 from podstatus.kube.patch import POD, apply_patch
-from podstatus.kube.pod_status import ContainerStateRunning, ContainerStateTerminated
-from podstatus.status.generate import (
-    generate_containers_ready_condition,
-    generate_pod_initialized_condition,
-    generate_pod_ready_condition,
-)
 
 MANIFEST = b"""{"metadata": {"name": "job", "namespace": "default", "uid": "1234"},
                 "spec": {"restartPolicy": "Never", "containers": [{"name": "main"}]}}"""
-GATES = FeatureGates()
 
 
 class DictApi:
@@ -76,27 +70,50 @@ class DictApi:
 
 
 class Processes:
-    """The port `DeletionSafety`: the runtime says whether something may still be running."""
+    """The runtime. It is also the port `DeletionSafety`: may something still be running?"""
 
     def __init__(self, pods: PodDirectory) -> None:
-        self.running: set[str] = set()
+        self._containers: dict[str, ContainerFacts] = {}
         self._pods = pods
+
+    def start(self, pod: Pod) -> None:
+        """Pretend to start the pod's one container."""
+        self._containers[pod.uid] = ContainerFacts(
+            id="fake://1", name="main", state=ContainerRunState.RUNNING, started_at=now()
+        )
+
+    def end(self, pod: Pod, exit_code: int) -> None:
+        """Pretend that it ends."""
+        self._containers[pod.uid] = msgspec.structs.replace(
+            self._containers[pod.uid],
+            state=ContainerRunState.EXITED,
+            exit_code=exit_code,
+            reason="Error" if exit_code else "Completed",
+            finished_at=now(),
+        )
+
+    def facts(self, uid: str) -> PodFacts:
+        """What is known of a pod: its sandbox, which is what containers share, and containers."""
+        if uid not in self._containers:
+            return PodFacts()
+        container = self._containers[uid]
+        runs = container.state is ContainerRunState.RUNNING
+        state = SandboxState.READY if runs else SandboxState.NOT_READY
+        return PodFacts(
+            ips=("10.1.2.3",),
+            sandboxes=(SandboxFacts(id="box-1", state=state, ip="10.1.2.3"),),
+            containers=(container,),
+        )
 
     def could_have_running_containers(self, pod: Pod) -> bool:
         """Answer at once, from what is known; a mirror pod stands for its static pod."""
-        return self._pods.translate_pod_uid(pod.uid) in self.running
+        container = self._containers.get(self._pods.translate_pod_uid(pod.uid))
+        return container is not None and container.state is ContainerRunState.RUNNING
 
 
-def status_of(pod: Pod, *containers: ContainerStatus) -> PodStatus:
-    """What the containers add up to: the phase, and the conditions that a node owns."""
-    phase = get_phase(pod, containers, pod_is_terminal=False, pod_has_initialized=True, gates=GATES)
-    status = PodStatus(phase=phase, container_statuses=containers)
-    conditions = (
-        generate_pod_initialized_condition(pod, status, containers, phase, GATES),
-        generate_pod_ready_condition(pod, status, pod.status.conditions, containers, phase),
-        generate_containers_ready_condition(pod, status, containers, phase),
-    )
-    return structs.replace(status, conditions=conditions)
+def now() -> Time:
+    """The time by this machine's clock."""
+    return Time.from_unix_nanos(time.time_ns())
 
 
 def main() -> None:
@@ -105,25 +122,32 @@ def main() -> None:
     processes, api = Processes(pods), DictApi(pods)
     manager = StatusManager(api, pods, processes)
     pod = api.store(decode(MANIFEST, Pod))
-    now = Time.from_unix_nanos(time.time_ns())
+
+    def report() -> PodStatus:
+        """Look at the runtime, and have the API server shown what it says."""
+        shown = pods.pod_by_uid(pod.uid) or pod
+        status = generate_api_pod_status(
+            shown,
+            processes.facts(pod.uid),
+            now=now(),
+            old_status=manager.pod_status(pod.uid),
+            host_ips=("192.168.7.1",),
+        )
+        return manager.set_pod_status(shown, status)[0]
 
     manager.start()
-    processes.running.add(pod.uid)
-    running = ContainerState(running=ContainerStateRunning(started_at=now))
-    main_container = ContainerStatus(name="main", container_id="fake://1", started=True)
-    up = structs.replace(main_container, state=running, ready=True)
-    manager.set_pod_status(pod, status_of(pod, up))
-
-    processes.running.remove(pod.uid)
-    ended = ContainerState(
-        terminated=ContainerStateTerminated(exit_code=3, reason="Error", finished_at=now)
-    )
-    manager.set_pod_status(pod, status_of(pod, structs.replace(main_container, state=ended)))
-    manager.terminate_pod(pod)
+    print(f"created: {report().phase}")
+    processes.start(pod)
+    print(f"started: {report().phase}")
+    processes.end(pod, exit_code=3)
+    print(f"ended:   {report().phase}")
+    manager.terminate_pod(pods.pod_by_uid(pod.uid) or pod)
     manager.stop()
 
-    shown = api.pods["default", "job"].status
-    print(f"{shown.phase}: {[(c.type, c.status, c.reason) for c in shown.conditions or ()]}")
+    status = api.pods["default", "job"].status
+    print(f"the API server shows {status.phase}:")
+    for condition in status.conditions or ():
+        print(f"  {condition.type:<28}{condition.status:<7}{condition.reason}")
 
 
 if __name__ == "__main__":

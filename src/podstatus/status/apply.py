@@ -3,15 +3,21 @@
 Upstream: updateStatusInternal, status_manager.go v1.36.4.
 """
 
+from collections.abc import Callable
+
 from podstatus.base.clock import Clock
+from podstatus.kube.detach import detached
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, is_static_pod
+from podstatus.kube.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.times import Time
 from podstatus.status.cache import StatusCache
 from podstatus.status.notify import Notifiers
 from podstatus.status.ports import Directory, Observer
+from podstatus.status.terminate import terminated_status
 from podstatus.status.update import Accepted, Outcome, Refused, decide_update
+
+Change = Callable[[Pod, PodStatus], PodStatus | None]
 
 
 class StatusUpdates:
@@ -63,6 +69,20 @@ class StatusUpdates:
                 added = cached is None and pod.metadata.deletion_timestamp is None
                 self._notifiers.updated(pod, outcome.status, is_added=added)
         return outcome
+
+    def terminate(self, pod: Pod) -> Outcome:
+        """Close the books on a pod: nothing more will be reported."""
+        entry = self._cache.get(pod.uid)
+        known = detached(pod.status) if entry is None else entry.status
+        return self.apply(pod, terminated_status(pod, known), force=True, finished=True)
+
+    def change(self, uid: PodUID, change: Change) -> tuple[Pod, Outcome] | None:
+        """Change the cached status of a pod; None if there is none, or nothing to change."""
+        pod, entry = self._pods.pod_by_uid(uid), self._cache.get(uid)
+        status = None if pod is None or entry is None else change(pod, entry.status)
+        if pod is None or status is None:
+            return None
+        return pod, self.apply(pod, status, force=False, finished=False)
 
     def _last_known(self, pod: Pod) -> PodStatus:
         """What the API shows for a pod that has no cached status."""

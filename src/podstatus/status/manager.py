@@ -5,7 +5,7 @@ Upstream: the Manager interface of status_manager.go v1.36.4.
 
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -19,7 +19,7 @@ from podstatus.kube.pod_status import PodCondition, PodStatus
 from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.times import Time
 from podstatus.status.allocation import PodAllocations
-from podstatus.status.apply import StatusUpdates
+from podstatus.status.apply import Change, StatusUpdates
 from podstatus.status.cache import StatusCache, VersionedStatus
 from podstatus.status.loop import SyncLoop
 from podstatus.status.notify import (
@@ -45,12 +45,9 @@ from podstatus.status.readiness import with_container_readiness, with_container_
 from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.resize_cache import ResizeCache
 from podstatus.status.sync import Statuses, Syncer
-from podstatus.status.terminate import terminated_status
 from podstatus.status.update import Accepted, Outcome, Refused, Unchanged
 
 logger = logging.getLogger(__name__)
-
-Change = Callable[[Pod, PodStatus], PodStatus | None]
 
 
 class StatusManager:
@@ -219,10 +216,7 @@ class StatusManager:
         """
         check_pod(pod)
         with self._lock:
-            entry = self._cache.get(pod.uid)
-            known = pod.status if entry is None else entry.status
-            status = terminated_status(pod, detached(known))
-            outcome = self._updates.apply(pod, status, force=True, finished=True)
+            outcome = self._updates.terminate(pod)
         self._tell(pod, outcome)
 
     def remove_orphaned_statuses(self, keep: Iterable[str]) -> None:
@@ -365,17 +359,11 @@ class StatusManager:
 
     def _change_status(self, pod_uid: str, change: Change) -> None:
         with self._lock:
-            pod = self._pods.pod_by_uid(PodUID(pod_uid))
-            entry = None if pod is None else self._cache.get(pod.uid)
-            outcome = None
-            if pod is not None and entry is not None:
-                status = change(pod, entry.status)
-                if status is not None:
-                    outcome = self._updates.apply(pod, status, force=False, finished=False)
-        if pod is None or outcome is None:
+            changed = self._updates.change(PodUID(pod_uid), change)
+        if changed is None:
             logger.debug("probe changes nothing, or container not known: uid=%s", pod_uid)
         else:
-            self._tell(pod, outcome)
+            self._tell(*changed)
 
     def _tell(self, pod: Pod, outcome: Outcome) -> None:
         """Say what was decided. Called without the lock."""

@@ -29,6 +29,8 @@ from podstatus.testing.builders import make_pod, make_status, running
 RESULTS = Path(__file__).parent / "results" / "core.json"
 PODS = 500
 ROUNDS = 7
+NODES = (100, 10_000)
+"""The sizes of node on which planning is compared."""
 PASSES = 5
 """How often all pods are gone through in one round; the median of these counts."""
 
@@ -215,11 +217,11 @@ def measure_rounds() -> dict[str, float]:
 
 def measure_plan() -> dict[str, float]:
     """Microseconds per pod to find that nothing is to be sent, on small and on large nodes."""
-    rigs = {100: Rig(100), 10_000: Rig(10_000)}
+    rigs = {pods: Rig(pods) for pods in NODES}
     rounds: dict[int, list[float]] = {pods: [] for pods in rigs}
     for _ in range(ROUNDS):
         for pods, rig in rigs.items():
-            passes = 10_000 // pods
+            passes = max(NODES) // pods
             rounds[pods].append(sum(rig.plan() for _ in range(passes)) / passes / pods * 1e6)
     for rig in rigs.values():
         rig.close()
@@ -228,11 +230,13 @@ def measure_plan() -> dict[str, float]:
 
 def measure_memory() -> float:
     """Bytes that the manager keeps for a pod, the status itself included."""
-    pods = [decode(_pod_text(number, ready=True), Pod) for number in range(PODS)]
+    texts = [_pod_text(number, ready=True) for number in range(PODS)]
+    # Without a status of their own: what versions share would not be counted.
+    pods = [structs.replace(decode(text, Pod), status=PodStatus()) for text in texts]
     manager = StatusManager(None, PodDirectory(), NothingRuns())
     gc.collect()
     tracemalloc.start()
-    for pod, text in zip(pods, (_pod_text(n, ready=True) for n in range(PODS)), strict=True):
+    for pod, text in zip(pods, texts, strict=True):
         manager.set_pod_status(pod, decode(text, Pod).status)
     gc.collect()
     kept, _ = tracemalloc.get_traced_memory()
@@ -257,7 +261,8 @@ def main() -> None:
     for name in ("changed", "noop", "patch", "sync"):
         figures[f"{name}_ratio"] = figures[f"{name}_us"] / figures["decode_us"]
     figures |= measure_plan()
-    figures["plan_ratio"] = figures["plan_us_per_pod_10000"] / figures["plan_us_per_pod_100"]
+    small, large = (figures[f"plan_us_per_pod_{pods}"] for pods in NODES)
+    figures["plan_ratio"] = large / small
     figures["bytes_per_pod"] = measure_memory()
     figures["import_s"] = measure_import()
     print(f"{'':<26}{'seen':>10}{'at most':>10}")

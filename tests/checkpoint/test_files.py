@@ -273,7 +273,7 @@ def test_a_pipe_where_the_file_should_be_does_not_hang(tmp_path: Path) -> None:
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
-    with pytest.raises(UnreadableCheckpointError, match="its folder is a file; make it"):
+    with pytest.raises(UnreadableCheckpointError, match="its folder is a file; it must be"):
         FileState(tmp_path / "state").restore()
 
 
@@ -433,3 +433,20 @@ def test_memory_is_what_was_said_and_a_restart_finds_what_was_stored(
 def test_errors_are_one_family() -> None:
     for error in (DamagedCheckpointError, UnreadableCheckpointError, UnsupportedStateError):
         assert issubclass(error, CheckpointError)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b'{"data":"{\\"entr', "not JSON: the string that begins at 8 does not end well"),
+        (b"\xff\xfe", r"not JSON: '\xff' at 0, where a value is expected"),
+        (b'{"data":', "not JSON: it ends where a value is expected"),
+        (b"{}", "there is neither data nor a checksum in it"),
+        (b'{"data":"{}","checksum":1}', "its checksum is 1, its data has"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: bytes, why: str) -> None:
+    (tmp_path / "allocated_pods_state").write_bytes(text)
+    with pytest.raises(DamagedCheckpointError) as told:
+        FileState(tmp_path).restore()
+    assert f"allocated_pods_state is damaged: {why}" in str(told.value)

@@ -3,6 +3,8 @@
 Each function is run by `alone`, and says by an exception what is wrong.
 """
 
+import io
+import logging
 import os
 import random
 import resource
@@ -124,7 +126,10 @@ def use_read_only_folder(folder: str) -> None:
     Path(folder).chmod(0o555)
     _become_nobody()
     state = FileState(folder)
+    told = io.StringIO()
+    logging.getLogger("podstatus").addHandler(logging.StreamHandler(told))
     state.restore()
+    assert told.getvalue() == f"checkpoints cannot be written: folder={folder}\n"
     _fails_to_change(state, folder, "Permission denied")
 
 
@@ -136,7 +141,7 @@ def use_secret_file(folder: str) -> None:
     state = FileState(folder)
     for attempt in (state.restore, lambda: state.set_resize_status("u", "Deferred")):
         with pytest.raises(
-            UnreadableCheckpointError, match="denied; make it a file that this user"
+            UnreadableCheckpointError, match="denied; it must be a file that this user"
         ):
             attempt()
     assert files(folder) == ["allocated_pods_state"]

@@ -1,21 +1,25 @@
 """What the README shows works, and says what there is."""
 
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from podstatus import StatusManager
+from podstatus import ContainerFacts, PodFacts, StatusManager, generate_api_pod_status
+from podstatus.status.counters import Counts
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+FACTS = (ROOT / "docs" / "facts.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README + FACTS, re.DOTALL)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_python_in_the_readme_runs(block: str) -> None:
+def test_python_in_the_pages_runs(block: str) -> None:
     subprocess.run([sys.executable, "-c", block], check=True)
 
 
@@ -38,5 +42,16 @@ def test_the_readme_names_every_public_method() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_links_lead_to_files_that_exist(page: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text())
+    links = re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", (ROOT / page).read_text())
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("kind", [ContainerFacts, PodFacts, Counts])
+def test_the_page_about_facts_names_every_field(kind: type[msgspec.Struct]) -> None:
+    assert [name for name in kind.__struct_fields__ if f"`{name}`" not in FACTS] == []
+
+
+def test_the_page_about_facts_names_every_keyword() -> None:
+    keywords = inspect.signature(generate_api_pod_status).parameters.values()
+    named = [k.name for k in keywords if k.kind is k.KEYWORD_ONLY and k.name != "gates"]
+    assert [name for name in named if f"`{name}`" not in FACTS] == []

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -215,3 +216,9 @@ def test_the_calendar_repeats_every_400_years(cycles: int, seconds: int) -> None
     here, there = str(Time(seconds * SECOND)), str(Time((seconds + cycles * cycle) * SECOND))
     assert here[-16:] == there[-16:]
     assert int(there[:-16]) == int(here[:-16]) + 400 * cycles
+
+
+def test_seconds_with_a_fraction_are_not_taken_for_nanoseconds() -> None:
+    seconds: Any = 1700000000.5
+    with pytest.raises(TypeError, match="expected whole nanoseconds, got float"):
+        Time.from_unix_nanos(seconds)

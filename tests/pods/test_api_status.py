@@ -1,5 +1,8 @@
 """The whole status of a pod: phase, reason, conditions, addresses, and laws about all of it."""
 
+import re
+from typing import Any, cast
+
 import pytest
 from hypothesis import given
 from msgspec import structs
@@ -386,3 +389,78 @@ def test_what_a_runtime_reports_of_an_ended_pod_is_told_to_the_end() -> None:
     assert ready is not None
     assert ready.reason == "PodFailed"
     assert status_of(with_status(pod, container_statuses=(ended("app", 3),))).phase == "Failed"
+
+
+class TestARuntimeThatDoesNotCount:
+    """Restarts are counted on from what was shown, by the ids of the attempts."""
+
+    def lives(self, *, gates: FeatureGates, end_is_reported: bool) -> list[int]:
+        """The restart counts of a container that fails, waits and comes back, twice."""
+        pod, shown = make_pod(), []
+        for number in range(3):
+            attempt = structs.replace(runs("app", number), restart_count=None)
+            failed = structs.replace(exited("app", 1, number), restart_count=None)
+            reports = [(attempt, {}), (failed, {}), (failed, {"app": "CrashLoopBackOff"})]
+            for facts, failing in reports if end_is_reported else (reports[0], reports[2]):
+                pod = structs.replace(
+                    pod, status=status_of(pod, facts, failing=failing, gates=gates)
+                )
+                shown.append((pod.status.container_statuses or ())[0].restart_count)
+        return shown
+
+    @pytest.mark.parametrize("gates", [FeatureGates(), RESTART_ALL_OFF], ids=["gate on", "off"])
+    def test_every_new_container_is_one_restart(self, gates: FeatureGates) -> None:
+        assert self.lives(gates=gates, end_is_reported=True) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+        assert self.lives(gates=gates, end_is_reported=False) == [0, 0, 1, 1, 2, 2]
+
+    def test_attempts_that_are_listed_count_though_nothing_was_shown(self) -> None:
+        attempts = [structs.replace(exited("app", 1, n), restart_count=None) for n in (0, 1)]
+        newest = structs.replace(runs("app", 2), restart_count=None)
+        status = status_of(make_pod(), newest, *attempts)
+        assert (status.container_statuses or ())[0].restart_count == 2
+
+    def test_a_container_that_was_never_made_is_no_attempt(self) -> None:
+        pod = make_pod()
+        pod = structs.replace(pod, status=status_of(pod))
+        attempt = structs.replace(runs("app"), restart_count=None)
+        assert (status_of(pod, attempt).container_statuses or ())[0].restart_count == 0
+
+
+POD = make_pod()
+GOOD: dict[str, Any] = {"pod": POD, "facts": PodFacts(), "now": NOW}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"pod": None}, "expected a Pod, got None"),
+        ({"pod": b"{}"}, "expected a Pod, got bytes; decode it first"),
+        ({"facts": [runs("app")]}, "expected a PodFacts, got list"),
+        ({"now": 1700000000}, "now: expected a Time, got int"),
+        ({"host_ips": "10.0.0.1"}, "host_ips: expected a list, got the text '10.0.0.1'"),
+        ({"old_status": {}}, "expected a PodStatus, got dict; decode it first"),
+        ({"start_failures": {"app": "CrashLoopBackOff"}}, "expected a StartFailure, got str"),
+        ({"facts": PodFacts(ips=cast(Any, "10.0.0.1"))}, "ips: expected tuple, got str"),
+        (
+            {"facts": PodFacts(containers=(cast(Any, "app"),))},
+            "containers[0]: expected ContainerFacts, got str",
+        ),
+        (
+            {"facts": PodFacts(containers=(structs.replace(runs("app"), state="running"),))},
+            "containers[0].state: expected ContainerRunState, got str",
+        ),
+        (
+            {"facts": PodFacts(containers=(structs.replace(runs("app"), started_at=5),))},
+            "containers[0].started_at: expected Time, got int",
+        ),
+    ],
+)
+def test_what_is_of_a_wrong_type_is_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+        generate_api_pod_status(**(GOOD | wrong))
+
+
+def test_facts_may_come_in_lists() -> None:
+    facts = PodFacts(containers=cast(Any, [runs("app")]), ips=cast(Any, ["10.0.0.1"]))
+    status = generate_api_pod_status(POD, facts, now=NOW, host_ips=["192.168.7.1"])
+    assert (status.phase, status.pod_ip, status.host_ip) == ("Running", "10.0.0.1", "192.168.7.1")

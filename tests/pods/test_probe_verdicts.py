@@ -158,3 +158,23 @@ def test_ephemeral_containers_are_left_alone() -> None:
     status = PodStatus(ephemeral_container_statuses=(JUST_STARTED,))
     marked = ProbeVerdicts().mark(make_pod(), status)
     assert marked.ephemeral_container_statuses == (JUST_STARTED,)
+
+
+@pytest.mark.parametrize(
+    ("shown", "verdict", "ready"),
+    [
+        pytest.param(running("app", ready=True), None, True, id="it was ready"),
+        pytest.param(running("app", ready=False), None, False, id="it was not"),
+        pytest.param(running("app", ready=True), False, False, id="its probe has spoken"),
+        pytest.param(running("other", ready=True), None, False, id="another one was"),
+        pytest.param(None, None, False, id="nobody knew"),
+    ],
+)
+def test_a_container_stays_ready_until_its_probe_speaks(
+    *, shown: ContainerStatus | None, verdict: bool | None, ready: bool
+) -> None:
+    pod = pod_with(readiness=True)
+    statuses = None if shown is None else (shown,)
+    pod = structs.replace(pod, status=structs.replace(pod.status, container_statuses=statuses))
+    verdicts = ProbeVerdicts(ready={} if verdict is None else {ID: verdict})
+    assert mark(verdicts, pod, JUST_STARTED)[1] is ready

@@ -87,6 +87,14 @@ def test_a_text_is_not_taken_for_uids_to_keep() -> None:
     assert list(manager.entries()) == ["uid-pod"]
 
 
+def test_pods_are_not_taken_for_uids_to_keep() -> None:
+    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager.set_pod_status(make_pod(), RUNNING)
+    with pytest.raises(TypeError, match="expected UIDs, got a int among them"):
+        manager.remove_orphaned_statuses(cast(Any, ["uid-pod", 5]))
+    assert manager.pod_status("uid-pod") is not None
+
+
 def test_a_static_pod_whose_mirror_has_no_uid_waits() -> None:
     static, mirror = make_static_pod(), make_static_pod(mirror=True, uid=" ")
     document_without_uid = {"metadata": {"uid": None}}

@@ -158,14 +158,56 @@ def test_both_the_server_and_the_watch_must_show_it_started() -> None:
     rig = Rig()
     creating = showing(POD, make_status("Pending", waiting("app")))
     rig.tracker.observed_pod_on_watch(POD, after(0))
-    rig.tracker.observed_pod_on_watch(started(POD), after(1))
     rig.tracker.record_status_updated(creating)
-    rig.tracker.observed_pod_on_watch(started(POD), after(2))
+    rig.tracker.observed_pod_on_watch(creating, after(2))
     rig.tracker.record_status_updated(started(POD))
     rig.tracker.observed_pod_on_watch(creating, after(3))
     assert rig.observer.totals == []
     rig.tracker.observed_pod_on_watch(started(POD), after(4))
     assert rig.observer.totals == [4.0]
+
+
+def test_a_watch_that_is_faster_than_the_answer_to_the_patch_counts() -> None:
+    rig = Rig()
+    creating = showing(POD, make_status("Pending", waiting("app")))
+    rig.tracker.observed_pod_on_watch(POD, after(0))
+    rig.tracker.observed_pod_on_watch(started(POD), after(3))
+    rig.tracker.observed_pod_on_watch(started(POD), after(5))
+    rig.tracker.record_status_updated(creating)
+    assert rig.observer.totals == []
+    rig.tracker.record_status_updated(started(POD))
+    assert rig.observer.totals == [3.0]
+    rig.tracker.record_status_updated(started(POD))
+    rig.tracker.observed_pod_on_watch(started(POD), after(9))
+    assert rig.observer.totals == [3.0]
+
+
+def test_a_start_is_measured_with_the_api_in_memory_whose_watch_is_at_once() -> None:
+    clock, pods, counters = FakeClock(), PodDirectory(), Counters()
+    tracker = StartupLatencyTracker(counters, clock=clock)
+
+    class Watch:
+        def update_pod(self, pod: Pod) -> None:
+            pods.update_pod(pod)
+            tracker.observed_pod_on_watch(pod, Time.from_unix_nanos(clock.now()))
+
+        def remove_pod(self, pod: Pod) -> None:
+            pods.remove_pod(pod)
+
+    async def scenario() -> None:
+        api = InMemoryPodApi(POD, watcher=Watch())
+        safety = FakeDeletionSafety()
+        manager = StatusManager(api, pods, safety, startup_latency=tracker, clock=clock)
+        loop = asyncio.create_task(manager.run())
+        await clock.advance(3)
+        manager.set_pod_status(POD, RUNNING)
+        await clock.advance(1)
+        manager.stop()
+        await loop
+
+    asyncio.run(scenario())
+    measured = counters.snapshot().pod_start_total_duration
+    assert (measured.count, measured.sum) == (1, 3.0)
 
 
 def test_once_accepted_a_later_status_does_not_take_it_back() -> None:

@@ -26,8 +26,8 @@ class UnreadableCheckpointError(CheckpointError):
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
             path,
-            f"cannot read the checkpoint {path}: {why}; make it a file that this user can read, "
-            "then start again",
+            f"cannot read the checkpoint {path}: {why}; it must be a file that this user can read, "
+            "in a folder: put that right, then start again",
         )
 
 
@@ -53,8 +53,8 @@ class CheckpointWriteError(CheckpointError):
         found = "the file was replaced, but may be lost" if replaced else "nothing was changed"
         super().__init__(
             path,
-            f"cannot write the checkpoint {path}: {why}; {found}: make room or give access, "
-            "then try again",
+            f"cannot write the checkpoint {path}: {why}; {found}: make room, or a folder that can "
+            "be written, then try again",
         )
         self.replaced = replaced
 

@@ -49,6 +49,8 @@ class FileState(MemoryState):
             allocations = self._restore_file(file, allocations)
         for file in self._format.files:
             self._folder.remove_leftovers(file.name)
+        if not self._folder.can_be_written():
+            logger.warning("checkpoints cannot be written: folder=%s", self._folder.path(""))
         return structs.replace(
             allocations,
             allocated=_frozen(allocations.allocated),

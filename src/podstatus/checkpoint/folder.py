@@ -81,6 +81,11 @@ class Folder:
                     Path(temporary).unlink()
                 os.close(file)
 
+    def can_be_written(self) -> bool:
+        """Whether a write has a chance, as far as permissions tell."""
+        existing = next(path for path in (self._path, *self._path.parents) if path.exists())
+        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+
     def remove_leftovers(self, name: str) -> None:
         """Remove what killed writers left behind; what is being written now is locked."""
         with suppress(OSError):

@@ -57,6 +57,8 @@ def unseal(text: bytes) -> str:
     """The data that a file holds. Raises MalformedError if its checksum is wrong."""
     envelope = read(text, Envelope())
     actual = _checksum(envelope.data)
+    if not envelope.data and not envelope.checksum:
+        raise MalformedError("there is neither data nor a checksum in it")
     if envelope.checksum != actual:
         raise MalformedError(f"its checksum is {envelope.checksum}, its data has {actual}")
     return envelope.data

@@ -118,6 +118,10 @@ class _Scanner:
     def _string(self) -> JsonText:
         match = _STRING.match(self._text, self._at)
         if match is None:
+            if self._text.startswith('"', self._at):
+                raise MalformedError(
+                    f"not JSON: the string that begins at {self._at} does not end well"
+                )
             self._refuse("a string")
         self._at = match.end()
         # Python's parser leaves half of a surrogate pair as it is; Go reads U+FFFD.
@@ -143,5 +147,5 @@ class _Scanner:
     def _refuse(self, expected: str) -> NoReturn:
         if self._at >= len(self._text):
             raise MalformedError(f"not JSON: it ends where {expected} is expected")
-        found = self._text[self._at]
-        raise MalformedError(f"not JSON: {found!r} at {self._at}, where {expected} is expected")
+        found = repr(self._text[self._at].encode(errors="surrogateescape"))[1:]
+        raise MalformedError(f"not JSON: {found} at {self._at}, where {expected} is expected")

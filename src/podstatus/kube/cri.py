@@ -1,7 +1,7 @@
 """What a container runtime reports about a pod, in the vocabulary of CRI.
 
 Whoever brings a runtime fills these in. Only `name` and `state` of a container are needed;
-everything else has a default that claims nothing:
+everything else has a default that claims nothing (docs/facts.md has them all):
 
     PodFacts(
         ips=("10.1.2.3",),
@@ -15,11 +15,10 @@ everything else has a default that claims nothing:
 
 from enum import Enum
 
-import msgspec
-
 from podstatus.kube.pod_status import LinuxContainerUser
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.wire import Wire
 
 
 class SandboxState(Enum):
@@ -38,7 +37,7 @@ class NetworkMode(Enum):
     TARGET = "TARGET"
 
 
-class SandboxFacts(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxFacts(Wire, frozen=True, kw_only=True):
     """One sandbox of a pod: what its containers share, above all a network."""
 
     id: str = ""
@@ -49,7 +48,7 @@ class SandboxFacts(msgspec.Struct, frozen=True, kw_only=True):
     """None when the runtime reports no network status at all."""
 
 
-class ResourceFacts(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceFacts(Wire, frozen=True, kw_only=True):
     """The cpu and memory in force; None where the runtime does not say."""
 
     cpu_request: Quantity | None = None
@@ -67,7 +66,7 @@ class ContainerRunState(Enum):
     UNKNOWN = "unknown"
 
 
-class ContainerFacts(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerFacts(Wire, frozen=True, kw_only=True):
     """One container that was made for a pod: one attempt at running a container of its spec."""
 
     name: str
@@ -81,14 +80,15 @@ class ContainerFacts(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: Time = UNSET_TIME
     exit_code: int = 0
     reason: str = ""
-    """Why it ended, in one word: `Completed`, `Error`, `OOMKilled`."""
+    """Why it ended, in one word: `Completed`, `Error`, `OOMKilled`. It is shown as it is given."""
     message: str = ""
     """What it left behind as its last words."""
     image: str = ""
     image_ref: str = ""
     """The image by its digest."""
-    restart_count: int = 0
-    """How many attempts there were before this one."""
+    restart_count: int | None = None
+    """How many attempts there were before this one; None if the runtime does not count. Then
+    what was shown before is counted on, as long as each attempt has an id of its own."""
     resources: ResourceFacts | None = None
     user: LinuxContainerUser | None = None
     """As whom its first process runs."""
@@ -96,7 +96,7 @@ class ContainerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it belongs to the sandbox now in use, not to one that was given up."""
 
 
-class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
+class PodFacts(Wire, frozen=True, kw_only=True):
     """A pod as its runtime sees it; sandboxes and the attempts at a container newest first."""
 
     sandboxes: tuple[SandboxFacts, ...] = ()

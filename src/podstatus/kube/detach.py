@@ -40,8 +40,9 @@ class FieldError(TypeError):
 def check_kind(value: object, kind: type[Wire]) -> None:
     """Raise TypeError unless the value is of this kind."""
     if not isinstance(value, kind):
-        found = type(value).__name__
-        raise TypeError(f"expected a {kind.__name__}, got {found}; decode it first")
+        found = "None" if value is None else type(value).__name__
+        advice = "; decode it first" if isinstance(value, bytes | str | dict) else ""
+        raise TypeError(f"expected a {kind.__name__}, got {found}{advice}")
 
 
 def detached(value: W) -> W:

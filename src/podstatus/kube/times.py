@@ -67,6 +67,10 @@ class Time(int):
     @classmethod
     def from_unix_nanos(cls, nanos: int) -> "Time":
         """The instant so many nanoseconds after 1970-01-01T00:00:00Z."""
+        if not isinstance(nanos, int):
+            raise TypeError(
+                f"expected whole nanoseconds, got {type(nanos).__name__}; time.time_ns() has them"
+            )
         return cls(nanos + _UNIX_EPOCH)
 
     def unix_nanos(self) -> int:

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from podstatus.kube.cri import PodFacts
+from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod, is_terminal_phase
 from podstatus.kube.pod_resources import pod_requests
@@ -71,12 +72,17 @@ def generate_api_pod_status(
     `prober` says what has started and is ready; the default has heard of no probe's verdict yet.
     `resize_conditions`: from the manager, `pod_resize_conditions`.
     `host_ips`: the node's addresses, those of the family that pods prefer first.
+
+    Containers that the spec does not have are passed over. Raises TypeError for what is of a
+    wrong type, and names the fact.
     """
+    check_kind(pod, Pod)
     old = pod.status if old_status is None else old_status
+    facts = _checked(facts, old, now=now, host_ips=host_ips)
     view = ContainerView(
         pod=pod,
         facts=facts,
-        start_failures=start_failures or {},
+        start_failures=_checked_failures(start_failures or {}),
         restarting_all=gates.restart_all_containers_on_container_exits
         and generate.should_all_containers_restart(pod, facts, old),
         gates=gates,
@@ -87,6 +93,28 @@ def generate_api_pod_status(
     kept = _kept_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
     status = structs.replace(status, conditions=(*kept, *_decided(view, old, status, kept)))
     return with_host_ips(status, host_ips, host_network=pod.spec.host_network)
+
+
+def _checked(facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[str]) -> PodFacts:
+    """The facts, if everything is of the right type."""
+    check_kind(facts, PodFacts)
+    check_kind(old, PodStatus)
+    if not isinstance(now, Time):
+        raise TypeError(
+            f"now: expected a Time, got {type(now).__name__}; "
+            "Time.from_unix_nanos(time.time_ns()) is the time now"
+        )
+    if isinstance(host_ips, str):
+        raise TypeError(
+            f"host_ips: expected a list, got the text {host_ips[:40]!r}; put it into one"
+        )
+    return detached(facts)
+
+
+def _checked_failures(failures: Mapping[str, StartFailure]) -> Mapping[str, StartFailure]:
+    for failure in failures.values():
+        check_kind(failure, StartFailure)
+    return {name: detached(failure) for name, failure in failures.items()}
 
 
 def _converted(view: ContainerView, old: PodStatus) -> PodStatus:

@@ -53,7 +53,7 @@ def status_of_attempts(
         name=container.name,
         state=_state(newest, old, restarting_all=restarting_all),
         last_state=last_state,
-        restart_count=_restart_count(newest, old, gates),
+        restart_count=_restart_count(attempts, old, gates),
         image=newest.image,
         image_id=newest.image_ref,
         container_id=newest.id,
@@ -104,9 +104,12 @@ def _was_lost(attempt: ContainerFacts, old: ContainerStatus | None) -> bool:
 
 
 def _restart_count(
-    attempt: ContainerFacts, old: ContainerStatus | None, gates: FeatureGates
+    attempts: Sequence[ContainerFacts], old: ContainerStatus | None, gates: FeatureGates
 ) -> int:
+    attempt = attempts[0]
     count = attempt.restart_count
+    if count is None:
+        count = _counted_on(attempts, old)
     if old is None:
         return count
     if _was_lost(attempt, old):
@@ -115,6 +118,15 @@ def _restart_count(
         return count
     runs_again = attempt.state is ContainerRunState.RUNNING and old.state.terminated is not None
     return max(count, old.restart_count + 1 if runs_again else old.restart_count)
+
+
+def _counted_on(attempts: Sequence[ContainerFacts], old: ContainerStatus | None) -> int:
+    """How many attempts there were, by what is listed and by what was shown before."""
+    listed = len(attempts) - 1
+    if old is None:
+        return listed
+    is_another = bool(old.container_id) and old.container_id != attempts[0].id
+    return max(listed, old.restart_count + is_another)
 
 
 def _last_state(

@@ -24,6 +24,7 @@ from podstatus.kube.pod_status import (
     ContainerStatus,
 )
 from podstatus.kube.restarts import container_should_restart, is_restartable_init_container
+from podstatus.kube.wire import Wire
 from podstatus.pods.attempts import (
     CONTAINER_STATUS_UNKNOWN,
     UNSEEN_EXIT_CODE,
@@ -42,8 +43,12 @@ Containers = Sequence[Container]
 Statuses = tuple[ContainerStatus, ...]
 
 
-class StartFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a container could not be started, or not yet: `ErrImagePull`, `CrashLoopBackOff`."""
+class StartFailure(Wire, frozen=True, kw_only=True):
+    """Why a container could not be started, or not yet: `ErrImagePull`, `CrashLoopBackOff`.
+
+    It hides the end that came before it: that becomes the last state. So report an end once
+    without it, or nobody counts that end.
+    """
 
     reason: str
     message: str = ""

@@ -31,13 +31,16 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
     """The latest verdicts of the probes, by container ID.
 
     A running container without a probe has started and is ready. One with a probe that has
-    not spoken yet is not, unless the agent has just come back and it was before.
+    not spoken yet is not, unless it was before: after a restart of the agent probes have not
+    spoken yet, and that must not take a pod out of service.
     """
 
     started: Mapping[str, bool] = {}
     ready: Mapping[str, bool] = {}
     watching_since: Time = UNSET_TIME
-    """When this agent began to probe; unset if it is the first there ever was."""
+    """When this agent began to probe. If given, "before" is judged as the kubelet does: the pod
+    is shown as ready, and the container began 10 s or more before that. If not, a container
+    was ready before if this very container is shown as ready."""
 
     def mark(self, pod: Pod, status: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of its containers set."""
@@ -85,15 +88,23 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
         if container.readiness_probe is None:
             return True
         verdict = self.ready.get(status.container_id)
-        if verdict is None and self._was_running_before(status):
-            return is_condition_true(pod.status.conditions, READY)
-        return bool(verdict)
+        if verdict is not None:
+            return verdict
+        if self.watching_since:
+            is_old = self._was_running_before(status)
+            return is_old and is_condition_true(pod.status.conditions, READY)
+        return _is_shown_ready(pod.status, status.container_id)
 
     def _was_running_before(self, status: ContainerStatus) -> bool:
         running = status.state.running
         if running is None:
             return False
         return UNSET_TIME < running.started_at < self.watching_since - _RESTART_GRACE
+
+
+def _is_shown_ready(shown: PodStatus, container_id: str) -> bool:
+    listed = (*(shown.container_statuses or ()), *(shown.init_container_statuses or ()))
+    return any(status.container_id == container_id and status.ready for status in listed)
 
 
 def _find_container(containers: Sequence[Container] | None, name: str) -> Container:

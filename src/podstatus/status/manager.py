@@ -196,6 +196,7 @@ class StatusManager:
         """Take a readiness probe's verdict: the container, then Ready and ContainersReady."""
         self._change_status(
             pod_uid,
+            container_id,
             lambda pod, status: with_container_readiness(pod, status, container_id, ready=ready),
         )
 
@@ -203,6 +204,7 @@ class StatusManager:
         """Take a startup probe's verdict."""
         self._change_status(
             pod_uid,
+            container_id,
             lambda _, status: with_container_startup(status, container_id, started=started),
         )
 
@@ -224,6 +226,8 @@ class StatusManager:
         if isinstance(keep, str):
             raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
         kept = frozenset(keep)
+        if odd := [uid for uid in kept if not isinstance(uid, str)]:
+            raise TypeError(f"expected UIDs, got a {type(odd[0]).__name__} among them")
         with self._lock:
             for uid in [uid for uid in self._cache if uid not in kept]:
                 self._cache.remove(uid)
@@ -319,6 +323,7 @@ class StatusManager:
         """Remember that the node has granted the pod what its spec asks for.
 
         When this returns, a `FileState` has it on the disk; if it cannot, nothing changed.
+        Without a state nothing is remembered.
         """
         check_pod(pod)
         self._allocations.set_pod(pod)
@@ -357,11 +362,15 @@ class StatusManager:
 
     # Inside
 
-    def _change_status(self, pod_uid: str, change: Change) -> None:
+    def _change_status(self, pod_uid: str, container_id: str, change: Change) -> None:
         with self._lock:
             changed = self._updates.change(PodUID(pod_uid), change)
         if changed is None:
-            logger.debug("probe changes nothing, or container not known: uid=%s", pod_uid)
+            logger.debug(
+                "probe has no news, or its pod or container is not known: uid=%s container=%s",
+                pod_uid,
+                container_id,
+            )
         else:
             self._tell(*changed)
 

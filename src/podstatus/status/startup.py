@@ -66,6 +66,8 @@ class Startup(msgspec.Struct, frozen=True, kw_only=True):
     init_containers: Spans = Spans()
     is_reported: bool = False
     """The API server has accepted a status that shows every container running."""
+    seen_at: Time | None = None
+    """When the watch first showed every container running."""
     is_over: bool = False
     """It was measured, or it is never to be."""
 

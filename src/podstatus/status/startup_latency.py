@@ -65,16 +65,7 @@ class StartupLatencyTracker:
         _check_time(when)
         with self._lock:
             startup = self._observe(pod, when)
-        if startup is not None:
-            where = f"pod={pod.namespace}/{pod.name} uid={pod.uid}"
-            logger.info(
-                "pod started: %s seconds=%.3f pulling=%.3f initializing=%.3f",
-                where,
-                startup.total_seconds,
-                startup.image_pulling_seconds,
-                startup.init_containers_seconds,
-            )
-            self._announcements.deliver()
+        self._tell(pod, startup)
 
     def record_image_started_pulling(self, uid: str) -> None:
         """A pull for this pod begins now."""
@@ -113,8 +104,13 @@ class StartupLatencyTracker:
 
     def record_status_updated(self, pod: Pod) -> None:
         """The API server has accepted a status of this pod, and answers with it."""
+        startup = None
         if has_pod_started(pod):
-            self._change(pod.uid, lambda known: structs.replace(known, is_reported=True))
+            with self._lock:
+                known = self._pods.get(pod.uid, OVER)
+                if not known.is_over:
+                    startup = self._settle(pod, structs.replace(known, is_reported=True))
+        self._tell(pod, startup)
 
     def delete_pod_startup_state(self, uid: str) -> None:
         """The pod is gone."""
@@ -132,12 +128,17 @@ class StartupLatencyTracker:
             self._keep(pod.uid, OVER)
         elif known is None:
             self._keep(pod.uid, Startup())
-        elif _is_due(known, pod):
-            return self._measure(pod, known, when)
+        elif not known.is_over and known.seen_at is None and has_pod_started(pod):
+            return self._settle(pod, structs.replace(known, seen_at=when))
         return None
 
-    def _measure(self, pod: Pod, known: Startup, when: Time) -> PodStartup:
-        startup = measured_startup(pod, known, when)
+    def _settle(self, pod: Pod, known: Startup) -> PodStartup | None:
+        """Measure a start that was both reported and seen, in whichever order it became known."""
+        seen_at = known.seen_at
+        if not known.is_reported or seen_at is None or not pod.metadata.creation_timestamp:
+            self._keep(pod.uid, known)
+            return None
+        startup = measured_startup(pod, known, seen_at)
         needs_network = startup.sli_seconds is not None and not pod.spec.host_network
         if needs_network and not self._network_pod_seen:
             self._network_pod_seen = True
@@ -145,6 +146,20 @@ class StartupLatencyTracker:
         self._keep(pod.uid, OVER)
         self._announcements.put(partial(self._observer.pod_started, startup))
         return startup
+
+    def _tell(self, pod: Pod, startup: PodStartup | None) -> None:
+        """Say what was measured, if anything was. Called without the lock."""
+        if startup is None:
+            return
+        logger.info(
+            "pod started: pod=%s/%s uid=%s seconds=%.3f pulling=%.3f initializing=%.3f",
+            *pod.full_name,
+            pod.uid,
+            startup.total_seconds,
+            startup.image_pulling_seconds,
+            startup.init_containers_seconds,
+        )
+        self._announcements.deliver()
 
     def _keep(self, uid: PodUID, startup: Startup) -> None:
         if uid not in self._pods and len(self._pods) >= self._most_pods:
@@ -159,11 +174,6 @@ class StartupLatencyTracker:
 
     def _now(self) -> Time:
         return Time.from_unix_nanos(self._clock.now())
-
-
-def _is_due(known: Startup, pod: Pod) -> bool:
-    """Whether this sight of the pod is that of its start, and when it was made is known."""
-    return known.is_reported and has_pod_started(pod) and bool(pod.metadata.creation_timestamp)
 
 
 def _check_time(value: Time) -> None:

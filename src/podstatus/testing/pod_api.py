@@ -116,7 +116,9 @@ class InMemoryPodApi:
 
     def request_deletion(self, namespace: str, name: str, *, at: str, grace: int = 30) -> None:
         """What DELETE with a grace period does: the pod is marked and stays for now."""
-        stored = self._pods[namespace, name]
+        stored = self._pods.get((namespace, name))
+        if stored is None:
+            raise api_error(404, f"delete pod {namespace}/{name}: there is none")
         metadata = structs.replace(
             stored.metadata, deletion_timestamp=Time.parse(at), deletion_grace_period_seconds=grace
         )
@@ -130,6 +132,8 @@ class InMemoryPodApi:
 
     def fail(self, verb: str, namespace: str, name: str, *, code: int, times: int = 1) -> None:
         """Let the next calls of this kind for this pod fail with an HTTP status."""
+        if verb not in ("get", "patch", "delete"):
+            raise ValueError(f"verb is {verb!r}; get, patch or delete is expected")
         self._failures[verb, namespace, name].extend([code] * times)
 
     # Inside

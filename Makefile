@@ -30,7 +30,7 @@ lint: $(READY) ## style, types, import contracts
 	$(BIN)/lint-imports
 
 bench-core: $(READY) ## what the core costs, next to one decode of the same pod
-	@$(BIN)/python bench/core.py
+	@$(BIN)/python bench/statuses.py
 
 bench-replay: $(READY) ## how long a recorded scenario takes
 	@$(BIN)/python bench/replay.py

@@ -8,7 +8,9 @@ from podstatus.checkpoint.errors import (
     UnsupportedStateError,
 )
 from podstatus.checkpoint.files import FileState
+from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
 from podstatus.checkpoint.memory import MemoryState
+from podstatus.kube.allocation import Allocations, PodResourceInfo
 from podstatus.kube.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.cri import (
     ContainerFacts,
@@ -38,13 +40,14 @@ from podstatus.kube.pod_status import (
     PodStatus,
 )
 from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.times import UNSET_TIME, Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
 from podstatus.pods.directory import PodDirectory
 from podstatus.pods.phase import get_phase
-from podstatus.pods.probe_verdicts import ProbeVerdicts
-from podstatus.status.counters import Counters
+from podstatus.pods.probe_verdicts import Prober, ProbeVerdicts
+from podstatus.status.counters import Counters, Counts
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.startup_latency import StartupLatencyTracker
@@ -52,6 +55,10 @@ from podstatus.status.startup_latency import StartupLatencyTracker
 __version__ = "0.1.0"
 
 __all__ = [
+    "KUBELET_V1_28",
+    "KUBELET_V1_36",
+    "UNSET_TIME",
+    "Allocations",
     "ApiError",
     "BusyError",
     "CheckpointError",
@@ -62,6 +69,7 @@ __all__ = [
     "ContainerState",
     "ContainerStatus",
     "Counters",
+    "Counts",
     "DamagedCheckpointError",
     "DecodeError",
     "FeatureGates",
@@ -74,11 +82,14 @@ __all__ = [
     "PodCondition",
     "PodDirectory",
     "PodFacts",
+    "PodResourceInfo",
     "PodStatus",
     "ProbeVerdicts",
+    "Prober",
     "Quantity",
     "RejectedError",
     "ResourceFacts",
+    "ResourceRequirements",
     "SandboxFacts",
     "SandboxState",
     "StartFailure",

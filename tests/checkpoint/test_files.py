@@ -1,6 +1,7 @@
 """A state in files: what is stored when, what is refused, and what is left alone."""
 
 import copy
+import errno
 import fcntl
 import os
 import stat
@@ -16,6 +17,7 @@ from msgspec import structs
 
 from podstatus.checkpoint.errors import (
     CheckpointError,
+    CheckpointWriteError,
     DamagedCheckpointError,
     UnreadableCheckpointError,
     UnsupportedStateError,
@@ -24,6 +26,7 @@ from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, Format
 from podstatus.checkpoint.memory import MemoryState
 from podstatus.kube.allocation import Allocations, PodResourceInfo
+from podstatus.kube.pod import PodUID
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.resources import ResourceRequirements
 
@@ -31,6 +34,7 @@ FORMATS = pytest.mark.parametrize("format", [KUBELET_V1_36, KUBELET_V1_28], ids=
 ALLOCATED = "allocated_pods_state"
 ACTUATED = "actuated_pods_state"
 RESIZE = "podstatus_resize_state"
+U = PodUID("u")
 
 
 def cpu(amount: str) -> ResourceRequirements:
@@ -450,3 +454,115 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: bytes, why: str
     with pytest.raises(DamagedCheckpointError) as told:
         FileState(tmp_path).restore()
     assert f"allocated_pods_state is damaged: {why}" in str(told.value)
+
+
+def failing_folder_sync(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From now on folders cannot be synced; call what is returned to mend that."""
+    fsync = os.fsync
+
+    def refuse_folders(file: int) -> None:
+        if stat.S_ISDIR(os.fstat(file).st_mode):
+            raise OSError(errno.EIO, "Input/output error")
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    return lambda: monkeypatch.setattr(os, "fsync", fsync)
+
+
+def test_what_a_doubtful_write_left_is_put_right_by_the_next_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = FileState(tmp_path)
+    state.set_resize_status("v", "Deferred")
+    mend = failing_folder_sync(monkeypatch)
+    with pytest.raises(CheckpointWriteError, match="may be lost") as told:
+        state.set_resize_status("u", "Proposed")
+    assert told.value.replaced
+    mend()
+    assert FileState(tmp_path).resize_status("u") == "Proposed"
+    state.set_resize_status("u", "")
+    assert FileState(tmp_path).resize_status("u") is None
+
+
+def test_another_files_change_puts_a_doubtful_one_right_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = FileState(tmp_path)
+    mend = failing_folder_sync(monkeypatch)
+    with pytest.raises(CheckpointWriteError):
+        state.allocated.set_container_resources("u", "app", ResourceRequirements())
+    mend()
+    state.set_resize_status("v", "Deferred")
+    assert FileState(tmp_path).allocations() == state.allocations()
+
+
+def test_a_change_of_several_files_says_which_were_written(tmp_path: Path) -> None:
+    state = FileState(tmp_path)
+    state.restore()
+    (tmp_path / "actuated_pods_state").mkdir()
+    info = PodResourceInfo()
+    with pytest.raises(CheckpointWriteError) as told:
+        state.change(lambda _: Allocations(allocated={U: info}, actuated={U: info}))
+    assert told.value.stored == ("allocated_pods_state",)
+    assert state.allocations() == Allocations(allocated={U: info})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Allocations(allocated=cast(Any, {"u": 5})),
+        Allocations(actuated=cast(Any, {5: PodResourceInfo()})),
+        Allocations(resize_statuses=cast(Any, {"u": 5})),
+        Allocations(allocated=cast(Any, {"u": PodResourceInfo(container_resources=cast(Any, 5))})),
+        cast(Any, {"allocated": {}}),
+    ],
+)
+def test_what_is_no_state_never_reaches_the_disk(tmp_path: Path, wrong: Allocations) -> None:
+    state = FileState(tmp_path)
+    with pytest.raises(TypeError, match="expected"):
+        state.change(lambda _: wrong)
+    assert state.allocations() == Allocations()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_change_shares_no_map_with_its_maker(tmp_path: Path) -> None:
+    state, pods = FileState(tmp_path), {U: PodResourceInfo()}
+    state.change(lambda _: Allocations(allocated=pods))
+    pods.clear()
+    assert state.allocated.pod_resource_info("u") == PodResourceInfo()
+
+
+@pytest.mark.parametrize("uid", [5, None, b"u"])
+def test_a_uid_is_a_text(tmp_path: Path, uid: Any) -> None:
+    state = FileState(tmp_path)
+    attempts: list[Callable[[], None]] = [
+        lambda: state.set_resize_status(uid, "Deferred"),
+        lambda: state.allocated.set_pod_resource_info(uid, PodResourceInfo()),
+        lambda: state.allocated.set_container_resources(uid, "app", ResourceRequirements()),
+        lambda: state.allocated.set_pod_level_resources(uid, None),
+        lambda: state.remove_orphaned_pods({uid}),
+    ]
+    for attempt in attempts:
+        with pytest.raises(TypeError, match="expected the UID of a pod, got"):
+            attempt()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_must_have_a_folder_and_a_format(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the name of the folder is empty"):
+        FileState("")
+    with pytest.raises(TypeError, match="expected a Format, got str"):
+        FileState(tmp_path, format=cast(Any, "v1.28"))
+
+
+def test_a_file_system_without_locks_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    (tmp_path / ".allocated_pods_state.left.podstatus").write_text("half")
+    FileState(tmp_path).set_resize_status("u", "Deferred")
+    assert FileState(tmp_path).resize_status("u") == "Deferred"
+    assert [path.name for path in tmp_path.iterdir()] == ["podstatus_resize_state"]

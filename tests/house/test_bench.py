@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def bench() -> ModuleType:
     """The benchmark of the core, loaded from its file."""
-    spec = importlib.util.spec_from_file_location("core_benchmark", ROOT / "bench" / "core.py")
+    spec = importlib.util.spec_from_file_location(
+        "statuses_benchmark", ROOT / "bench" / "statuses.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -21,7 +23,7 @@ def bench() -> ModuleType:
     return module
 
 
-def test_the_core_benchmark_writes_its_figures(
+def test_the_statuses_benchmark_writes_its_figures(
     bench: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -42,7 +44,7 @@ def test_the_core_benchmark_writes_its_figures(
     assert [name for name in figures if name not in printed] == []
 
 
-def test_what_the_core_benchmark_calls_a_change_is_one(bench: ModuleType) -> None:
+def test_what_the_statuses_benchmark_calls_a_change_is_one(bench: ModuleType) -> None:
     rig = bench.Rig(3)
     versions = [entry.version for entry in rig.manager.entries().values()]
     rig.report()

@@ -1,6 +1,9 @@
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -320,10 +323,13 @@ class ReleasedLate:
         self._lock = threading.Lock()
         self._meanwhile = meanwhile
 
-    def acquire(self, *, blocking: bool) -> bool:
-        return self._lock.acquire(blocking=blocking)
+    def locked(self) -> bool:
+        return self._lock.locked()
 
-    def release(self) -> None:
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
         if self._meanwhile:
             other = threading.Thread(target=self._meanwhile.pop())
             other.start()
@@ -343,3 +349,48 @@ def test_what_is_left_to_the_thread_that_is_just_done_is_not_lost() -> None:
     announcements.put(partial(made.append, "told"))
     announcements.deliver()
     assert made == ["told", "went on", "left"]
+
+
+class Interrupted(BaseException):
+    """As Ctrl-C does it."""
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_an_interrupt_at_any_line_leaves_the_telling_to_others(*, wait: bool) -> None:
+    codes = (Announcements.deliver.__code__, Announcements._tell.__code__)
+    lines = {line for code in codes for _, _, line in code.co_lines() if line}
+    for interrupted in lines:
+        announcements, made, visited = Announcements(), list[str](), list[int]()
+        announcements.put(partial(made.append, "first"))
+
+        def trace(
+            frame: FrameType,
+            event: str,
+            _: object,
+            at: int = interrupted,
+            visited: list[int] = visited,
+        ) -> Any:
+            if frame.f_code not in codes:
+                return None
+            # Only the first time: Python itself sees to it that a `with` is left.
+            if event == "line" and frame.f_lineno == at and at not in visited:
+                visited.append(at)
+                raise Interrupted
+            return trace
+
+        sys.settrace(trace)
+        try:
+            announcements.deliver(wait=wait)
+        except Interrupted:
+            pass
+        finally:
+            sys.settrace(None)
+        announcements.put(partial(made.append, "second"))
+        announcements.deliver(wait=False)
+        assert made == ["first", "second"], interrupted
+        announcements.put(partial(made.append, "third"))
+        other = threading.Thread(target=announcements.deliver)
+        other.start()
+        other.join(LONG)
+        assert not other.is_alive(), interrupted
+        assert made == ["first", "second", "third"], interrupted

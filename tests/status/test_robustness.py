@@ -5,15 +5,41 @@ import sys
 import threading
 from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
-from podstatus import ApiError, Pod, PodDirectory, PodStatus, StatusManager, UnavailableError
+from podstatus import (
+    ApiError,
+    CheckpointWriteError,
+    ContainerFacts,
+    ContainerRunState,
+    DamagedCheckpointError,
+    FileState,
+    MemoryState,
+    Pod,
+    PodDirectory,
+    PodFacts,
+    PodStatus,
+    StatusManager,
+    Time,
+    UnavailableError,
+    generate_api_pod_status,
+)
 from podstatus.base.loop import WakeUp
 from podstatus.base.remember import LONGEST_TEXT, remembered
+from podstatus.kube.containers import Container, Probe
 from podstatus.status.ports import Notifier
-from podstatus.testing.builders import make_pod, make_static_pod, make_status, running, waiting
+from podstatus.testing.builders import (
+    ended,
+    make_pod,
+    make_static_pod,
+    make_status,
+    running,
+    waiting,
+)
 from podstatus.testing.clock import FakeClock, settle
 from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
 from podstatus.testing.pod_api import InMemoryPodApi
@@ -419,3 +445,51 @@ def test_a_patch_that_makes_no_pod_is_rejected_as_a_server_does(body: bytes, cod
 def test_a_built_pod_is_equal_to_the_one_the_api_stores() -> None:
     pod = make_pod(sidecars=["proxy"], generation=2, deleted_at="2024-01-01T00:00:00Z")
     assert InMemoryPodApi(pod).pod("default", "pod") == pod
+
+
+class UnwritableState(MemoryState):
+    def remove_pod(self, uid: str) -> None:
+        raise CheckpointWriteError(Path("somewhere"), "No space left on device")
+
+
+def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pod, pods = make_pod(deleted_at="2024-01-01T00:00:00Z"), PodDirectory()
+    api = InMemoryPodApi(pod, watcher=pods)
+    manager = StatusManager(api, pods, FakeDeletionSafety(), state=UnwritableState())
+    manager.set_pod_status(pod, make_status("Succeeded", ended("app")))
+    manager.terminate_pod(pod)
+    asyncio.run(manager.sync_batch(full=False))
+    assert api.pods() == []
+    assert manager.pod_status(pod.uid) is None
+    assert "allocation of a pod that is gone not removed" in caplog.text
+    assert "will retry" not in caplog.text
+
+
+def test_those_with_a_loop_of_their_own_hear_of_a_damaged_checkpoint_too(tmp_path: Path) -> None:
+    (tmp_path / "allocated_pods_state").write_text("{")
+    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety(), state=FileState(tmp_path))
+    with pytest.raises(DamagedCheckpointError):
+        asyncio.run(manager.sync_batch(full=False))
+
+
+def test_a_reported_probe_does_not_flap_with_statuses_made_of_facts() -> None:
+    pod, probed = make_pod(), Container(name="app", readiness_probe=Probe())
+    pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(probed,)))
+    manager = StatusManager(None, pods := PodDirectory(), FakeDeletionSafety())
+    pods.update_pod(pod)
+    app = ContainerFacts(id="fake://app", name="app", state=ContainerRunState.RUNNING)
+
+    def report() -> bool:
+        old, now = manager.pod_status(pod.uid), Time.parse("2024-06-01T12:00:00Z")
+        facts = PodFacts(containers=(app,))
+        status = generate_api_pod_status(pod, facts, now=now, old_status=old)
+        shown, _ = manager.set_pod_status(pod, status)
+        return (shown.container_statuses or ())[0].ready
+
+    assert report() is False
+    manager.set_container_readiness(pod.uid, "fake://app", ready=True)
+    assert report() is True
+    manager.set_container_readiness(pod.uid, "fake://app", ready=False)
+    assert report() is False

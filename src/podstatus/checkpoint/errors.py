@@ -46,8 +46,11 @@ class CheckpointWriteError(CheckpointError):
     """The file could not be written. It holds what it held before, and so does the state.
 
     With `replaced` the file is the new one, but nobody can say whether it outlives a power
-    failure; the state is the old one, and the next change writes the file again.
+    failure; the state is the old one, and the next change writes the file again. `stored` are
+    the files that the same change had written before, with what they keep.
     """
+
+    stored: tuple[str, ...] = ()
 
     def __init__(self, path: Path, why: str, *, replaced: bool = False) -> None:
         found = "the file was replaced, but may be lost" if replaced else "nothing was changed"

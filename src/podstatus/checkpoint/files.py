@@ -30,18 +30,29 @@ class FileState(MemoryState):
     """Remembers in a folder what is allocated and actuated, and the resize statuses.
 
     Restoring raises UnreadableCheckpointError or DamagedCheckpointError, and leaves the file
-    alone. A change raises CheckpointWriteError or UnsupportedStateError, and then has changed
-    nothing; when it returns, it is on the disk. A removal is not stored by itself (with the
+    alone; with the format of v1.28, which makes its file at once, also CheckpointWriteError. A
+    change raises CheckpointWriteError or UnsupportedStateError, and then has changed nothing;
+    when it returns, it is on the disk. Amounts come back as Go spells them (`1000m` as `1`), so
+    compare them by `Quantity.compare`. A removal is not stored by itself (with the
     format of v1.28 it is, if the disk lets us): the next change stores it. One process at a
     time may use the folder.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, format: Format = KUBELET_V1_36) -> None:
         super().__init__()
+        if not os.fspath(folder):
+            raise ValueError("the name of the folder is empty; name one, or `.` for this one")
+        if not isinstance(format, Format):
+            raise TypeError(
+                f"expected a Format, got {type(format).__name__}; KUBELET_V1_36 and KUBELET_V1_28 "
+                "are those there are"
+            )
         self._folder = Folder(Path(folder).absolute())
         self._format = format
         self._contents: dict[str, bytes] = {}
         """What each file holds, as far as we know."""
+        self._doubtful: set[str] = set()
+        """The files that a failed write left old or new; the next change writes them."""
 
     def _load(self) -> Allocations:
         allocations = Allocations()
@@ -78,11 +89,17 @@ class FileState(MemoryState):
         changed = [
             (file, self._content(file, new))
             for file in self._format.files
-            if self._format.writes_at_once or _differ(old, new, file.parts)
+            if self._format.writes_at_once
+            or file.name in self._doubtful
+            or _differ(old, new, file.parts)
         ]
         current = old
-        for file, content in changed:
-            self._write(file, content)
+        for number, (file, content) in enumerate(changed):
+            try:
+                self._write(file, content)
+            except CheckpointWriteError as error:
+                error.stored = tuple(done.name for done, _ in changed[:number])
+                raise
             stored = {part: getattr(new, part) for part in file.parts}
             current = self._current = structs.replace(current, **stored)
 
@@ -104,9 +121,10 @@ class FileState(MemoryState):
         # Upstream compares checksums, of which two contents can have the same.
         if self._contents.get(file.name) == content:
             return
-        # If the write fails halfway, nobody knows what the file holds.
         self._contents.pop(file.name, None)
+        self._doubtful.add(file.name)
         self._folder.write(file.name, file.seal(content))
+        self._doubtful.remove(file.name)
         self._contents[file.name] = content
 
 

@@ -5,6 +5,7 @@ name. Upstream does the same (writeFile, util/store/filestore.go v1.36.4), but d
 for the folder to be on the disk too.
 """
 
+import errno
 import fcntl
 import os
 import stat
@@ -104,11 +105,17 @@ def _remove_if_unlocked(path: Path) -> None:
 
 
 def _lock(file: int) -> bool:
-    """Lock a file until it is closed, or its process dies; whether nobody else has."""
+    """Lock a file until it is closed, or its process dies; whether nobody else has.
+
+    Some file systems of clusters have no locks. They only serve cleaning up, so we go on.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+            raise
     return True
 
 

@@ -14,13 +14,14 @@ from podstatus.kube.allocation import (
     Allocations,
     PodResourceInfo,
     PodResources,
+    ResizeStatuses,
     with_container_resources,
     with_pod_level_resources,
     with_resize_status,
     without_pods,
 )
 from podstatus.kube.detach import check_kind, detached
-from podstatus.kube.pod import PodUID
+from podstatus.kube.pod import PodUID, check_uid
 from podstatus.kube.resources import ResourceRequirements
 
 Change = Callable[[Allocations], Allocations]
@@ -55,12 +56,16 @@ class ResourceRecord:
         self, uid: str, container: str, resources: ResourceRequirements
     ) -> None:
         """Remember the resources of a container."""
+        check_uid(uid)
+        if not isinstance(container, str):
+            raise TypeError(f"expected the name of a container, got {type(container).__name__}")
         check_kind(resources, ResourceRequirements)
         taken = detached(resources)
         self._change(lambda pods: with_container_resources(pods, PodUID(uid), container, taken))
 
     def set_pod_level_resources(self, uid: str, resources: ResourceRequirements | None) -> None:
         """Remember the resources of a pod as a whole; None if it has none."""
+        check_uid(uid)
         if resources is not None:
             check_kind(resources, ResourceRequirements)
             resources = detached(resources)
@@ -68,6 +73,7 @@ class ResourceRecord:
 
     def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
         """Remember this about a pod, and nothing else."""
+        check_uid(uid)
         check_kind(info, PodResourceInfo)
         taken = detached(info)
         self._change(lambda pods: {**pods, PodUID(uid): taken})
@@ -108,14 +114,12 @@ class MemoryState:
     def change(self, change: Change) -> None:
         """Replace everything that is known by what the function makes of it.
 
-        For those who bring over the state of another kubelet; the lock is held meanwhile.
+        For those who bring over the state of another kubelet. The lock is held meanwhile, so
+        the function must not call the state.
         """
         with self._lock:
             old = self._restored()
-            new = change(old)
-            if not isinstance(new, Allocations):
-                raise TypeError(f"expected Allocations, got {type(new).__name__}; return them")
-            self._store(old, new)
+            self._store(old, _taken(change(old), old))
 
     def resize_status(self, uid: str) -> str | None:
         """The last word on the resize of a pod."""
@@ -123,8 +127,8 @@ class MemoryState:
 
     def set_resize_status(self, uid: str, status: str) -> None:
         """Remember the last word on the resize of a pod; an empty one is none."""
-        if not isinstance(status, str):
-            raise TypeError(f"expected a resize status, got {type(status).__name__}; give its name")
+        check_uid(uid)
+        _check_word(status)
         self.change(
             lambda old: structs.replace(
                 old, resize_statuses=with_resize_status(old.resize_statuses, PodUID(uid), status)
@@ -142,6 +146,8 @@ class MemoryState:
         if isinstance(keep, str):
             raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
         kept = frozenset(keep)
+        for uid in kept:
+            check_uid(uid)
         with self._lock:
             old = self._restored()
             known = {*old.allocated, *old.actuated, *old.resize_statuses}
@@ -171,3 +177,37 @@ class MemoryState:
 
     def _store_removal(self, old: Allocations, new: Allocations) -> None:
         self._store(old, new)
+
+
+def _taken(new: object, old: Allocations) -> Allocations:
+    """What somebody made of the allocations, checked, and nothing of it shared."""
+    if not isinstance(new, Allocations):
+        raise TypeError(f"expected Allocations, got {type(new).__name__}; return them")
+    return Allocations(
+        allocated=_taken_pods(new.allocated, old.allocated),
+        actuated=_taken_pods(new.actuated, old.actuated),
+        resize_statuses=_taken_words(new.resize_statuses, old.resize_statuses),
+    )
+
+
+def _taken_pods(pods: PodResources, old: PodResources) -> PodResources:
+    if pods is old:
+        return old
+    for uid, info in pods.items():
+        check_uid(uid)
+        check_kind(info, PodResourceInfo)
+    return {uid: detached(info) for uid, info in pods.items()}
+
+
+def _taken_words(words: ResizeStatuses, old: ResizeStatuses) -> ResizeStatuses:
+    if words is old:
+        return old
+    for uid, word in words.items():
+        check_uid(uid)
+        _check_word(word)
+    return dict(words)
+
+
+def _check_word(status: object) -> None:
+    if not isinstance(status, str):
+        raise TypeError(f"expected a resize status, got {type(status).__name__}; give its name")

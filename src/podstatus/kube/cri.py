@@ -5,6 +5,7 @@ everything else has a default that claims nothing (docs/facts.md has them all):
 
     PodFacts(
         ips=("10.1.2.3",),
+        sandboxes=(SandboxFacts(state=SandboxState.READY, ip="10.1.2.3"),),
         containers=(
             ContainerFacts(
                 id="slurm://4711", name="app", state=ContainerRunState.RUNNING, started_at=began

@@ -67,9 +67,19 @@ def is_terminal_phase(phase: str) -> bool:
     return phase in ("Succeeded", "Failed")
 
 
+def check_uid(uid: object) -> None:
+    """Raise TypeError unless it is a text, ValueError if it is empty."""
+    if not isinstance(uid, str):
+        raise TypeError(f"expected the UID of a pod, got {type(uid).__name__}")
+    if not uid:
+        raise ValueError("the UID of a pod is empty; take it from the API server's object")
+
+
 def check_pod(pod: Pod) -> None:
     """Raise TypeError unless it is a pod, ValueError unless it has a UID."""
     check_kind(pod, Pod)
+    if not isinstance(pod.metadata.uid, str):
+        raise TypeError(f"metadata.uid: expected str, got {type(pod.metadata.uid).__name__}")
     if not pod.metadata.uid:
         raise ValueError(
             f"pod {pod.namespace}/{pod.name} has no UID; "

@@ -58,7 +58,6 @@ def _needed_at_once(spec: PodSpec, side: _Side) -> _Amounts:
         if is_restartable_init_container(container):
             _add(total, own)
             _add(sidecars, own)
-            _raise(peak, sidecars)
         else:
             _add(own, sidecars)
             _raise(peak, own)

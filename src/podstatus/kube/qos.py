@@ -31,7 +31,7 @@ def compute_pod_qos(spec: PodSpec) -> str:
     """
     if spec.resources is not None:
         parts: Sequence[ResourceRequirements] = (spec.resources,)
-        fully_limited = not spec.resources.limits or _limits_all(spec.resources)
+        fully_limited = _limits_all(spec.resources)
     else:
         parts = [c.resources for c in (*(spec.containers or ()), *(spec.init_containers or ()))]
         fully_limited = all(map(_limits_all, parts))

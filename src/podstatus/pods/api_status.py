@@ -89,7 +89,7 @@ def generate_api_pod_status(
     )
     status = with_pod_ips(_converted(view, old), facts.ips, host_ips)
     status = _with_phase(status, view, old, now=now, pod_is_terminal=pod_is_terminal)
-    status = prober.mark(pod, status)
+    status = prober.mark(pod, status, old)
     kept = _kept_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
     status = structs.replace(status, conditions=(*kept, *_decided(view, old, status, kept)))
     return with_host_ips(status, host_ips, host_network=pod.spec.host_network)
@@ -108,6 +108,9 @@ def _checked(facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[s
         raise TypeError(
             f"host_ips: expected a list, got the text {host_ips[:40]!r}; put it into one"
         )
+    for index, address in enumerate(host_ips):
+        if not isinstance(address, str):
+            raise TypeError(f"host_ips[{index}]: expected str, got {type(address).__name__}")
     return detached(facts)
 
 

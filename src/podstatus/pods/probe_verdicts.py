@@ -23,8 +23,8 @@ _RESTART_GRACE = 10 * 1_000_000_000
 class Prober(Protocol):
     """Whoever knows which containers have started and which are ready."""
 
-    def mark(self, pod: Pod, status: PodStatus) -> PodStatus:
-        """The status with `started` and `ready` of its containers set."""
+    def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
+        """The status with `started` and `ready` of its containers set; `old` was shown before."""
 
 
 class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +42,9 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
     is shown as ready, and the container began 10 s or more before that. If not, a container
     was ready before if this very container is shown as ready."""
 
-    def mark(self, pod: Pod, status: PodStatus) -> PodStatus:
-        """The status with `started` and `ready` of its containers set."""
+    def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
+        """The status with `started` and `ready` of its containers set; `old` was shown before."""
+        pod = pod if self.watching_since else structs.replace(pod, status=old)
         return structs.replace(
             status,
             container_statuses=tuple(

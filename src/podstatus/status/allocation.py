@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from podstatus.kube.allocation import PodResourceInfo
 from podstatus.kube.detach import detached
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod import Pod, PodUID, check_uid
 from podstatus.kube.resources import ResourceRequirements
 from podstatus.status.ports import Allocated, AllocationState, NoAllocationState, check_port
 
@@ -33,6 +33,11 @@ class PodAllocations:
         check_port(self._state, AllocationState, "state")
         check_port(getattr(self._state, "allocated", None), Allocated, "state.allocated")
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether there is a state that remembers them."""
+        return not isinstance(self._state, NoAllocationState)
+
     def restore(self) -> None:
         """Bring back what was known before a restart."""
         self._state.restore()
@@ -51,6 +56,9 @@ class PodAllocations:
 
     def set_resize_status(self, uid: str, status: str) -> None:
         """Remember the last word on the resize of this pod."""
+        check_uid(uid)
+        if not isinstance(status, str):
+            raise TypeError(f"expected a resize status, got {type(status).__name__}; give its name")
         self._state.set_resize_status(PodUID(uid), status)
 
     def remove_pod(self, uid: PodUID) -> None:

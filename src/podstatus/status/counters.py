@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -89,7 +90,9 @@ class Counters:
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
         """Take over how many wait now; there are no more reasons than pods."""
         with self._lock:
-            self._counts = structs.replace(self._counts, pending_resizes=dict(by_reason))
+            self._counts = structs.replace(
+                self._counts, pending_resizes=MappingProxyType({**by_reason})
+            )
 
     def resizes_in_progress(self, count: int) -> None:
         """Take over how many are under way now."""
@@ -121,4 +124,4 @@ class Counters:
 
 
 def _one_more(counts: Mapping[K, int], key: K) -> Mapping[K, int]:
-    return {**counts, key: counts.get(key, 0) + 1}
+    return MappingProxyType({**counts, key: counts.get(key, 0) + 1})

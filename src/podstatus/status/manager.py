@@ -3,6 +3,7 @@
 Upstream: the Manager interface of status_manager.go v1.36.4.
 """
 
+import asyncio
 import logging
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
@@ -79,7 +80,7 @@ class StatusManager:
         policy: SyncPolicy | None = None,
     ) -> None:
         self._pods = pods
-        startup_latency = startup_latency or NoStartupLatency()
+        startup_latency = NoStartupLatency() if startup_latency is None else startup_latency
         self._startup_latency = GuardedStartupLatency(startup_latency)
         self._clock = clock or SystemClock()
         gates = gates or FeatureGates()
@@ -88,7 +89,7 @@ class StatusManager:
         self._cache = StatusCache()
         self._announcements = Announcements()
         self._notifiers = Notifiers(self._announcements)
-        observer = observer or NoObserver()
+        observer = NoObserver() if observer is None else observer
         self._observer = QueuedObserver(observer, self._announcements)
         self._resizes = ResizeCache(self._observer)
         self._allocations = PodAllocations(state)
@@ -109,7 +110,13 @@ class StatusManager:
             check_port(client, PodApi, "client")
             self._syncer = Syncer(
                 client,
-                Statuses(self.entries, self._restamp, self._acknowledge, self._delete_pod_status),
+                Statuses(
+                    self.entries,
+                    self._restamp,
+                    self._acknowledge,
+                    self._delete_pod_status,
+                    self._forget_allocation,
+                ),
                 directory=pods,
                 safety=safety,
                 startup_latency=self._startup_latency,
@@ -156,8 +163,9 @@ class StatusManager:
         """One round of the loop: what changed, or with `full` a reconcile of everything.
 
         Returns for how many pods a sync was tried. For tests and for those who have their
-        own loop; not while `run()` runs.
+        own loop; not while `run()` runs. Raises what `start()` does.
         """
+        self._allocations.restore()
         return await self._loop.sync_once(full=full)
 
     # Statuses
@@ -407,7 +415,15 @@ class StatusManager:
             self._resizes.remove(uid)
         self._announcements.deliver(wait=False)
         self._startup_latency.delete_pod_startup_state(uid)
-        self._allocations.remove_pod(uid)
+
+    async def _forget_allocation(self, uid: PodUID) -> None:
+        if not self._allocations.are_kept:
+            return
+        try:
+            # It may wait for a disk, which the event loop must not.
+            await asyncio.to_thread(self._allocations.remove_pod, uid)
+        except Exception:
+            logger.exception("allocation of a pod that is gone not removed: uid=%s", uid)
 
     def _pending_reason(self, uid: str) -> str | None:
         with self._lock:

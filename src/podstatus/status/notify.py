@@ -42,18 +42,24 @@ class Announcements:
         With `wait=False` leave them to that thread, which looks once more when it is done:
         for the sync loop, which must not stand still because of somebody's slow listener.
         """
-        if self._teller == threading.get_ident():
+        # An interrupt may have left us named as the one who tells, but not the lock.
+        if self._teller == threading.get_ident() and self._telling.locked():
             return
-        while self._telling.acquire(blocking=wait):
-            try:
-                self._teller = threading.get_ident()
-                while self._queue:
-                    _make(self._queue.popleft())
-            finally:
-                self._teller = None
-                self._telling.release()
+        # A `with`, so that an interrupt at any point lets go of the lock. Who does not want to
+        # wait may still do so for a moment, if the other thread was quicker.
+        while wait or not self._telling.locked():
+            with self._telling:
+                self._tell()
             if not self._queue:
                 return
+
+    def _tell(self) -> None:
+        self._teller = threading.get_ident()
+        try:
+            while self._queue:
+                _make(self._queue.popleft())
+        finally:
+            self._teller = None
 
 
 def _make(call: Call) -> None:

@@ -5,7 +5,7 @@ Upstream: syncBatch, syncPod, status_manager.go v1.36.4.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 from podstatus.base.clock import Clock
@@ -34,6 +34,8 @@ class Statuses(NamedTuple):
     acknowledge: Callable[[PodUID, VersionedStatus], None]
     """Say that the API server has what this entry says."""
     delete_pod_status: Callable[[PodUID], None]
+    forget_allocation: Callable[[PodUID], Awaitable[None]]
+    """Let go of what a pod that is gone was granted; never raises."""
 
 
 class Syncer:
@@ -105,6 +107,7 @@ class Syncer:
         if is_another_pod(translated, sync.uid):
             logger.info("status dropped, its name is another pod's: %s now=%s", where, translated)
             self._statuses.delete_pod_status(sync.uid)
+            await self._statuses.forget_allocation(sync.uid)
             return
         pod = await self._send(sync, pod, where)
         self._sent[ApiUID(pod.uid)] = entry.version
@@ -143,6 +146,7 @@ class Syncer:
             return
         logger.info("pod deleted, it had ended and was asked to go: %s", where)
         self._statuses.delete_pod_status(sync.uid)
+        await self._statuses.forget_allocation(sync.uid)
 
 
 def _checked(pod: Pod, method: str) -> Pod:

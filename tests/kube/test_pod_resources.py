@@ -34,6 +34,7 @@ def both(amounts: Amounts) -> ResourceRequirements:
         pytest.param([asks("1")], [asks("3"), asks("2")], {"cpu": "3"}, id="the largest init"),
         pytest.param([asks("4")], [asks("3")], {"cpu": "4"}, id="init smaller than the rest"),
         pytest.param([asks("1")], [asks("2", sidecar=True)], {"cpu": "3"}, id="sidecars add up"),
+        pytest.param([asks("-9")], [asks("2", sidecar=True)], {"cpu": "2"}, id="less than nothing"),
         pytest.param(
             [asks("1")],
             [asks("2", sidecar=True), asks("5")],

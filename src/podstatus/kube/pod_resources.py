@@ -58,6 +58,8 @@ def _needed_at_once(spec: PodSpec, side: _Side) -> _Amounts:
         if is_restartable_init_container(container):
             _add(total, own)
             _add(sidecars, own)
+            # A regular container that asks for less than nothing does not lower this.
+            _raise(peak, sidecars)
         else:
             _add(own, sidecars)
             _raise(peak, own)

@@ -1,9 +1,10 @@
-"""The Go types behind Pod, Node and Event, as far as a strategic merge patch looks at them.
+"""The Go types behind the objects we serve, as far as a strategic merge patch looks at them.
 
 One entry per type, `Type: field field=type …`, going on in indented lines. A field without a
 type is a string. Types: `?` is a pointer, `[…]` a list, `{…}` a map. `+key` says that the list
 is merged by that key (`+` alone: a list of scalars), `+key,retainKeys` that a patch of an element
-names the keys to retain. Recorded in tests/conformance/types.json, k8s.io/api v0.36.4.
+names the keys to retain. Those behind Pod, Node and Event are recorded in
+tests/conformance/types.json; all are those of k8s.io/api v0.36.4.
 """
 
 from typing import Final
@@ -255,6 +256,17 @@ Event: kind apiVersion metadata=ObjectMeta involvedObject=ObjectReference reason
 ObjectReference: kind namespace name uid apiVersion resourceVersion fieldPath
 EventSource: component host
 EventSeries: count=int lastObservedTime=MicroTime
+Namespace: kind apiVersion metadata=ObjectMeta spec=NamespaceSpec status=NamespaceStatus
+NamespaceSpec: finalizers=[str]
+NamespaceStatus: phase conditions=[NamespaceCondition]+type
+NamespaceCondition: type status lastTransitionTime=Time reason message
+Lease: kind apiVersion metadata=ObjectMeta spec=LeaseSpec
+LeaseSpec: holderIdentity=str? leaseDurationSeconds=int? acquireTime=MicroTime?
+  renewTime=MicroTime? leaseTransitions=int? strategy=str? preferredHolder=str?
+ConfigMap: kind apiVersion metadata=ObjectMeta immutable=bool? data={str} binaryData={bytes}
+Secret: kind apiVersion metadata=ObjectMeta immutable=bool? data={bytes} stringData={str} type
+ServiceAccount: kind apiVersion metadata=ObjectMeta secrets=[ObjectReference]+name
+  imagePullSecrets=[LocalObjectReference] automountServiceAccountToken=bool?
 IntOrString: Type=int IntVal=int StrVal
 Quantity: Format
 """

@@ -105,3 +105,8 @@ def _element(type_name: str) -> Schema | None:
 POD: Final = schema_of("Pod")
 NODE: Final = schema_of("Node")
 EVENT: Final = schema_of("Event")
+NAMESPACE: Final = schema_of("Namespace")
+LEASE: Final = schema_of("Lease")
+CONFIG_MAP: Final = schema_of("ConfigMap")
+SECRET: Final = schema_of("Secret")
+SERVICE_ACCOUNT: Final = schema_of("ServiceAccount")

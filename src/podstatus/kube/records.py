@@ -1,0 +1,139 @@
+"""Small objects as they travel: leases, events, namespaces, and what holds data or keys.
+
+Times with microseconds are left as they were spelled: `times.parse_micro` reads them.
+"""
+
+from typing import Any
+
+from msgspec import field
+
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.references import LocalObjectReference
+from podstatus.kube.times import Time
+from podstatus.kube.wire import Wire, nil
+
+
+class Named(Wire, frozen=True, kw_only=True):
+    """What every object has."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+
+
+class LeaseSpec(Wire, frozen=True, kw_only=True):
+    """`coordination.k8s.io/v1.LeaseSpec`."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: Any = None
+    renew_time: Any = None
+    lease_transitions: int | None = None
+    strategy: str | None = None
+    preferred_holder: str | None = None
+
+
+class Lease(Named, frozen=True, kw_only=True):
+    """`coordination.k8s.io/v1.Lease`."""
+
+    spec: LeaseSpec = field(default_factory=LeaseSpec)
+
+
+class ObjectReference(Wire, frozen=True, kw_only=True):
+    """`v1.ObjectReference`."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+
+class EventSource(Wire, frozen=True, kw_only=True):
+    """`v1.EventSource`."""
+
+    component: str = ""
+    host: str = ""
+
+
+class EventSeries(Wire, frozen=True, kw_only=True):
+    """`v1.EventSeries`."""
+
+    count: int = 0
+    last_observed_time: Any = field(default_factory=nil)
+
+
+class Event(Named, frozen=True, kw_only=True):
+    """`v1.Event`."""
+
+    involved_object: ObjectReference = field(default_factory=ObjectReference)
+    reason: str = ""
+    message: str = ""
+    source: EventSource = field(default_factory=EventSource)
+    first_timestamp: Time = field(default_factory=Time)
+    last_timestamp: Time = field(default_factory=Time)
+    count: int = 0
+    type: str = ""
+    event_time: Any = field(default_factory=nil)
+    series: EventSeries | None = None
+    action: str = ""
+    related: ObjectReference | None = None
+    reporting_component: str = field(default_factory=str)
+    reporting_instance: str = field(default_factory=str)
+
+
+class NamespaceSpec(Wire, frozen=True, kw_only=True):
+    """`v1.NamespaceSpec`."""
+
+    finalizers: tuple[str, ...] | None = None
+
+
+class NamespaceCondition(Wire, frozen=True, kw_only=True):
+    """`v1.NamespaceCondition`."""
+
+    type: str = field(default_factory=str)
+    status: str = field(default_factory=str)
+    last_transition_time: Time = field(default_factory=Time)
+    reason: str = ""
+    message: str = ""
+
+
+class NamespaceStatus(Wire, frozen=True, kw_only=True):
+    """`v1.NamespaceStatus`."""
+
+    phase: str = ""
+    conditions: tuple[NamespaceCondition, ...] | None = None
+
+
+class Namespace(Named, frozen=True, kw_only=True):
+    """`v1.Namespace`."""
+
+    spec: NamespaceSpec = field(default_factory=NamespaceSpec)
+    status: NamespaceStatus = field(default_factory=NamespaceStatus)
+
+
+class ConfigMap(Named, frozen=True, kw_only=True):
+    """`v1.ConfigMap`."""
+
+    immutable: bool | None = None
+    data: dict[str, str] | None = None
+    binary_data: dict[str, str] | None = None
+
+
+class Secret(Named, frozen=True, kw_only=True):
+    """`v1.Secret`."""
+
+    immutable: bool | None = None
+    data: dict[str, str] | None = None
+    string_data: dict[str, str] | None = None
+    type: str = ""
+
+
+class ServiceAccount(Named, frozen=True, kw_only=True):
+    """`v1.ServiceAccount`."""
+
+    secrets: tuple[ObjectReference, ...] | None = None
+    image_pull_secrets: tuple[LocalObjectReference, ...] | None = None
+    automount_service_account_token: bool | None = None

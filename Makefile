@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run test lint bench-core bench-replay format lock clean
+.PHONY: help run tour test lint bench-core bench-replay bench-apiserver format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -17,7 +17,10 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: $(READY) ## keep the status of a made-up pod true, step by step
+run: $(READY) ## keep a pod's status true in the embedded API server, until Ctrl-C
+	@$(BIN)/python examples/served_status.py --forever
+
+tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py
 
 test: $(READY) ## run all tests
@@ -35,12 +38,15 @@ bench-core: $(READY) ## what the core costs, next to one decode of the same pod
 bench-replay: $(READY) ## how long a recorded scenario takes
 	@$(BIN)/python bench/replay.py
 
+bench-apiserver: $(READY) ## what the embedded API server does in a second
+	@$(BIN)/python bench/apiserver.py
+
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 lock: ## lock the requirements anew (needs uv)
-	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev requirements/build.in pyproject.toml -o requirements/dev.txt
+	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra agent requirements/build.in pyproject.toml -o requirements/dev.txt
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -79,7 +79,7 @@ class Rig:
 
     def __init__(self, pods: int) -> None:
         self.texts = {
-            ready: [_pod_text(number, ready=ready) for number in range(pods)]
+            ready: [pod_text(number, ready=ready) for number in range(pods)]
             for ready in (False, True)
         }
         self.pods = self.decoded(ready=False)
@@ -168,7 +168,8 @@ def timed(work: Callable[[], object]) -> float:
     return spent
 
 
-def _pod_text(number: int, *, ready: bool) -> bytes:
+def pod_text(number: int, *, ready: bool) -> bytes:
+    """A running pod as it travels; two forms differ by a ready flip."""
     says = "True" if ready else "False"
     conditions = {
         "PodReadyToStartContainers": "True",
@@ -230,7 +231,7 @@ def measure_plan() -> dict[str, float]:
 
 def measure_memory() -> float:
     """Bytes that the manager keeps for a pod, the status itself included."""
-    texts = [_pod_text(number, ready=True) for number in range(PODS)]
+    texts = [pod_text(number, ready=True) for number in range(PODS)]
     # Without a status of their own: what versions share would not be counted.
     pods = [structs.replace(decode(text, Pod), status=PodStatus()) for text in texts]
     manager = StatusManager(None, PodDirectory(), NothingRuns())

@@ -1,0 +1,1 @@
+"""The program around the library: settings, composition, start and stop, command line."""

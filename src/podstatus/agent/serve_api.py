@@ -1,0 +1,156 @@
+"""Run the embedded API server: its folder, its certificates, its token, until a signal."""
+
+import asyncio
+import errno
+import ipaddress
+import signal
+import ssl
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from podstatus.apiserver.certificates import Certificates
+from podstatus.apiserver.credentials import Access, ensure_token, write_access
+from podstatus.apiserver.folder import FolderError, ServerFolder
+
+_DATABASE = "objects.db"
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
+
+
+class CannotServeError(Exception):
+    """The server cannot start; the message says why and what to do."""
+
+
+class ApiSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user asked for."""
+
+    root_dir: Path | None = None
+    """None keeps everything in memory; what clients need is in a folder that goes away."""
+    host: str = "127.0.0.1"
+    port: int = 6443
+    faults: bool = False
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server is made of."""
+
+    database: Path | None
+    token: str
+    ssl_context: ssl.SSLContext
+    host: str
+    port: int
+    faults: bool
+
+
+class Server(Protocol):
+    """A server that is not started yet."""
+
+    async def start(self) -> int:
+        """Begin to serve; the port. Raises OSError."""
+
+    async def stop(self) -> None:
+        """End all connections and let go of the database."""
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the server is, once it serves."""
+
+    url: str
+    kubeconfig: Path
+    where: str
+    """Where the objects are."""
+
+
+Build = Callable[[Parts], Server]
+Announce = Callable[[Serving], None]
+
+
+async def serve_api(settings: ApiSettings, build: Build, announce: Announce) -> None:
+    """Serve until SIGINT or SIGTERM. Raises CannotServeError."""
+    stopped = _stopped_by_signal()
+    try:
+        with _folder(settings.root_dir) as folder:
+            await _serve_in(folder, settings, build, announce, stopped)
+    except FolderError as error:
+        raise CannotServeError(str(error)) from error
+
+
+async def _serve_in(
+    folder: ServerFolder,
+    settings: ApiSettings,
+    build: Build,
+    announce: Announce,
+    stopped: asyncio.Event,
+) -> None:
+    certificates = Certificates(folder, time.time_ns())
+    authority = certificates.ensure([settings.host])
+    parts = Parts(
+        database=folder.path / _DATABASE if settings.root_dir else None,
+        token=ensure_token(folder),
+        ssl_context=certificates.server_context(),
+        host=settings.host,
+        port=settings.port,
+        faults=settings.faults,
+    )
+    server = build(parts)
+    try:
+        url = _url(settings.host, await _start(server, settings))
+        access = Access(url=url, token=parts.token, authority=authority)
+        where = f"in {folder.path}" if settings.root_dir else "in memory"
+        announce(Serving(url=url, kubeconfig=write_access(folder, access), where=where))
+        await stopped.wait()
+    finally:
+        await server.stop()
+
+
+async def _start(server: Server, settings: ApiSettings) -> int:
+    try:
+        return await server.start()
+    except OSError as error:
+        raise CannotServeError(_why_not(error, settings)) from error
+
+
+def _why_not(error: OSError, settings: ApiSettings) -> str:
+    tried = f"cannot listen on {settings.host} port {settings.port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{tried}: the port is taken; stop what uses it, or pass another --port (0 for any)"
+    if error.errno == errno.EACCES:
+        return f"{tried}: permission denied; pass a --port of 1024 or above"
+    why = (error.strerror or str(error)).lower()
+    return f"{tried}: {why}; pass a --host that is an address of this machine"
+
+
+def _stopped_by_signal() -> asyncio.Event:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    return stopped
+
+
+@contextmanager
+def _folder(path: Path | None) -> Iterator[ServerFolder]:
+    if path is not None:
+        with closing(ServerFolder(path)) as folder:
+            yield folder
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="podstatus-") as temporary,
+        closing(ServerFolder(Path(temporary))) as folder,
+    ):
+        yield folder
+
+
+def _url(host: str, port: int) -> str:
+    """Where clients on this machine reach the server."""
+    host = _ANY_ADDRESS.get(host, host)
+    try:
+        is_long = ipaddress.ip_address(host).version == 6
+    except ValueError:
+        is_long = False
+    return f"https://[{host}]:{port}" if is_long else f"https://{host}:{port}"

@@ -1,0 +1,1 @@
+"""The embedded API server: storage, resource versions, watch, REST, validation."""

@@ -1,0 +1,196 @@
+"""What the server tells of its resources: discovery, plain and aggregated.
+
+Upstream: apiserver v0.36.4, pkg/endpoints/discovery; documents in kubernetes v1.36.4,
+api/discovery.
+"""
+
+from typing import Any
+
+from podstatus.apiserver.resources import RESOURCES, Resource
+
+Document = dict[str, Any]
+
+GIT_VERSION = "v1.36.4+podstatus"
+"""The API is that of v1.36.4; what follows the plus says who serves it."""
+
+AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+_READ_WRITE = ("get", "patch", "update")
+_CONNECT = ("create", "get")
+_SUBRESOURCES: dict[str, tuple[str | None, tuple[str, ...]]] = {
+    "binding": ("Binding", ("create",)),
+    "exec": ("PodExecOptions", _CONNECT),
+    "log": (None, ("get",)),
+    "proxy": ("NodeProxyOptions", ("create", "delete", "get", "patch", "update")),
+    "resize": (None, _READ_WRITE),
+    "status": (None, _READ_WRITE),
+}
+"""Kind (None: that of the resource) and verbs of each."""
+
+
+def version() -> Document:
+    """`/version`."""
+    major, minor, _ = GIT_VERSION.removeprefix("v").split(".", 2)
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": GIT_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "",
+    }
+
+
+def api_versions(address: str) -> Document:
+    """`/api`: the versions of the group without a name; `address` is this server's."""
+    return {
+        "kind": "APIVersions",
+        "versions": versions_of(""),
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
+
+
+def api_group_list() -> Document:
+    """`/apis`: the groups with a name."""
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [_group(name) for name in groups() if name],
+    }
+
+
+def api_group(name: str) -> Document | None:
+    """`/apis/<group>`, or None if there is no such group."""
+    if not name or name not in groups():
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1"} | _group(name)
+
+
+def api_resource_list(group: str, version: str) -> Document | None:
+    """`/api/v1` and `/apis/<group>/<version>`, or None if there is no such version."""
+    resources = _resources(group, version)
+    if not resources:
+        return None
+    rows = [row for resource in resources for row in (_row(resource), *_sub_rows(resource))]
+    listing: Document = {"kind": "APIResourceList"}
+    if group:
+        listing["apiVersion"] = "v1"
+    return listing | {
+        "groupVersion": resources[0].api_version,
+        "resources": sorted(rows, key=lambda row: str(row["name"])),
+    }
+
+
+def aggregated(*, named: bool) -> Document:
+    """Everything at once: what `/api` (not `named`) or `/apis` answers if asked for it."""
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [_aggregated_group(name) for name in groups() if bool(name) is named],
+    }
+
+
+def groups() -> list[str]:
+    """The API groups; the one without a name comes first."""
+    return sorted({resource.group for resource in RESOURCES})
+
+
+def versions_of(group: str) -> list[str]:
+    """The versions of a group, the preferred one first."""
+    return list(dict.fromkeys(r.version for r in RESOURCES if r.group == group))
+
+
+def verbs(resource: Resource) -> list[str]:
+    """What can be done with a resource."""
+    # Upstream: a namespace is deleted with all that is in it, so never many at once.
+    many = () if resource.plural == "namespaces" else ("deletecollection",)
+    return ["create", "delete", *many, "get", "list", "patch", "update", "watch"]
+
+
+def subresource_verbs(subresource: str) -> tuple[str, ...]:
+    """What can be done with a subresource."""
+    return _SUBRESOURCES[subresource][1]
+
+
+def _resources(group: str, version: str) -> list[Resource]:
+    return [r for r in RESOURCES if (r.group, r.version) == (group, version)]
+
+
+def _group(name: str) -> Document:
+    versions = [{"groupVersion": f"{name}/{v}", "version": v} for v in versions_of(name)]
+    return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _row(resource: Resource) -> Document:
+    row: Document = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": verbs(resource),
+    }
+    return row | _names(resource)
+
+
+def _sub_rows(resource: Resource) -> list[Document]:
+    return [
+        {
+            "name": f"{resource.plural}/{name}",
+            "singularName": "",
+            "namespaced": resource.namespaced,
+            "kind": _subresource_kind(resource, name),
+            "verbs": list(subresource_verbs(name)),
+        }
+        for name in resource.subresources
+    ]
+
+
+def _names(resource: Resource) -> Document:
+    names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    return {key: value for key, value in names.items() if value}
+
+
+def _subresource_kind(resource: Resource, name: str) -> str:
+    return _SUBRESOURCES[name][0] or resource.kind
+
+
+def _aggregated_group(name: str) -> Document:
+    return {
+        "metadata": {"name": name} if name else {},
+        "versions": [
+            {
+                "version": version,
+                "resources": [_aggregated_row(r) for r in _resources(name, version)],
+                "freshness": "Current",
+            }
+            for version in versions_of(name)
+        ],
+    }
+
+
+def _aggregated_row(resource: Resource) -> Document:
+    row: Document = {
+        "resource": resource.plural,
+        "responseKind": _kind(resource.kind),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": verbs(resource),
+    }
+    below = [
+        {
+            "subresource": name,
+            "responseKind": _kind(_subresource_kind(resource, name)),
+            "verbs": list(subresource_verbs(name)),
+        }
+        for name in sorted(resource.subresources)
+    ]
+    return row | _names(resource) | ({"subresources": below} if below else {})
+
+
+def _kind(kind: str) -> Document:
+    # Upstream leaves group and version empty where they are those of the list.
+    return {"group": "", "version": "", "kind": kind}

@@ -1,0 +1,220 @@
+"""Which request does what: list, get, watch, create, replace, patch, delete, and subresources."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver import problems
+from podstatus.apiserver.binding import bound_pod, check_binding_name
+from podstatus.apiserver.exchange import Answer, Request, Stream, answer
+from podstatus.apiserver.field_validation import (
+    check_body,
+    check_directive,
+    check_patched,
+    warning_headers,
+)
+from podstatus.apiserver.hub import Hub
+from podstatus.apiserver.lists import Lists
+from podstatus.apiserver.patches import apply_patch_of, check_patch_type
+from podstatus.apiserver.paths import Target
+from podstatus.apiserver.problems import Problem
+from podstatus.apiserver.registry import Registry
+from podstatus.apiserver.resources import PODS
+from podstatus.apiserver.store import Store
+from podstatus.apiserver.strategy import DeleteOptions, Document
+from podstatus.apiserver.views import Views
+from podstatus.apiserver.watching import begin, lines
+from podstatus.base.clock import Clock
+from podstatus.kube.times import Time
+
+Verb = Callable[[Request, Target], Awaitable[Answer | Stream]]
+
+
+class Endpoints:
+    """Answers requests about objects."""
+
+    def __init__(self, store: Store, hub: Hub, registry: Registry, clock: Clock) -> None:
+        self._store = store
+        self._hub = hub
+        self._registry = registry
+        self._clock = clock
+        self._views = Views(clock)
+        self._lists = Lists(store, hub)
+
+    async def handle(self, request: Request, target: Target) -> Answer | Stream:
+        """Do what the request asks of these objects. Raises Problem."""
+        if target.name is None:
+            return self._collection(request, target)
+        if target.subresource in ("", "status", "resize"):
+            return self._object(request, target)
+        match request.method, target.subresource:
+            case "GET", "log":
+                return self._log(target)
+            case "POST", "binding":
+                return self._bind(request, target)
+        raise problems.method_not_allowed()
+
+    def _collection(self, request: Request, target: Target) -> Answer | Stream:
+        match request.method:
+            case "GET" if request.flag("watch"):
+                return self._watch(request, target)
+            case "GET":
+                return self._views.list(request, target, self._lists.page(request, target))
+            case "POST":
+                return self._create(request, target)
+            case "DELETE":
+                return self._delete_all(request, target)
+        raise problems.method_not_allowed()
+
+    def _object(self, request: Request, target: Target) -> Answer:
+        match request.method:
+            case "GET":
+                return self._views.one(request, target, self._registry.get(target))
+            case "PUT":
+                return self._replace(request, target)
+            case "PATCH":
+                return self._patch(request, target)
+            case "DELETE" if not target.subresource:
+                return self._delete(request, target)
+        raise problems.method_not_allowed()
+
+    def _watch(self, request: Request, target: Target) -> Stream:
+        self._views.check(request)
+        begun = begin(request, target, self._lists, self._hub)
+        return Stream(
+            lines=lines(begun, request, target, self._lists, self._views),
+            end=lambda: self._hub.unwatch(target.resource.plural, begun.watcher),
+        )
+
+    def _create(self, request: Request, target: Target) -> Answer:
+        document = _sent(request, target)
+        warnings = _check_fields(request, target, "CreateOptions")
+        created = self._registry.create(target, document, dry_run=_is_dry_run(request))
+        return _warn(self._views.document(request, target, created, code=201), warnings)
+
+    def _replace(self, request: Request, target: Target) -> Answer:
+        document = _sent(request, target)
+        warnings = _check_fields(request, target, "UpdateOptions")
+        name = (document.get("metadata") or {}).get("name") or target.name
+        if name != target.name:
+            raise problems.bad_request(
+                f"the name of the object ({name}) does not match the name on the URL "
+                f"({target.name})"
+            )
+        given = document | {"metadata": (document.get("metadata") or {}) | {"name": name}}
+        if target.namespace is not None:
+            given["metadata"].setdefault("namespace", target.namespace)
+        updated, is_new = self._registry.replace(target, given, dry_run=_is_dry_run(request))
+        code = 201 if is_new else 200
+        return _warn(self._views.document(request, target, updated, code=code), warnings)
+
+    def _patch(self, request: Request, target: Target) -> Answer:
+        check_patch_type(request.content_type)
+        directive = check_directive(request.query.get("fieldValidation", ""), "PatchOptions")
+        warnings: list[str] = []
+
+        def patched(old: Document) -> Document:
+            new = apply_patch_of(request.content_type, old, request.body, target.resource)
+            warnings[:] = check_patched(new, old, target.resource, directive)
+            return new
+
+        updated = self._registry.patch(target, patched, dry_run=_is_dry_run(request))
+        return _warn(self._views.document(request, target, updated), warnings)
+
+    def _bind(self, request: Request, target: Target) -> Answer:
+        binding = request.document()
+        check_binding_name(target.name or "", binding)
+        now = Time.from_unix_nanos(self._clock.now())
+        self._registry.overwrite(target, lambda pod: bound_pod(pod, binding, now))
+        return answer(_success(), 201)
+
+    def _delete(self, request: Request, target: Target) -> Answer:
+        last, gone = self._registry.delete(target, _delete_options(request))
+        if target.resource is PODS or not gone:
+            return self._views.document(request, target, last)
+        details = {
+            "name": target.name,
+            "group": target.resource.group,
+            "kind": target.resource.plural,
+            "uid": last["metadata"]["uid"],
+        }
+        return answer(_success() | {"details": {k: v for k, v in details.items() if v}})
+
+    def _delete_all(self, request: Request, target: Target) -> Answer:
+        options = _delete_options(request)
+        page = self._lists.page(request, target)
+        for stored in page.objects:
+            one = msgspec.structs.replace(
+                target, namespace=stored.key.namespace or None, name=stored.key.name
+            )
+            self._registry.delete(one, options)
+        return self._views.list(request, target, page)
+
+    def _log(self, target: Target) -> Answer:
+        pod = self._registry.get(target).document()
+        node = (pod.get("spec") or {}).get("nodeName")
+        if not node:
+            return Answer(code=204)
+        raise Problem(
+            503, "ServiceUnavailable", f"node {node} does not serve logs through this server yet"
+        )
+
+
+def _sent(request: Request, target: Target) -> Document:
+    """The object in the body, if it is of the right kind."""
+    document = request.document()
+    kind, version = document.get("kind"), document.get("apiVersion")
+    resource = target.resource
+    if not kind or not version:
+        missing = "Kind" if not kind else "apiVersion"
+        raise problems.bad_request(f"Object '{missing}' is missing in the body")
+    if (kind, version) != (resource.kind, resource.api_version):
+        raise problems.bad_request(
+            f"{version}, Kind={kind} in the body is not {resource.api_version}, "
+            f"Kind={resource.kind} of the path"
+        )
+    if not isinstance(document.get("metadata") or {}, dict):
+        raise problems.bad_request("metadata in the body is no JSON object")
+    return document
+
+
+def _check_fields(request: Request, target: Target, options: str) -> list[str]:
+    """The warnings about the fields in the body. Raises Problem."""
+    directive = check_directive(request.query.get("fieldValidation", ""), options)
+    if request.is_protobuf:
+        return []
+    return check_body(request.body, target.resource, directive)
+
+
+def _warn(given: Answer, warnings: list[str]) -> Answer:
+    headers = warning_headers(warnings)
+    return msgspec.structs.replace(given, headers={**given.headers, **headers})
+
+
+def _is_dry_run(request: Request) -> bool:
+    asked = request.query.get("dryRun")
+    if asked not in (None, "All"):
+        raise problems.bad_request(f"dryRun is {asked!r}; All is expected")
+    return asked == "All"
+
+
+def _delete_options(request: Request) -> DeleteOptions:
+    body: dict[str, Any] = request.document("options") if request.body else {}
+    grace = body.get("gracePeriodSeconds", request.number("gracePeriodSeconds"))
+    preconditions, dry_run = body.get("preconditions") or {}, body.get("dryRun") or []
+    if grace is not None and (type(grace) is not int or abs(grace) >= 2**63):
+        raise problems.bad_request("gracePeriodSeconds is no whole number of 64 bits")
+    if not isinstance(preconditions, dict) or not isinstance(dry_run, list):
+        raise problems.bad_request("preconditions is no JSON object, or dryRun no list")
+    return DeleteOptions(
+        grace_period_seconds=grace,
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+        propagation_policy=body.get("propagationPolicy", request.query.get("propagationPolicy")),
+        dry_run="All" in dry_run or _is_dry_run(request),
+    )
+
+
+def _success() -> Document:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}

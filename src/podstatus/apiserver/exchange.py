@@ -1,0 +1,113 @@
+"""One request and its answer, as the HTTP layer hands them over: nothing of aiohttp in them."""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver import problems
+from podstatus.apiserver.problems import Problem
+from podstatus.apiserver.protobuf import MEDIA_TYPE, decode_protobuf
+from podstatus.apiserver.quoting import quoted
+from podstatus.apiserver.strategy import Document
+
+JSON = "application/json"
+
+
+def _stay() -> None:
+    """There is no connection to break."""
+
+
+_INTEGER = re.compile("[+-]?[0-9]+")
+_MOST = 2**63 - 1
+
+
+def read_integer(text: str) -> int:
+    """A whole number of 64 bits. Raises Problem."""
+    why = "invalid syntax"
+    if _INTEGER.fullmatch(text):
+        number = int(text) if len(text) < 64 else _MOST + 1
+        if -_MOST <= number <= _MOST:
+            return number
+        why = "value out of range"
+    raise problems.bad_request(f"strconv.ParseInt: parsing {quoted(text[:40])}: {why}")
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client asks."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    accept: str = JSON
+    content_type: str = ""
+    body: bytes = b""
+    hang_up: Callable[[], None] = _stay
+    """Breaks the connection, for one that does not read its answer."""
+
+    def flag(self, name: str) -> bool:
+        """A parameter that is on or off. Raises Problem."""
+        value = self.query.get(name, "")
+        if value.lower() in ("", "0", "f", "false"):
+            return False
+        if value.lower() in ("1", "t", "true"):
+            return True
+        raise problems.bad_request(f"parameter {name} is {value[:40]!r}; true or false is expected")
+
+    def number(self, name: str) -> int | None:
+        """A parameter that is a whole number. Raises Problem."""
+        value = self.query.get(name)
+        if not value:
+            return None
+        return read_integer(value)
+
+    @property
+    def is_protobuf(self) -> bool:
+        """Whether the body is protobuf, not JSON."""
+        return self.content_type.partition(";")[0].strip() == MEDIA_TYPE
+
+    def document(self, what: str = "object") -> Document:
+        """The object in the body. Raises Problem."""
+        if self.is_protobuf:
+            return decode_protobuf(self.body)
+        try:
+            document = msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise problems.bad_request(f"the {what} provided is not JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise problems.bad_request(f"the {what} provided is no JSON object")
+        return document
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole answer."""
+
+    code: int = 200
+    body: bytes = b""
+    content_type: str = JSON
+    headers: Mapping[str, str] = {}
+
+
+class Stream(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that goes on: lines, until it ends."""
+
+    lines: AsyncGenerator[bytes, None]
+    end: Callable[[], None]
+    """To be called when nothing more is wanted, even if nothing ever was."""
+    content_type: str = JSON
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """No answer: the connection is dropped."""
+
+
+def answer(document: Any, code: int = 200) -> Answer:
+    """A document as an answer."""
+    return Answer(code=code, body=msgspec.json.encode(document))
+
+
+def refusal(problem: Problem) -> Answer:
+    """A problem as an answer."""
+    headers = {} if problem.retry_after is None else {"Retry-After": str(problem.retry_after)}
+    return Answer(code=problem.code, body=msgspec.json.encode(problem.document), headers=headers)

@@ -1,0 +1,84 @@
+"""The folder that a server keeps its secrets and objects in: its owner's alone, one server's.
+
+FolderError         the folder cannot be used
+└── FolderBusyError another process uses it
+"""
+
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+_LOCK = "lock"
+
+
+class FolderError(Exception):
+    """The folder cannot be used; the message says which, why, and what to do."""
+
+
+class FolderBusyError(FolderError):
+    """Another process uses the folder."""
+
+
+class ServerFolder:
+    """Files that nobody else may read, replaced as a whole. Locked until closed.
+
+    The lock goes with the process, however it ends.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Make the folder if there is none, and lock it. Raises FolderError."""
+        self.path = path.absolute()
+        try:
+            # Only what we make: the permissions of a folder that was there are its owner's wish.
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise FolderError(_unusable(self.path, error)) from error
+        self._claim()
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        os.close(self._lock)
+
+    def read(self, name: str) -> bytes | None:
+        """What is in a file, None if there is none. Raises FolderError."""
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise FolderError(_unusable(self.path / name, error)) from error
+
+    def write(self, name: str, content: bytes) -> Path:
+        """Make this the content of a file that only its owner may read. Raises FolderError."""
+        path = self.path / name
+        try:
+            file, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=self.path)
+            try:
+                with os.fdopen(file, "wb") as writer:
+                    writer.write(content)
+                    writer.flush()
+                    os.fsync(file)
+                Path(temporary).replace(path)
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise FolderError(_unusable(path, error)) from error
+        return path
+
+    def _claim(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise FolderBusyError(
+                f"{self.path} is in use by another API server; stop that one, or choose another "
+                "folder"
+            ) from error
+
+
+def _unusable(path: Path, error: OSError) -> str:
+    why = (error.strerror or str(error)).lower()
+    return f"cannot use {path}: {why}; choose a folder that you may write to"

@@ -1,0 +1,149 @@
+"""JSON patches (RFC 6902), as lenient as kube-apiserver is with them.
+
+Other than the RFC: negative indices count from the end, `replace` and `copy` take what is
+absent from an object for null, a value that is left out is null.
+
+Upstream: gopkg.in/evanphx/json-patch.v4, patch.go v4.13.0.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any, TypeAlias
+
+from podstatus.kube.documents import encode_document, same_value
+
+Operation: TypeAlias = dict[str, Any]
+Container: TypeAlias = dict[str, Any] | list[Any]
+
+MAX_OPERATIONS = 10_000
+MAX_COPIED = 3 * 1024 * 1024
+"""Bytes that the copies of one patch may add: a few operations can double a document often."""
+
+_INDEX = re.compile("[+-]?[0-9]{1,18}")
+
+
+class JsonPatchError(ValueError):
+    """The patch does not fit the document."""
+
+
+def apply_json_patch(document: Any, operations: Sequence[Operation | None]) -> Any:
+    """The document that the operations make, one after the other. Raises JsonPatchError."""
+    patching = _Patching(deepcopy(document))
+    for operation in operations:
+        patching.apply(operation or {})
+    return patching.document
+
+
+class _Patching:
+    """A document under way."""
+
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self._copied = 0
+
+    def apply(self, operation: Operation) -> None:
+        verbs: dict[Any, Callable[[Operation], None]] = {
+            "add": self._add,
+            "remove": self._remove,
+            "replace": self._replace,
+            "move": self._move,
+            "copy": self._copy,
+            "test": self._test,
+        }
+        kind = operation.get("op")
+        if kind not in verbs:
+            raise JsonPatchError(f"{kind!r} is no operation; there are {', '.join(verbs)}")
+        verbs[kind](operation)
+
+    def _add(self, operation: Operation) -> None:
+        self._put(_pointer(operation, "path"), deepcopy(operation.get("value")))
+
+    def _remove(self, operation: Operation) -> None:
+        self._take(_pointer(operation, "path"))
+
+    def _replace(self, operation: Operation) -> None:
+        path, value = _pointer(operation, "path"), deepcopy(operation.get("value"))
+        if not path:
+            if not isinstance(value, dict | list):
+                raise JsonPatchError("the document cannot be replaced by a scalar")
+            self.document = value
+            return
+        container, key = self._find(path)
+        if isinstance(container, dict):
+            container[key] = value
+        else:
+            container[_index(container, key)] = value
+
+    def _move(self, operation: Operation) -> None:
+        value = self._take(_pointer(operation, "from"))
+        self._put(_pointer(operation, "path"), value)
+
+    def _copy(self, operation: Operation) -> None:
+        container, key = self._find(_pointer(operation, "from"))
+        value = _get(container, key)
+        self._copied += len(encode_document({"": value}))
+        if self._copied > MAX_COPIED:
+            raise JsonPatchError(f"the patch copies more than {MAX_COPIED} bytes")
+        self._put(_pointer(operation, "path"), deepcopy(value))
+
+    def _test(self, operation: Operation) -> None:
+        path = _pointer(operation, "path")
+        found = _get(*self._find(path)) if path else self.document
+        if not same_value(found, operation.get("value")):
+            raise JsonPatchError(f"test of {path!r} failed: the value is another one")
+
+    def _put(self, path: str, value: Any) -> None:
+        container, key = self._find(path)
+        if isinstance(container, dict):
+            container[key] = value
+        else:
+            container.insert(_place(container, key), value)
+
+    def _take(self, path: str) -> Any:
+        container, key = self._find(path)
+        if isinstance(container, list):
+            return container.pop(_index(container, key))
+        if key not in container:
+            raise JsonPatchError(f"there is nothing at {path!r}")
+        return container.pop(key)
+
+    def _find(self, path: str) -> tuple[Container, str]:
+        """What the last part of a pointer is to be looked up in, and that part."""
+        # Whatever comes before the first slash is passed over.
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+        if not parts:
+            raise JsonPatchError(f"{path!r} leads nowhere; a path begins with a slash")
+        found = self.document
+        for part in parts[:-1]:
+            found = _get(found, part)
+            if not isinstance(found, dict | list):
+                raise JsonPatchError(f"there is nothing at {path!r}")
+        return found, parts[-1]
+
+
+def _pointer(operation: Operation, name: str) -> str:
+    pointer = operation.get(name)
+    if not isinstance(pointer, str):
+        raise JsonPatchError(f"an operation lacks {name!r}")
+    return pointer
+
+
+def _get(container: Container, key: str) -> Any:
+    """What is there; None for what is absent from an object."""
+    return container.get(key) if isinstance(container, dict) else container[_index(container, key)]
+
+
+def _index(elements: list[Any], key: str) -> int:
+    return _within(key, len(elements))
+
+
+def _place(elements: list[Any], key: str) -> int:
+    """Where an element is to be inserted."""
+    return len(elements) if key == "-" else _within(key, len(elements) + 1)
+
+
+def _within(key: str, length: int) -> int:
+    if not _INDEX.fullmatch(key) or not -length <= int(key) < length:
+        raise JsonPatchError(f"{key[:80]!r} is no index of a list with {length} places")
+    return int(key) % length

@@ -1,0 +1,66 @@
+"""What may be a label's key and value, and what kube-apiserver says when it is not.
+
+Upstream: IsLabelKey, IsLabelValue and IsDNS1123Subdomain, apimachinery v0.36.4,
+pkg/api/validate/content. Lengths are counted in bytes.
+"""
+
+import re
+
+_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = f"({_NAME})?"
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_MAX_NAME = 63
+_MAX_PREFIX = 253
+
+_ENDS = "and must start and end with an alphanumeric character"
+_NAME_RULE = (
+    f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS} "
+    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
+)
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, "
+    f"'-', '_' or '.', {_ENDS} "
+    f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE}')"
+)
+_PREFIX_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+    f"'-' or '.', {_ENDS} "
+    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_KEY_RULE = (
+    f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' "
+    "(e.g. 'example.com/MyName')"
+)
+
+
+def label_key_faults(key: str) -> list[str]:
+    """What is wrong with a label's key: a name, after a DNS subdomain and a slash if need be."""
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        return [_KEY_RULE]
+    faults = [f"prefix part {fault}" for fault in _prefix_faults(prefix)] if slash else []
+    return faults + [f"name part {fault}" for fault in _name_faults(name)]
+
+
+def label_value_faults(value: str) -> list[str]:
+    """What is wrong with a label's value."""
+    faults = _too_long(value, _MAX_NAME)
+    return faults if re.fullmatch(_VALUE, value) else [*faults, _VALUE_RULE]
+
+
+def _prefix_faults(prefix: str) -> list[str]:
+    if not prefix:
+        return ["must be non-empty"]
+    faults = _too_long(prefix, _MAX_PREFIX)
+    return faults if re.fullmatch(_SUBDOMAIN, prefix) else [*faults, _PREFIX_RULE]
+
+
+def _name_faults(name: str) -> list[str]:
+    faults = _too_long(name, _MAX_NAME) if name else ["must be non-empty"]
+    return faults if re.fullmatch(_NAME, name) else [*faults, _NAME_RULE]
+
+
+def _too_long(text: str, most: int) -> list[str]:
+    length = len(text.encode(errors="surrogatepass"))
+    return [f"must be no more than {most} bytes"] if length > most else []

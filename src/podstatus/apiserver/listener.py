@@ -1,0 +1,204 @@
+"""The server on its socket: who may ask, how much, for how long.
+
+Upstream's limits: bodies of 3 MiB (MaxRequestBodyBytes).
+"""
+
+import asyncio
+import hmac
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from urllib.parse import urlsplit
+
+from aiohttp import StreamReader, web
+
+from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, refusal
+from podstatus.apiserver.pages import OPEN_PATHS
+from podstatus.apiserver.problems import Problem, bad_request
+
+logger = logging.getLogger(__name__)
+
+
+def _without_exception(record: logging.LogRecord) -> bool:
+    """Keep a record, but not what could not be parsed: there may be a token in it."""
+    record.exc_info = None
+    return True
+
+
+_http_logger = logging.getLogger(f"{__name__}.http")
+_http_logger.addFilter(_without_exception)
+
+MOST_BODY_BYTES = 3 * 2**20
+BODY_SECONDS = 30.0
+"""How long a body may take; a client on loopback needs milliseconds."""
+
+Handle = Callable[[Request], Awaitable[Answer | Stream | Dropped]]
+
+
+class Listener:
+    """Listens on a socket and lets `handle` answer those who have the token."""
+
+    def __init__(
+        self,
+        handle: Handle,
+        *,
+        token: str,
+        ssl_context: ssl.SSLContext | None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        self._handle = handle
+        self._token = token.encode()
+        self._ssl_context = ssl_context
+        self._host = host
+        self._port = port
+        self._hosts = frozenset({"localhost", "127.0.0.1", "::1", host})
+        self._runner: web.ServerRunner | None = None
+
+    async def start(self) -> int:
+        """Begin to listen; the port."""
+        # Bodies as they are sent: upstream decompresses none, and a small one could become huge.
+        server = web.Server(
+            self._serve, access_log=None, logger=_http_logger, auto_decompress=False
+        )
+        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=2.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._ssl_context)
+        await site.start()
+        port: int = self._runner.addresses[0][1]
+        return port
+
+    async def stop(self) -> None:
+        """End all connections."""
+        if self._runner is None or self._runner.server is None:
+            return
+        transports = [handler.transport for handler in self._runner.server.connections]
+        await self._runner.cleanup()
+        for transport in transports:
+            # TLS would wait half a minute for clients that do not say goodbye.
+            if transport is not None:
+                transport.abort()
+        # What was aborted is closed in the next turns of the loop.
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            self._check_client(request.headers, request.path)
+            asked = await _read(request)
+            given = await self._handle(asked)
+        except Problem as problem:
+            given = refusal(problem)
+        except Exception:
+            logger.exception("request failed: method=%s path=%s", request.method, request.path)
+            given = refusal(Problem(500, "InternalError", "Internal error occurred"))
+        if isinstance(given, Stream):
+            return await _send_stream(request, given)
+        if isinstance(given, Dropped):
+            return _drop(request)
+        return web.Response(
+            status=given.code,
+            body=given.body,
+            content_type=given.content_type,
+            headers=given.headers,
+        )
+
+    def _check_client(self, headers: Mapping[str, str], path: str) -> None:
+        host = headers.get("Host", "")
+        if _host_name(host) not in self._hosts:
+            raise Problem(403, "Forbidden", f"host {host[:80]!a} is not this server's")
+        site = headers.get("Sec-Fetch-Site", "none")
+        if site not in ("none", "same-origin") or headers.get("Origin") is not None:
+            raise Problem(403, "Forbidden", "requests of other sites' pages are refused")
+        if path not in OPEN_PATHS and not hmac.compare_digest(_token_in(headers), self._token):
+            raise Problem(401, "Unauthorized", "Unauthorized")
+
+
+def _host_name(host: str) -> str | None:
+    """The header without its port; None if it makes no sense."""
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+def _token_in(headers: Mapping[str, str]) -> bytes:
+    """What a client gives as its token; headers can hold any bytes."""
+    scheme, _, token = headers.get("Authorization", "").strip().partition(" ")
+    return token.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
+
+
+async def _read(request: web.BaseRequest) -> Request:
+    if (request.content_length or 0) > MOST_BODY_BYTES:
+        raise _too_large()
+    # Most bodies came together with their heads: there is nothing to wait for.
+    content = request.content
+    body = content.read_nowait() if content.is_eof() else await _read_body(content)
+    if len(body) > MOST_BODY_BYTES:
+        raise _too_large()
+    return Request(
+        method=request.method,
+        path=request.rel_url.raw_path,
+        query=_query(request),
+        accept=request.headers.get("Accept", ""),
+        content_type=request.headers.get("Content-Type", ""),
+        body=body,
+        hang_up=request.transport.abort if request.transport is not None else _gone,
+    )
+
+
+def _query(request: web.BaseRequest) -> dict[str, str]:
+    if not request.rel_url.raw_query_string:
+        return {}
+    return {key: request.query[key] for key in request.query}
+
+
+async def _read_body(content: StreamReader) -> bytes:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in content.iter_any():
+                body += chunk
+                if len(body) > MOST_BODY_BYTES:
+                    raise _too_large()
+    except TimeoutError:
+        raise Problem(408, "Timeout", "the body did not arrive in time") from None
+    except web.RequestPayloadError as error:
+        raise bad_request(f"the body cannot be read: {error}") from error
+    return bytes(body)
+
+
+def _gone() -> None:
+    """The connection is broken already."""
+
+
+def _too_large() -> Problem:
+    return Problem(
+        413,
+        "RequestEntityTooLarge",
+        f"Request entity is too large: limit is {MOST_BODY_BYTES}",
+    )
+
+
+def _drop(request: web.BaseRequest) -> web.StreamResponse:
+    """Hang up without a word; the response that aiohttp wants goes nowhere."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+async def _send_stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": stream.content_type})
+    response.enable_chunked_encoding()
+    try:
+        await response.prepare(request)
+        async with aclosing(stream.lines) as lines:
+            async for line in lines:
+                await response.write(line)
+        await response.write_eof()
+    except ConnectionError:
+        logger.debug("watcher went away: path=%s", request.path)
+    finally:
+        stream.end()
+    return response

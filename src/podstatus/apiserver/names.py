@@ -1,0 +1,153 @@
+"""What names, labels and the like may look like; each function tells what is wrong.
+
+Upstream: apimachinery v0.36.4, pkg/util/validation/validation.go and pkg/api/validate/content.
+"""
+
+import re
+from collections.abc import Callable
+
+NameRule = Callable[[str], list[str]]
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_RELAXED_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_RELAXED_SUBDOMAIN = rf"{_RELAXED_LABEL}(\.{_RELAXED_LABEL})*"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = f"({_QUALIFIED})?"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+
+_ENDS = "and must start and end with an alphanumeric character"
+_LABEL_RULE = (
+    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}"
+)
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+    f"'-' or '.', {_ENDS}"
+)
+_RELAXED_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+    f"'_', '-' or '.', {_ENDS}"
+)
+_QUALIFIED_RULE = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, "
+    f"'-', '_' or '.', {_ENDS}"
+)
+_CONFIG_KEY_RULE = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+
+
+def dns_label(text: str) -> list[str]:
+    """A part of a host name: `my-name`."""
+    wrong = _too_long(text, 63)
+    if not _matches(_LABEL, text):
+        dotted = _matches(_SUBDOMAIN, text)
+        rule = _rule(_LABEL_RULE, _LABEL, "my-name", "123-abc")
+        wrong.append("must not contain dots" if dotted else rule)
+    return wrong
+
+
+def dns_subdomain(text: str) -> list[str]:
+    """A host name: `example.com`."""
+    wrong = _too_long(text, 253)
+    if not _matches(_SUBDOMAIN, text):
+        wrong.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
+    return wrong
+
+
+def relaxed_dns_subdomain(text: str) -> list[str]:
+    """A host name that may have underscores in it, as search domains do."""
+    wrong = _too_long(text, 253)
+    if not _matches(_RELAXED_SUBDOMAIN, text):
+        wrong.append(_rule(_RELAXED_SUBDOMAIN_RULE, _RELAXED_SUBDOMAIN, "example.com"))
+    return wrong
+
+
+def qualified_name(text: str) -> list[str]:
+    """The key of a label, the type of a condition: `example.com/MyName` or `MyName`."""
+    rule = _rule(_QUALIFIED_RULE, _QUALIFIED, "MyName", "my.name", "123-abc")
+    prefix, slash, name = text.rpartition("/")
+    if "/" in prefix:
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {rule} {example}"]
+    wrong = _wrong_prefix(prefix) if slash else []
+    if not name:
+        wrong.append("name part must be non-empty")
+    wrong += [f"name part {why}" for why in _too_long(name, 63, "bytes")]
+    if not _matches(_QUALIFIED, name):
+        wrong.append(f"name part {rule}")
+    return wrong
+
+
+def label_value(text: str) -> list[str]:
+    """The value of a label, which may be empty."""
+    wrong = _too_long(text, 63, "bytes")
+    if not _matches(_LABEL_VALUE, text):
+        wrong.append(_rule(_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return wrong
+
+
+def port_name(text: str) -> list[str]:
+    """The name of a port: `http`."""
+    wrong = _too_long(text, 15)
+    if not _matches("[-a-z0-9]+", text):
+        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search("[a-z]", text):
+        wrong.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        wrong.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        wrong.append("must not begin or end with a hyphen")
+    return wrong
+
+
+def environment_name(text: str) -> list[str]:
+    """The name of an environment variable: anything printable but `=`."""
+    wrong = [] if text else ["environment variable name must be non-empty"]
+    if not all(" " <= char <= "~" and char != "=" for char in text):
+        wrong.append(
+            "a valid environment variable name must consist only of printable ASCII "
+            "characters other than '='"
+        )
+    return wrong
+
+
+def config_key(text: str) -> list[str]:
+    """A key of a ConfigMap or Secret: the name of a file."""
+    wrong = _too_long(text, 253)
+    if not _matches(_CONFIG_KEY, text):
+        wrong.append(_rule(_CONFIG_KEY_RULE, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+    if text == ".":
+        wrong.append("must not be '.'")
+    elif text == "..":
+        wrong.append("must not be '..'")
+    elif text.startswith(".."):
+        wrong.append("must not start with '..'")
+    return wrong
+
+
+def path_segment(text: str) -> list[str]:
+    """What any name must be to have a place in a URL."""
+    if text in (".", ".."):
+        return [f"may not be '{text}'"]
+    return [f"may not contain '{char}'" for char in "/%" if char in text]
+
+
+def _wrong_prefix(prefix: str) -> list[str]:
+    if not prefix:
+        return ["prefix part must be non-empty"]
+    return [f"prefix part {why}" for why in dns_subdomain(prefix)]
+
+
+def _too_long(text: str, limit: int, unit: str = "characters") -> list[str]:
+    """Bytes are counted, whatever upstream calls them."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return [f"must be no more than {limit} {unit}"] if size > limit else []
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text, re.ASCII) is not None
+
+
+def _rule(rule: str, pattern: str, *examples: str) -> str:
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {listed}regex used for validation is '{pattern}')"

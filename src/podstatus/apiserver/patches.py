@@ -1,0 +1,129 @@
+"""The patches that a client may send, by their media type.
+
+Upstream: pkg/endpoints/handlers/patch.go, apiserver v0.36.4.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver.json_patch import MAX_OPERATIONS, JsonPatchError, apply_json_patch
+from podstatus.apiserver.merge_patch import apply_merge_patch
+from podstatus.apiserver.problems import Problem, bad_request, unsupported_media_type
+from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.strategy import Document
+from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+Apply = Callable[[Document, Any, Resource], Document]
+
+
+def check_patch_type(content_type: str) -> None:
+    """Refuse a patch of which the type alone is wrong. Raises Problem (415)."""
+    _apply_of(content_type)
+
+
+def apply_patch_of(
+    content_type: str, document: Document, body: bytes, resource: Resource
+) -> Document:
+    """The document that a patch makes. Raises Problem (400, 413, 415 or 422)."""
+    apply = _apply_of(content_type)
+    try:
+        return apply(document, _decoded(body), resource)
+    except RecursionError:
+        raise _unprocessable("the patch is nested too deeply") from None
+
+
+def _apply_of(content_type: str) -> Apply:
+    media_type = content_type.partition(";")[0].strip()
+    if media_type in _TYPES:
+        return _TYPES[media_type]
+    if media_type == APPLY_PATCH:
+        raise unsupported_media_type(
+            "server-side apply is not served here; use client-side apply (kubectl apply "
+            f"--server-side=false), or send one of {', '.join(_TYPES)}"
+        )
+    raise unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(_TYPES)
+    )
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request(f"error decoding patch: {error}") from error
+
+
+def _json_patch(document: Document, patch: Any, _: Resource) -> Document:
+    if patch is None:
+        return document
+    if not isinstance(patch, list) or not all(map(_is_operation, patch)):
+        raise bad_request("error decoding patch: expected a list of operations")
+    if len(patch) > MAX_OPERATIONS:
+        raise Problem(
+            413,
+            "RequestEntityTooLarge",
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(patch)}",
+        )
+    try:
+        patched = apply_json_patch(document, patch)
+    except JsonPatchError as error:
+        raise _unprocessable(str(error)) from error
+    if not isinstance(patched, dict):
+        raise _unprocessable("the patch leaves no object")
+    return patched
+
+
+def _is_operation(operation: Any) -> bool:
+    if operation is None:
+        return True
+    if not isinstance(operation, dict):
+        return False
+    texts = (operation.get(name) for name in ("op", "path", "from"))
+    return all(text is None or isinstance(text, str) for text in texts)
+
+
+def _merge_patch(document: Document, patch: Any, _: Resource) -> Document:
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
+    return apply_merge_patch(document, _object(patch))
+
+
+def _strategic_merge_patch(document: Document, patch: Any, resource: Resource) -> Document:
+    try:
+        return apply_patch(document, _object({} if patch is None else patch), resource.schema)
+    except PatchFormatError as error:
+        raise bad_request(str(error)) from error
+    except NestedListError as error:
+        raise _unprocessable(str(error)) from error
+    except PatchError as error:
+        # Upstream answers 500 here; but it is the client's patch that makes no sense.
+        raise _unprocessable(str(error)) from error
+
+
+def _object(patch: Any) -> dict[str, Any]:
+    if not isinstance(patch, dict):
+        raise bad_request(f"error decoding patch: expected an object, got {type(patch).__name__}")
+    return patch
+
+
+def _unprocessable(why: str) -> Problem:
+    """Upstream keeps the reason to itself; we add it as a cause, which kubectl shows."""
+    cause = {"reason": "FieldValueInvalid", "message": why, "field": "patch"}
+    message = "the server rejected our request due to an error in our request"
+    return Problem(422, "Invalid", message, {"causes": [cause]})
+
+
+_TYPES: dict[str, Apply] = {
+    JSON_PATCH: _json_patch,
+    MERGE_PATCH: _merge_patch,
+    STRATEGIC_MERGE_PATCH: _strategic_merge_patch,
+}

@@ -1,0 +1,73 @@
+"""What a request's path is about.
+
+/api/v1/namespaces/{namespace}/{resource}/{name}/{subresource}
+/apis/{group}/{version}/{resource}
+"""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+import msgspec
+
+from podstatus.apiserver.resources import NAMESPACES, RESOURCES, Resource
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects are meant."""
+
+    resource: Resource
+    namespace: str | None = None
+    """None for all namespaces, and for objects of the cluster."""
+    name: str | None = None
+    """None for all objects."""
+    subresource: str = ""
+
+
+def find_target(path: str) -> Target | None:
+    """The objects at a path; None if there is nothing of the kind."""
+    segments = [unquote(segment) for segment in path.strip("/").split("/")]
+    resources, rest = _resources_below(segments)
+    if not resources or not rest or "" in rest:
+        return None
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACES.subresources:
+        return _target(resources, rest[2:], namespace=rest[1], namespaced=True)
+    return _target(resources, rest, namespace=None, namespaced=None)
+
+
+def _resources_below(segments: Sequence[str]) -> tuple[Mapping[str, Resource], Sequence[str]]:
+    match segments:
+        case ["api", version, *rest]:
+            group = ""
+        case ["apis", group, version, *rest] if group:
+            pass
+        case _:
+            return {}, ()
+    return _RESOURCES.get((group, version), {}), rest
+
+
+def _target(
+    resources: Mapping[str, Resource],
+    rest: Sequence[str],
+    *,
+    namespace: str | None,
+    namespaced: bool | None,
+) -> Target | None:
+    plural, name, subresource, *more = *rest, *[""] * (3 - len(rest))
+    resource = resources.get(plural)
+    if resource is None or more:
+        return None
+    if namespaced and not resource.namespaced:
+        return None
+    if resource.namespaced and name and namespace is None:
+        return None
+    if subresource and subresource not in resource.subresources:
+        return None
+    return Target(
+        resource=resource, namespace=namespace, name=name or None, subresource=subresource
+    )
+
+
+_RESOURCES: dict[tuple[str, str], dict[str, Resource]] = {}
+"""By group and version, and by plural."""
+for _resource in RESOURCES:
+    _RESOURCES.setdefault((_resource.group, _resource.version), {})[_resource.plural] = _resource

@@ -1,0 +1,164 @@
+"""Resources that are little more than stored: configmaps and service accounts.
+
+Upstream: pkg/registry/core/{configmap,serviceaccount}/strategy.go and
+pkg/apis/core/validation/validation.go v1.36.4.
+"""
+
+import base64
+
+from podstatus.apiserver.causes import (
+    forbidden,
+    invalid_value,
+    invalid_values,
+    too_long,
+)
+from podstatus.apiserver.meta_rules import (
+    updated_meta,
+    validate_meta,
+    validate_meta_update,
+)
+from podstatus.apiserver.names import NameRule, config_key, dns_subdomain
+from podstatus.apiserver.problems import Cause
+from podstatus.apiserver.shapes import ShapeError, shaped, unknown_fields
+from podstatus.apiserver.strategy import DeleteOptions, Document
+from podstatus.kube.codec import from_document
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.records import ConfigMap, Named, ServiceAccount
+from podstatus.kube.wire import Wire
+
+_DATA_LIMIT = 1024 * 1024
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_IMMUTABLE = "field is immutable when `immutable` is set"
+
+
+class Plain:
+    """Rules that only metadata has; the others build on it."""
+
+    creates_on_update = False
+    updates_unconditionally = True
+    kind: type[Wire] = Named
+    name_rule: NameRule = staticmethod(dns_subdomain)
+    namespaced = True
+    qualified_finalizers = True
+
+    def decode(self, document: Document) -> Document:
+        """The object as it is read: types checked, defaults filled in. Raises ShapeError."""
+        return shaped(document, self.kind)
+
+    def decode_patched(self, document: Document, old: Document) -> Document:
+        """The object as it is read after a patch. Raises ShapeError."""
+        del old
+        return self.decode(document)
+
+    def unknown_fields(self, document: Document) -> list[str]:
+        """The paths of fields that such objects do not have."""
+        return list(unknown_fields(document, self.kind))
+
+    def prepare_create(self, document: Document) -> Document:
+        """The object as it is stored at first."""
+        return self.decode(document)
+
+    def validate_create(self, document: Document) -> list[Cause]:
+        """What is wrong with a new object."""
+        return validate_meta(
+            _meta(document),
+            self.name_rule,
+            namespaced=self.namespaced,
+            qualified=self.qualified_finalizers,
+        )
+
+    def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
+        """The object as an update leaves it."""
+        del subresource
+        return updated_meta(self.decode(new), old)
+
+    def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
+        """The same for an object that was decoded: doing it again changes nothing."""
+        return self.prepare_update(new, old, subresource)
+
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+        """What is wrong with a changed object."""
+        del subresource
+        qualified = self.qualified_finalizers
+        return validate_meta_update(_meta(new), _meta(old), qualified=qualified)
+
+    def grace_period(self, document: Document, options: DeleteOptions) -> int:
+        """It goes at once."""
+        del document, options
+        return 0
+
+    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[Cause]:
+        """It has no rules of its own about DELETE."""
+        del document, options
+        return []
+
+    def fields(self, document: Document) -> dict[str, str]:
+        """Nothing but its name and namespace."""
+        del document
+        return {}
+
+
+class ServiceAccountStrategy(Plain):
+    """The rules of service accounts."""
+
+    kind = ServiceAccount
+
+
+class ConfigMapStrategy(Plain):
+    """The rules of configmaps."""
+
+    kind = ConfigMap
+
+    def decode(self, document: Document) -> Document:
+        """The configmap as it is read. Raises ShapeError."""
+        read = super().decode(document)
+        check_base64("binaryData", read.get("binaryData") or {})
+        return read
+
+    def validate_create(self, document: Document) -> list[Cause]:
+        """What is wrong with a new configmap."""
+        return super().validate_create(document) + _validate_texts(document)
+
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+        """What is wrong with a changed configmap; one that is immutable stays as it is."""
+        found = super().validate_update(new, old, subresource)
+        found += validate_immutable(new, old, ("data", "binaryData"))
+        return found + _validate_texts(new)
+
+
+def _meta(document: Document) -> ObjectMeta:
+    return from_document(document.get("metadata") or {}, ObjectMeta)
+
+
+def _validate_texts(document: Document) -> list[Cause]:
+    data, binary = document.get("data") or {}, document.get("binaryData") or {}
+    found: list[Cause] = []
+    for key in data:
+        found += invalid_values(f"data[{key}]", key, config_key(key))
+        if key in binary:
+            why = "duplicate of key present in binaryData"
+            found.append(invalid_value(f"data[{key}]", key, why))
+    for key in binary:
+        found += invalid_values(f"binaryData[{key}]", key, config_key(key))
+    size = sum(len(text.encode()) for text in data.values())
+    size += sum(len(text) * 3 // 4 for text in binary.values())
+    return [*found, too_long("", _DATA_LIMIT)] if size > _DATA_LIMIT else found
+
+
+def validate_immutable(new: Document, old: Document, keys: tuple[str, ...]) -> list[Cause]:
+    """What is immutable stays so, and so do the fields of these names."""
+    if not old.get("immutable"):
+        return []
+    found = [] if new.get("immutable") else [forbidden("immutable", _IMMUTABLE)]
+    return found + [
+        forbidden(key, _IMMUTABLE) for key in keys if (new.get(key) or {}) != (old.get(key) or {})
+    ]
+
+
+def check_base64(field: str, data: Document) -> None:
+    """Raise ShapeError unless all values are base64."""
+    for key, text in data.items():
+        try:
+            base64.b64decode(text, validate=True)
+        except ValueError as error:
+            raise ShapeError(f"cannot read {field}[{key}]: not base64: {error}") from error

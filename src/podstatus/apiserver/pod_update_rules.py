@@ -1,0 +1,135 @@
+"""Rules for changes of a pod that exists.
+
+Upstream: ValidatePodUpdate, pkg/apis/core/validation/validation.go v1.36.4. While a pod has
+scheduling gates, its node selector and node affinity may be narrowed; here only the selector.
+"""
+
+from msgspec import structs
+
+from podstatus.apiserver.causes import between, forbidden, invalid_value, required
+from podstatus.apiserver.meta_rules import validate_meta_update
+from podstatus.apiserver.pod_spec_rules import validate_pod
+from podstatus.apiserver.problems import Cause
+from podstatus.apiserver.toleration_rules import validate_added_tolerations
+from podstatus.kube.containers import Container
+from podstatus.kube.equality import semantic_equal
+from podstatus.kube.pod import CONFIG_MIRROR, Pod
+from podstatus.kube.pod_spec import PodSpec
+
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_DEADLINE_LIMIT = 2**31 - 1
+_CHANGEABLE = (
+    "`spec.containers[*].image`",
+    "`spec.initContainers[*].image`",
+    "`spec.activeDeadlineSeconds`",
+    "`spec.tolerations` (only additions to existing tolerations)",
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+)
+
+_Containers = tuple[Container, ...]
+
+
+def validate_pod_update(new: Pod, old: Pod) -> list[Cause]:
+    """What is wrong with a change of a pod's metadata and spec."""
+    found = validate_meta_update(new.metadata, old.metadata)
+    found += validate_pod(new)
+    found += validate_annotation_update(new, old)
+    for kind, after, before in (
+        ("containers", new.spec.containers or (), old.spec.containers or ()),
+        ("initContainers", new.spec.init_containers or (), old.spec.init_containers or ()),
+    ):
+        if len(after) != len(before):
+            why = "pod updates may not add or remove containers"
+            return [*found, forbidden(f"spec.{kind}", why)]
+        found += [
+            required(f"spec.{kind}[{index}].image")
+            for index, container in enumerate(after)
+            if not container.image
+        ]
+    deadline = _validate_deadline(new.spec, old.spec)
+    if deadline and new.spec.active_deadline_seconds is not None:
+        return found + deadline
+    return found + deadline + _validate_spec(new.spec, old.spec)
+
+
+def validate_annotation_update(new: Pod, old: Pod) -> list[Cause]:
+    """What is wrong with a change of annotations: some say what the pod is, and stay."""
+    after, before = new.metadata.annotations or {}, old.metadata.annotations or {}
+    found = []
+    for key in sorted(after.keys() | before.keys()):
+        if after.get(key) == before.get(key):
+            continue
+        done = "remove or update" if key in before else "add"
+        field = f"metadata.annotations[{key}]"
+        if key.startswith(_APP_ARMOR):
+            found.append(forbidden(field, f"may not {done} AppArmor annotations"))
+        if key == CONFIG_MIRROR:
+            found.append(forbidden(field, f"may not {done} mirror pod annotation"))
+    return found
+
+
+def _validate_deadline(new: PodSpec, old: PodSpec) -> list[Cause]:
+    field = "spec.activeDeadlineSeconds"
+    after, before = new.active_deadline_seconds, old.active_deadline_seconds
+    if after is None:
+        why = "must not update from a positive integer to nil value"
+        return [] if before is None else [invalid_value(field, None, why)]
+    if not 0 <= after <= _DEADLINE_LIMIT:
+        return [invalid_value(field, after, between(0, _DEADLINE_LIMIT))]
+    if before is not None and before < after:
+        return [invalid_value(field, after, "must be less than or equal to previous value")]
+    return []
+
+
+def _validate_spec(new: PodSpec, old: PodSpec) -> list[Cause]:
+    found = validate_added_tolerations(
+        "spec.tolerations", new.tolerations or (), old.tolerations or ()
+    )
+    gates = {gate.name for gate in old.scheduling_gates or ()}
+    for index, gate in enumerate(new.scheduling_gates or ()):
+        if gate.name not in gates:
+            why = f"only deletion is allowed, but found new scheduling gate '{gate.name}'"
+            found.append(forbidden(f"spec.schedulingGates[{index}].name", why))
+    unchanging = _without_changeable(new, old)
+    if gates:
+        found += _validate_selector(new, old)
+        unchanging = structs.replace(unchanging, node_selector=old.node_selector)
+    if not semantic_equal(unchanging, old):
+        listed = ",".join(_CHANGEABLE)
+        why = f"pod updates may not change fields other than {listed}"
+        found.append(forbidden("spec", f"{why}\n{_differing(unchanging, old)}"))
+    return found
+
+
+def _without_changeable(new: PodSpec, old: PodSpec) -> PodSpec:
+    """The new spec with the old one's values wherever a change is legal."""
+    return structs.replace(
+        new,
+        containers=_with_old_images(new.containers or (), old.containers or ()),
+        init_containers=_with_old_images(new.init_containers or (), old.init_containers or ()),
+        active_deadline_seconds=old.active_deadline_seconds,
+        scheduling_gates=old.scheduling_gates,
+        tolerations=old.tolerations,
+    )
+
+
+def _with_old_images(new: _Containers, old: _Containers) -> _Containers:
+    pairs = zip(new, old, strict=True)
+    return tuple(structs.replace(after, image=before.image) for after, before in pairs)
+
+
+def _validate_selector(new: PodSpec, old: PodSpec) -> list[Cause]:
+    after, before = new.node_selector or {}, old.node_selector or {}
+    if all(after.get(key) == value for key, value in before.items()):
+        return []
+    why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+    return [invalid_value("spec.nodeSelector", after, why)]
+
+
+def _differing(new: PodSpec, old: PodSpec) -> str:
+    """The names of the fields that changed; upstream prints all of both specs here."""
+    names = zip(old.__struct_encode_fields__, old.__struct_fields__, strict=True)
+    changed = [
+        wire for wire, name in names if not semantic_equal(getattr(new, name), getattr(old, name))
+    ]
+    return f"changed: {', '.join(f'spec.{name}' for name in changed)}"

@@ -1,0 +1,358 @@
+"""What requests do to objects: names, UIDs, versions, preconditions, finalizers, deletion.
+
+The rules that are particular to a resource are its strategy's. Upstream: k8s.io/apiserver
+v0.36.4, pkg/registry/generic/registry/store.go and pkg/registry/rest.
+"""
+
+import secrets
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from podstatus.apiserver import problems
+from podstatus.apiserver.paths import Target
+from podstatus.apiserver.problems import Cause, Problem
+from podstatus.apiserver.resources import NAMESPACES, PODS, Resource
+from podstatus.apiserver.shapes import ShapeError
+from podstatus.apiserver.store import Key, Store, Stored, versioned
+from podstatus.apiserver.strategy import DeleteOptions, Document, Strategy
+from podstatus.base.clock import Clock
+from podstatus.kube.times import Time
+
+MODIFIED_MEANWHILE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+_NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Upstream's: no vowels, so no words; nothing that looks like something else."""
+
+_LAST_SECOND = 253_402_300_799
+"""Of the year 9999, the last that can be written: a grace period may be longer."""
+
+Change = Callable[[Document], Document]
+
+
+class Registry:
+    """Creates, updates and deletes objects in a store."""
+
+    def __init__(self, store: Store, strategies: Mapping[str, Strategy], clock: Clock) -> None:
+        self._store = store
+        self._strategies = strategies
+        self._clock = clock
+
+    def get(self, target: Target) -> Stored:
+        """One object. Raises Problem."""
+        stored = self._store.get(target.resource.plural, _key(target))
+        if stored is None:
+            raise problems.not_found(
+                target.resource.plural, target.name or "", group=target.resource.group
+            )
+        return stored
+
+    def create(self, target: Target, document: Document, *, dry_run: bool = False) -> Document:
+        """Store a new object; what was stored. Raises Problem."""
+        resource, strategy = target.resource, self._strategy(target.resource)
+        document = _read(strategy, document)
+        metadata = self._new_metadata(target, document)
+        document = strategy.prepare_create(document | {"metadata": metadata})
+        self._check(resource, document, _name_causes(metadata) + strategy.validate_create(document))
+        key = Key(target.namespace or "", metadata["name"])
+        if target.namespace is not None:
+            self._check_namespace(resource, target.namespace, metadata["name"])
+        if self._store.get(resource.plural, key) is not None:
+            raise problems.already_exists(resource.plural, key.name, group=resource.group)
+        return self._put(resource, key, document, dry_run=dry_run)
+
+    def replace(
+        self, target: Target, document: Document, *, dry_run: bool = False
+    ) -> tuple[Document, bool]:
+        """Put an object in the place of another; what is stored then, and whether it is new.
+
+        Raises Problem.
+        """
+        resource, strategy = target.resource, self._strategy(target.resource)
+        document = _read(strategy, document)
+        metadata = document["metadata"]
+        stored = self._store.get(resource.plural, _key(target))
+        if stored is None and strategy.creates_on_update and not target.subresource:
+            new = {key: value for key, value in metadata.items() if key != "resourceVersion"}
+            return self.create(target, document | {"metadata": new}, dry_run=dry_run), True
+        old = self.get(target).document()
+        uid = metadata.get("uid")
+        if uid and uid != old["metadata"]["uid"]:
+            raise _other_uid(target, uid, old["metadata"]["uid"])
+        if not metadata.get("resourceVersion") and not strategy.updates_unconditionally:
+            why = "Invalid value: 0: must be specified for an update"
+            cause = Cause("FieldValueInvalid", "metadata.resourceVersion", why)
+            self._check(resource, old, [cause])
+        return self._update(target, document, old, dry_run=dry_run), False
+
+    def patch(self, target: Target, change: Change, *, dry_run: bool = False) -> Document:
+        """Let a function change an object; what is stored then. Raises Problem."""
+        old = self.get(target).document()
+        new = _read(self._strategy(target.resource), change(old), old=old)
+        name = new["metadata"].get("name")
+        if name != target.name:
+            raise problems.bad_request(
+                f"the name of the object ({name}) does not match the name on the URL "
+                f"({target.name})"
+            )
+        return self._update(target, new, old, dry_run=dry_run)
+
+    def overwrite(self, target: Target, change: Change) -> Document:
+        """Let a function of ours change an object; no rules are looked at. Raises Problem."""
+        old = self.get(target).document()
+        return self._put(target.resource, _key(target), change(old), dry_run=False)
+
+    def _update(self, target: Target, new: Document, old: Document, *, dry_run: bool) -> Document:
+        """An update that changes nothing writes nothing."""
+        resource, strategy = target.resource, self._strategy(target.resource)
+        _check_namespace_of(new["metadata"], target)
+        version = new["metadata"].get("resourceVersion")
+        if version and version != old["metadata"]["resourceVersion"]:
+            raise problems.conflict(
+                resource.plural, target.name or "", MODIFIED_MEANWHILE, group=resource.group
+            )
+        uid = new["metadata"].get("uid") or old["metadata"]["uid"]
+        metadata = _kept_metadata(new["metadata"], old["metadata"]) | {"uid": uid}
+        new = strategy.update_decoded(new | {"metadata": metadata}, old, target.subresource)
+        if new == old:
+            return old
+        causes = _metadata_causes(new["metadata"], old["metadata"])
+        causes += strategy.validate_update(new, old, target.subresource)
+        self._check(resource, new, causes)
+        if _is_released(new["metadata"]):
+            return self._remove(resource, _key(target), new, dry_run=dry_run)
+        return self._put(resource, _key(target), new, dry_run=dry_run)
+
+    def delete(self, target: Target, options: DeleteOptions) -> tuple[Document, bool]:
+        """Delete an object, or mark it; its last state, and whether it is gone. Raises Problem."""
+        resource = target.resource
+        stored = self.get(target)
+        document = stored.document()
+        metadata = document["metadata"]
+        _check_delete_preconditions(resource, metadata, options)
+        strategy = self._strategy(resource)
+        self._check(resource, document, strategy.delete_conflict(document, options))
+        held = bool(metadata.get("finalizers"))
+        if metadata.get("deletionTimestamp") is None:
+            grace = strategy.grace_period(document, options)
+        elif (shorter := _shorter_grace(metadata, options)) is not None:
+            grace = shorter
+        elif metadata.get("deletionGracePeriodSeconds") or held:
+            return document, False
+        else:
+            return self._remove(resource, stored.key, document, dry_run=options.dry_run), True
+        marked = document | {"metadata": self._marked(metadata, grace)}
+        if grace > 0 or held:
+            return self._put(resource, stored.key, marked, dry_run=options.dry_run), False
+        return self._remove(
+            resource,
+            stored.key,
+            marked,
+            dry_run=options.dry_run,
+            # Watchers of pods see that they are to go, even if they go at once.
+            marked_first=resource is PODS,
+        ), True
+
+    def _marked(self, metadata: Document, grace: int) -> Document:
+        """The metadata of an object that is to go."""
+        first = metadata.get("deletionTimestamp") is None
+        marked = metadata | {"deletionGracePeriodSeconds": grace}
+        at = self._now_seconds()
+        if first or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
+            marked["deletionTimestamp"] = Time.from_unix_nanos(
+                min(at + grace, _LAST_SECOND) * 10**9
+            ).wire
+        if first and metadata.get("generation"):
+            marked["generation"] = metadata["generation"] + 1
+        return marked
+
+    def _new_metadata(self, target: Target, document: Document) -> Document:
+        given = document.get("metadata") or {}
+        _check_namespace_of(given, target)
+        if given.get("resourceVersion"):
+            raise problems.bad_request("resourceVersion should not be set on objects to be created")
+        name = given.get("name") or ""
+        if not name and given.get("generateName"):
+            name = given["generateName"][:58] + _random_suffix()
+        metadata = {key: value for key, value in given.items() if key not in _SERVERS_OWN}
+        metadata |= {
+            "name": name,
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": Time.from_unix_nanos(self._now_seconds() * 10**9).wire,
+        }
+        if target.namespace is not None:
+            metadata["namespace"] = target.namespace
+        return metadata
+
+    def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+        stored = self._store.get(NAMESPACES.plural, Key("", namespace))
+        if stored is None:
+            raise problems.not_found(NAMESPACES.plural, namespace)
+        if stored.document()["metadata"].get("deletionTimestamp"):
+            raise Problem(
+                403,
+                "Forbidden",
+                f'{resource.plural} "{name}" is forbidden: unable to create new content in '
+                f"namespace {namespace} because it is being terminated",
+            )
+
+    def _check(self, resource: Resource, document: Document, causes: list[Cause]) -> None:
+        if causes:
+            name = document["metadata"].get("name") or ""
+            raise problems.invalid(resource.kind, name, causes, group=resource.group)
+
+    def _put(self, resource: Resource, key: Key, document: Document, *, dry_run: bool) -> Document:
+        if dry_run:
+            return document
+        return versioned(document, self._store.put(resource.plural, key, document).version)
+
+    def _remove(
+        self,
+        resource: Resource,
+        key: Key,
+        document: Document,
+        *,
+        dry_run: bool,
+        marked_first: bool = False,
+    ) -> Document:
+        if dry_run:
+            return document
+        last = self._store.delete(resource.plural, key, document, marked_first=marked_first)
+        return last.document()
+
+    def _strategy(self, resource: Resource) -> Strategy:
+        return self._strategies[resource.plural]
+
+    def _now_seconds(self) -> int:
+        return self._clock.now() // 10**9
+
+
+_SERVERS_OWN = frozenset(
+    {
+        "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+        "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation",
+    }
+)  # fmt: skip
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp")
+
+
+def _read(strategy: Strategy, document: Document, *, old: Document | None = None) -> Document:
+    """An object that was sent, or that a patch made of an old one, as the server reads it.
+
+    Raises Problem.
+    """
+    try:
+        if old is None:
+            document = strategy.decode(document)
+        else:
+            document = strategy.decode_patched(document, old)
+    except ShapeError as error:
+        code, reason = (400, "BadRequest") if old is None else (422, "Invalid")
+        raise Problem(code, reason, str(error)) from error
+    return document if document.get("metadata") else document | {"metadata": {}}
+
+
+def _shorter_grace(metadata: Document, options: DeleteOptions) -> int | None:
+    """The grace period that is asked for, if it is shorter than the one under way."""
+    left, asked = metadata.get("deletionGracePeriodSeconds"), options.grace_period_seconds
+    return asked if left is not None and asked is not None and asked < left else None
+
+
+def _other_uid(target: Target, asked: str, found: str) -> Problem:
+    where = "/".join(filter(None, (target.resource.plural, target.namespace, target.name)))
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{where}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {asked}, "
+        f"UID in object meta: {found}"
+    )
+    resource = target.resource
+    return problems.conflict(resource.plural, target.name or "", why, group=resource.group)
+
+
+def _key(target: Target) -> Key:
+    return Key(target.namespace or "", target.name or "")
+
+
+def _random_suffix() -> str:
+    return "".join(secrets.choice(_NAME_CHARACTERS) for _ in range(5))
+
+
+def _check_namespace_of(metadata: Document, target: Target) -> None:
+    given = metadata.get("namespace")
+    if given and given != (target.namespace or ""):
+        raise problems.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def _name_causes(metadata: Document) -> list[Cause]:
+    if metadata["name"]:
+        return []
+    return [
+        Cause(
+            "FieldValueRequired",
+            "metadata.name",
+            "Required value: name or generateName is required",
+        )
+    ]
+
+
+def _kept_metadata(new: Document, old: Document) -> Document:
+    """The metadata of an update, with what is the server's taken from the old object."""
+    kept = {key: value for key, value in new.items() if key not in _SERVERS_OWN}
+    own = {key: old[key] for key in old if key in _SERVERS_OWN and key != "managedFields"}
+    return kept | own
+
+
+def _metadata_causes(new: Document, old: Document) -> list[Cause]:
+    """What an update must not do to metadata."""
+    for key in _IMMUTABLE:
+        if new.get(key) != old.get(key):
+            why = f"Invalid value: {_quoted(new.get(key))}: field is immutable"
+            return [Cause("FieldValueInvalid", f"metadata.{key}", why)]
+    added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
+    if added and old.get("deletionTimestamp"):
+        why = (
+            "Forbidden: no new finalizers can be added if the object is being deleted, "
+            f"found new finalizers {sorted(added)}"
+        )
+        return [Cause("FieldValueForbidden", "metadata.finalizers", why)]
+    return []
+
+
+def _quoted(value: Any) -> str:
+    return f'"{value or ""}"'
+
+
+def _is_released(metadata: Document) -> bool:
+    """Whether nothing holds an object any more that is to go."""
+    return (
+        metadata.get("deletionTimestamp") is not None
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+    )
+
+
+def _check_delete_preconditions(
+    resource: Resource, metadata: Document, options: DeleteOptions
+) -> None:
+    name = metadata["name"]
+    if options.uid is not None and options.uid != metadata["uid"]:
+        raise problems.conflict(
+            resource.kind,
+            name,
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({metadata['uid']}). The object might have been deleted and then recreated",
+            group=resource.group,
+        )
+    version = options.resource_version
+    if version is not None and version != metadata["resourceVersion"]:
+        raise problems.conflict(
+            resource.kind,
+            name,
+            f"the ResourceVersion in the precondition ({version}) does not match the "
+            f"ResourceVersion in record ({metadata['resourceVersion']}). The object might have "
+            "been modified",
+            group=resource.group,
+        )

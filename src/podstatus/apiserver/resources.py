@@ -1,0 +1,93 @@
+"""Which resources there are, and what each is called. Their rules are in `strategies`."""
+
+import msgspec
+
+from podstatus.kube.schemas import (
+    CONFIG_MAP,
+    EVENT,
+    LEASE,
+    NAMESPACE,
+    NODE,
+    POD,
+    SECRET,
+    SERVICE_ACCOUNT,
+    Schema,
+)
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of object."""
+
+    group: str = ""
+    version: str = "v1"
+    plural: str
+    singular: str
+    kind: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    """Those with a path below the object: `status`, `binding`, …"""
+    schema: Schema
+    """Its fields, and how strategic merge patches treat its lists."""
+
+    @property
+    def api_version(self) -> str:
+        """`v1`, `coordination.k8s.io/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def prefix(self) -> str:
+        """Where its paths begin."""
+        return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
+
+
+NAMESPACES = Resource(
+    plural="namespaces",
+    singular="namespace",
+    kind="Namespace",
+    namespaced=False,
+    short_names=("ns",),
+    subresources=("status",),
+    schema=NAMESPACE,
+)
+PODS = Resource(
+    plural="pods",
+    singular="pod",
+    kind="Pod",
+    short_names=("po",),
+    categories=("all",),
+    subresources=("status", "binding", "resize", "log", "exec"),
+    schema=POD,
+)
+NODES = Resource(
+    plural="nodes",
+    singular="node",
+    kind="Node",
+    namespaced=False,
+    short_names=("no",),
+    subresources=("status", "proxy"),
+    schema=NODE,
+)
+EVENTS = Resource(
+    plural="events", singular="event", kind="Event", short_names=("ev",), schema=EVENT
+)
+LEASES = Resource(
+    group="coordination.k8s.io", plural="leases", singular="lease", kind="Lease", schema=LEASE
+)
+CONFIG_MAPS = Resource(
+    plural="configmaps",
+    singular="configmap",
+    kind="ConfigMap",
+    short_names=("cm",),
+    schema=CONFIG_MAP,
+)
+SECRETS = Resource(plural="secrets", singular="secret", kind="Secret", schema=SECRET)
+SERVICE_ACCOUNTS = Resource(
+    plural="serviceaccounts",
+    singular="serviceaccount",
+    kind="ServiceAccount",
+    short_names=("sa",),
+    schema=SERVICE_ACCOUNT,
+)
+RESOURCES = (NAMESPACES, PODS, NODES, EVENTS, LEASES, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS)

@@ -1,0 +1,148 @@
+"""Bind pods without a node to one that has room, as soon as there is one.
+
+It keeps account of what is taken on each node by following every change, so that a decision
+looks at the waiting pods and the nodes only.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+
+from podstatus.apiserver.binding import bound_pod, unschedulable_pod
+from podstatus.apiserver.paths import Target
+from podstatus.apiserver.problems import Problem
+from podstatus.apiserver.registry import Registry
+from podstatus.apiserver.resources import NODES, PODS
+from podstatus.apiserver.scheduling import Amounts, Choice, Room, choose, need_of, room_of
+from podstatus.apiserver.store import DELETED, Change, Key, Store, StoreError
+from podstatus.apiserver.strategy import Document
+from podstatus.base.clock import Clock
+from podstatus.base.loop import WakeUp
+from podstatus.kube.codec import DecodeError, decode
+from podstatus.kube.node import Node
+from podstatus.kube.pod import Pod, is_terminal_phase
+from podstatus.kube.quantity import QuantityError
+from podstatus.kube.times import Time
+
+logger = logging.getLogger(__name__)
+
+SCHEDULER_NAME = "default-scheduler"
+"""Pods that ask for another one wait for it."""
+AT_ONCE = 50
+"""So many pods are looked at before others get a turn: some milliseconds."""
+
+
+class Scheduler:
+    """Told of every change by `notice`; `run` does the binding."""
+
+    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
+        self._store = store
+        self._registry = registry
+        self._clock = clock
+        self._wake = WakeUp[str]()
+        self._rooms: dict[str, Room] = {}
+        self._taken: dict[Key, tuple[str, Amounts]] = {}
+        """What each pod takes, and of which node."""
+        self._loads: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self._waiting: dict[Key, None] = {}
+        """Without a node, those who came first in front."""
+        for stored in store.objects(NODES.plural):
+            self._see_node(stored.key.name, stored.data)
+        for stored in store.objects(PODS.plural):
+            self._see_pod(stored.key, stored.data)
+
+    def notice(self, resource: str, change: Change) -> None:
+        """Take account of a change, whoever made it."""
+        data = None if change.type == DELETED else change.new.data
+        if resource == NODES.plural:
+            self._see_node(change.new.key.name, data)
+        elif resource == PODS.plural:
+            self._see_pod(change.new.key, data)
+
+    async def run(self) -> None:
+        """Bind pods whenever something changes that may help them."""
+        while True:
+            await self._wake.wait()
+            waiting = list(self._waiting)
+            for start in range(0, len(waiting), AT_ONCE):
+                self.schedule(waiting[start : start + AT_ONCE])
+                await asyncio.sleep(0)
+
+    def schedule(self, keys: list[Key]) -> None:
+        """Bind those of these pods that fit somewhere now."""
+        for key in keys:
+            stored = self._store.get(PODS.plural, key)
+            if stored is None or key not in self._waiting:
+                continue
+            choice = choose(need_of(decode(stored.data, Pod)), self._rooms.values(), self._loads)
+            try:
+                self._follow(choice, key)
+            except (Problem, StoreError) as error:
+                logger.warning("pod not bound: pod=%s/%s error=%s", *key, error)
+
+    def _follow(self, choice: Choice, key: Key) -> None:
+        target = Target(resource=PODS, namespace=key.namespace, name=key.name)
+        now = Time.from_unix_nanos(self._clock.now())
+        if choice.node:
+            binding = {"target": {"kind": "Node", "name": choice.node}}
+            self._registry.overwrite(target, lambda pod: bound_pod(pod, binding, now))
+            logger.info("pod bound: pod=%s/%s node=%s", *key, choice.node)
+        elif choice.message:
+            pod: Document = self._registry.get(target).document()
+            told = unschedulable_pod(pod, choice.message, now)
+            if told != pod:
+                self._registry.overwrite(target, lambda _: told)
+
+    def _see_node(self, name: str, data: bytes | None) -> None:
+        before = self._rooms.pop(name, None)
+        if data is not None:
+            try:
+                self._rooms[name] = room_of(decode(data, Node))
+            except (DecodeError, QuantityError) as error:
+                logger.warning("node cannot be scheduled to: node=%s error=%s", name, error)
+        # A node says ten times a minute that it is well; that helps nobody who waits.
+        if self._rooms.get(name) != before:
+            self._wake.call("node")
+
+    def _see_pod(self, key: Key, data: bytes | None) -> None:
+        freed, waits = self._release(key), False
+        if data is not None:
+            try:
+                waits = self._take(key, decode(data, Pod))
+            except (DecodeError, QuantityError) as error:
+                logger.warning("pod cannot be scheduled: pod=%s/%s error=%s", *key, error)
+        if waits:
+            self._waiting[key] = None
+            self._wake.call("pod")
+        else:
+            self._waiting.pop(key, None)
+        if freed is not None and self._taken.get(key) != freed:
+            self._wake.call("room")
+
+    def _take(self, key: Key, pod: Pod) -> bool:
+        """Count what the pod takes; whether it waits for a node instead."""
+        if is_terminal_phase(pod.status.phase):
+            return False
+        need = need_of(pod)
+        if pod.spec.node_name:
+            self._taken[key] = pod.spec.node_name, need.amounts
+            for name, amount in need.amounts.items():
+                self._loads[pod.spec.node_name][name] += amount
+        return not pod.spec.node_name and _is_ours(pod)
+
+    def _release(self, key: Key) -> tuple[str, Amounts] | None:
+        taken = self._taken.pop(key, None)
+        if taken is not None:
+            node, amounts = taken
+            for name, amount in amounts.items():
+                self._loads[node][name] -= amount
+        return taken
+
+
+def _is_ours(pod: Pod) -> bool:
+    """Whether the pod waits for us to give it a node."""
+    return (
+        pod.spec.scheduler_name == SCHEDULER_NAME
+        and not pod.spec.scheduling_gates
+        and pod.metadata.deletion_timestamp is None
+    )

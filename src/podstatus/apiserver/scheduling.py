@@ -1,0 +1,174 @@
+"""Which node a pod goes to: the first, by name, that is ready, lets it in and has room.
+
+Filters in upstream's order and words; the first that objects speaks for its node. Not looked
+at: preferences, host ports, volumes, other pods (affinity, spreading), preemption.
+
+Upstream: the default plugins of pkg/scheduler v1.36.4 (nodeunschedulable, tainttoleration,
+nodeaffinity, noderesources).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from podstatus.kube.node import Node, Taint
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_resources import pod_requests
+from podstatus.kube.pod_spec import NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration
+
+Amounts = Mapping[str, int]
+"""By resource, in units of 1e-9, so that whole numbers do."""
+
+ONE_POD = 10**9
+_CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
+"""What every node is born with. Upstream's controller takes it away when the node is Ready; we
+have none, and look at the condition itself."""
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node offers."""
+
+    name: str
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    ready: bool
+    allocatable: dict[str, int]
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod asks for."""
+
+    spec: PodSpec
+    amounts: dict[str, int]
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a pod goes."""
+
+    node: str = ""
+    """Empty if it fits nowhere."""
+    message: str = ""
+    """Why it fits nowhere, if there is a node that would let it in."""
+
+
+def room_of(node: Node) -> Room:
+    """What a node offers. Raises QuantityError."""
+    conditions = node.status.conditions or ()
+    return Room(
+        name=node.metadata.name,
+        labels=dict(node.metadata.labels or {}),
+        taints=tuple(t for t in node.spec.taints or () if (t.key, t.effect) != _NOT_READY),
+        unschedulable=node.spec.unschedulable,
+        ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
+        allocatable={name: q.nanos for name, q in (node.status.allocatable or {}).items()},
+    )
+
+
+def need_of(pod: Pod) -> Need:
+    """What a pod asks for. Raises QuantityError."""
+    amounts = {name: q.nanos for name, q in pod_requests(pod.spec).items()}
+    return Need(spec=pod.spec, amounts=amounts | {"pods": ONE_POD})
+
+
+def choose(need: Need, rooms: Iterable[Room], loads: Mapping[str, Amounts]) -> Choice:
+    """The node for a pod; `loads` is what is taken already, by node."""
+    reasons: Counter[str] = Counter()
+    count, admitted = 0, False
+    for room in sorted(rooms, key=lambda room: room.name):
+        count += 1
+        closed = _closed(need.spec, room)
+        objections = [closed] if closed else _misfits(need, room, loads.get(room.name, {}))
+        if not objections:
+            return Choice(node=room.name)
+        admitted = admitted or not closed
+        reasons.update(objections)
+    # While no node takes pods of this kind at all it just waits, as in a cluster that is young.
+    if not admitted:
+        return Choice()
+    told = ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
+    return Choice(message=f"0/{count} nodes are available: {told}.")
+
+
+def _closed(spec: PodSpec, room: Room) -> str:
+    """Why a node takes no pods of this kind, however large it is; empty if it does."""
+    tolerations = spec.tolerations or ()
+    if not room.ready:
+        return "node(s) were not ready"
+    if room.unschedulable and not _tolerated(_CORDONED, tolerations):
+        return "node(s) were unschedulable"
+    hard = (t for t in room.taints if t.effect in ("NoSchedule", "NoExecute"))
+    if not all(_tolerated(taint, tolerations) for taint in hard):
+        return "node(s) had untolerated taint(s)"
+    return ""
+
+
+def _misfits(need: Need, room: Room, load: Amounts) -> list[str]:
+    if not _is_wanted(need.spec, room):
+        return ["node(s) didn't match Pod's node affinity/selector"]
+    short = [
+        name
+        for name, amount in need.amounts.items()
+        if amount > 0 and amount > room.allocatable.get(name, 0) - load.get(name, 0)
+    ]
+    return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]
+
+
+def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def _is_wanted(spec: PodSpec, room: Room) -> bool:
+    """Whether the pod wants to be on such a node."""
+    if not (spec.node_selector or {}).items() <= room.labels.items():
+        return False
+    affinity = spec.affinity and spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    if not required:
+        return True
+    return any(_selects(term, room) for term in required.node_selector_terms or ())
+
+
+def _selects(term: NodeSelectorTerm, room: Room) -> bool:
+    """A term without requirements selects nothing."""
+    expressions, fields = term.match_expressions or (), term.match_fields or ()
+    named = {"metadata.name": room.name}
+    return (
+        bool(expressions or fields)
+        and all(_holds(requirement, room.labels) for requirement in expressions)
+        and all(_holds(requirement, named) for requirement in fields)
+    )
+
+
+def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    value, values = labels.get(requirement.key), requirement.values or ()
+    match requirement.operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" if value is not None and len(values) == 1:
+            return _compares(requirement.operator, value, values[0])
+    return False
+
+
+def _compares(operator: str, value: str, bound: str) -> bool:
+    try:
+        left, right = int(value), int(bound)
+    except ValueError:
+        return False
+    return left > right if operator == "Gt" else left < right

@@ -1,0 +1,118 @@
+"""The whole server: objects, rules, watches and pages behind one socket."""
+
+import asyncio
+import ssl
+
+from podstatus.apiserver import problems
+from podstatus.apiserver.discovery import groups
+from podstatus.apiserver.endpoints import Endpoints
+from podstatus.apiserver.exchange import Answer, Request, Stream
+from podstatus.apiserver.fault_injection import FaultInjection
+from podstatus.apiserver.field_selectors import NAME, NAMESPACE
+from podstatus.apiserver.hub import Hub
+from podstatus.apiserver.listener import Listener
+from podstatus.apiserver.pages import find_page
+from podstatus.apiserver.paths import find_target
+from podstatus.apiserver.problems import Problem
+from podstatus.apiserver.registry import Registry
+from podstatus.apiserver.resources import NAMESPACES
+from podstatus.apiserver.scheduler import Scheduler
+from podstatus.apiserver.store import Change, Key, Store, StoreError
+from podstatus.apiserver.strategies import STRATEGIES
+from podstatus.apiserver.strategy import Document
+from podstatus.base.clock import Clock
+from podstatus.base.loop import SystemClock
+
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+class ApiServer:
+    """Serves a store. Without an SSL context it speaks plain HTTP, for tests.
+
+    With `faults` whoever has the token may ask for things to go wrong, at /podstatus/faults; with
+    `schedule` pods without a node get one.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        token: str,
+        ssl_context: ssl.SSLContext | None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        clock: Clock | None = None,
+        faults: bool = False,
+        schedule: bool = False,
+    ) -> None:
+        clock = SystemClock() if clock is None else clock
+        self._store = store
+        self._hub = Hub(store.version)
+        self._registry = Registry(store, STRATEGIES, clock)
+        self._endpoints = Endpoints(store, self._hub, self._registry, clock)
+        self._faults = FaultInjection(self._handle, self._hub.compact, clock) if faults else None
+        handle = self._handle if self._faults is None else self._faults.handle
+        self._listener = Listener(
+            handle, token=token, ssl_context=ssl_context, host=host, port=port
+        )
+        self._scheduler = Scheduler(store, self._registry, clock) if schedule else None
+        self._scheduling: asyncio.Task[None] | None = None
+        store.listener = self._publish
+
+    async def start(self) -> int:
+        """Begin to serve; the port."""
+        for name in SYSTEM_NAMESPACES:
+            self._ensure_namespace(name)
+        if self._scheduler is not None:
+            self._scheduling = asyncio.create_task(self._scheduler.run())
+        return await self._listener.start()
+
+    async def stop(self) -> None:
+        """End all watches and connections."""
+        if self._scheduling is not None:
+            self._scheduling.cancel()
+            await asyncio.wait({self._scheduling})
+        if self._faults is not None:
+            self._faults.clear()
+        self._hub.cut_off_all()
+        await self._listener.stop()
+
+    def _publish(self, resource: str, change: Change) -> None:
+        self._hub.publish(resource, change)
+        if self._scheduler is not None:
+            self._scheduler.notice(resource, change)
+
+    async def _handle(self, request: Request) -> Answer | Stream:
+        target = find_target(request.path)
+        if target is not None:
+            try:
+                return await self._endpoints.handle(request, target)
+            except StoreError as error:
+                raise Problem(503, "ServiceUnavailable", str(error)) from error
+        page = find_page(request.path, request.accept)
+        if page is not None:
+            if request.method not in ("GET", "HEAD"):
+                raise problems.method_not_allowed()
+            return Answer(code=page.code, body=page.body, content_type=page.content_type)
+        if _is_known_group(request.path):
+            raise problems.no_such_resource()
+        return Answer(code=404, body=b"404 page not found\n", content_type="text/plain")
+
+    def _ensure_namespace(self, name: str) -> None:
+        if self._store.get(NAMESPACES.plural, Key("", name)) is None:
+            target = find_target("/api/v1/namespaces")
+            assert target is not None  # noqa: S101 - it is in the table of resources
+            namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+            self._registry.create(target, namespace)
+
+
+def _is_known_group(path: str) -> bool:
+    """Whether there is something at the beginning of the path, if not at its end."""
+    return path.startswith(("/api/", *(f"/apis/{group}/" for group in groups() if group)))
+
+
+def selectable_fields(resource: str, document: Document) -> dict[str, str]:
+    """What field selectors can ask of an object: the `fields` of a store."""
+    metadata = document["metadata"]
+    named = {NAME: metadata["name"], NAMESPACE: metadata.get("namespace", "")}
+    return named | STRATEGIES[resource].fields(document)

@@ -1,0 +1,123 @@
+"""A watch from its beginning to its end: what there is, what changes, bookmarks."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import msgspec
+
+from podstatus.apiserver import problems
+from podstatus.apiserver.exchange import Request
+from podstatus.apiserver.hub import Hub, TooOldError, Watcher, selected
+from podstatus.apiserver.lists import Lists, Selects, check_version, selector
+from podstatus.apiserver.paths import Target
+from podstatus.apiserver.problems import Problem
+from podstatus.apiserver.store import ADDED, Change, Stored
+from podstatus.apiserver.views import Views
+
+BOOKMARK_SECONDS = 60.0
+"""Upstream's watch cache sends them about once a minute."""
+LONGEST_SECONDS = 1800 * 2
+"""Upstream ends a watch after 30 to 60 minutes."""
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """A watch that was begun."""
+
+    initial: list[tuple[str, Stored]]
+    watcher: Watcher
+    version: int
+    """Of the store, when the watch was begun."""
+    seconds: int
+    bookmarks: bool
+    initial_events_end: bool
+
+
+def begin(request: Request, target: Target, lists: Lists, hub: Hub) -> Watch:
+    """Find what is to be sent at first, and begin to listen. Raises Problem."""
+    version, selects = check_version(request), selector(request, target)
+    initial: list[tuple[str, Stored]] = []
+    send_initial = request.flag("sendInitialEvents")
+    seconds, bookmarks = request.number("timeoutSeconds"), request.flag("allowWatchBookmarks")
+    if not version or send_initial:
+        initial = [(ADDED, stored) for stored in lists.all(target, selects)]
+    elif version > lists.version:
+        raise _too_large(version, lists.version)
+    else:
+        initial = _missed(target, hub, version, selects)
+    watcher = hub.watch(
+        target.resource.plural,
+        selects,
+        namespace=target.namespace,
+        on_overflow=request.hang_up,
+    )
+    return Watch(
+        initial, watcher, lists.version, seconds or LONGEST_SECONDS, bookmarks, send_initial
+    )
+
+
+def _missed(target: Target, hub: Hub, version: int, selects: Selects) -> list[tuple[str, Stored]]:
+    try:
+        changes: list[Change] = hub.since(target.resource.plural, version)
+    except TooOldError:
+        raise problems.expired(f"too old resource version: {version}") from None
+    events = [
+        selected(change, selects)
+        for change in changes
+        if target.namespace in (None, change.new.key.namespace)
+    ]
+    return [(event.type, event.object) for event in events if event is not None]
+
+
+def _too_large(version: int, current: int) -> Problem:
+    return Problem(
+        504,
+        "Timeout",
+        f"Too large resource version: {version}, current: {current}",
+        {
+            "causes": [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            ]
+        },
+        retry_after=1,
+    )
+
+
+async def lines(
+    watch: Watch, request: Request, target: Target, lists: Lists, views: Views
+) -> AsyncGenerator[bytes, None]:
+    """What the watch sends, until its time is over, or it is cut off."""
+    first = True
+    loop = asyncio.get_running_loop()
+    end = loop.time() + watch.seconds
+    pause = BOOKMARK_SECONDS if watch.bookmarks else LONGEST_SECONDS
+    for type_, stored in watch.initial:
+        yield views.event(request, target, type_, stored, first=first)
+        first = False
+    if watch.initial_events_end:
+        # Not the version of now: there may be changes since, which are still to be sent.
+        yield _bookmark(target, watch.version, initial_events_end=True)
+    while loop.time() < end:
+        try:
+            async with asyncio.timeout_at(min(end, loop.time() + pause)):
+                events = await watch.watcher.changes()
+        except TimeoutError:
+            if watch.bookmarks and not watch.watcher.is_waiting:
+                yield _bookmark(target, lists.version)
+            continue
+        if not events:
+            return
+        told = []
+        for event in events:
+            told.append(views.event(request, target, event.type, event.object, first=first))
+            first = False
+        yield b"".join(told)
+
+
+def _bookmark(target: Target, version: int, *, initial_events_end: bool = False) -> bytes:
+    """Tells up to which version everything was sent."""
+    metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
+    if initial_events_end:
+        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+    resource = target.resource
+    bookmark = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    return msgspec.json.encode({"type": "BOOKMARK", "object": bookmark}) + b"\n"

@@ -1,0 +1,200 @@
+"""A Kubernetes API server for tests, in this process or as one of its own.
+
+In a conftest.py: `pytest_plugins = ["podstatus.testing.apiserver"]`. Then
+
+- `api_server` is a server in memory, in a thread of this process: up in a few milliseconds,
+  and tests can look at what it stores;
+- `api_server_process` is one that can be killed and started again; its objects survive.
+
+Both speak TLS on loopback, take rules of what is to go wrong (docs/faults.md), and assign
+nothing to nodes unless asked for. Without pytest: `running_api_server`, `ApiServerProcess`.
+Needs `podstatus[agent]`.
+"""
+
+import asyncio
+import http.client
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+
+from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.apiserver.fault_injection import PATH
+from podstatus.apiserver.store import Key, Store
+from podstatus.testing.serve_api import AUTHORITY, Served, serve
+
+Document = dict[str, Any]
+Found = TypeVar("Found")
+
+_SECONDS = 30.0
+"""After which a test that waits for an answer has gone wrong."""
+
+
+class ApiAccess:
+    """How to reach a server, and a plain client for what tests ask now and then."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.kubeconfig = folder / KUBECONFIG
+        self.authority = folder / AUTHORITY
+        """The certificate that clients have to trust, PEM."""
+        endpoints = msgspec.json.decode((folder / ENDPOINTS).read_bytes())
+        self.url: str = endpoints["apiserver"]
+        self.token: str = endpoints["token"]
+
+    def request(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> tuple[int, Any]:
+        """Code and JSON body of an answer. Raises OSError or HTTPException if there is none."""
+        connection = self.connect()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
+        sent = None if body is None else msgspec.json.encode(body)
+        try:
+            connection.request(method, path, sent, headers)
+            response = connection.getresponse()
+            return response.status, msgspec.json.decode(response.read() or b"null")
+        finally:
+            connection.close()
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """A connection to the server that trusts its certificate."""
+        context = ssl.create_default_context(cafile=str(self.authority))
+        where = urlsplit(self.url)
+        return http.client.HTTPSConnection(
+            where.hostname or "", where.port, context=context, timeout=_SECONDS
+        )
+
+    def inject(self, *faults: Document) -> None:
+        """Let these things go wrong from now on, and no others; see docs/faults.md."""
+        code, answered = self.request("PUT", PATH, faults)
+        if code != 200:
+            raise ValueError(f"the server does not take these faults: {answered['message']}")
+
+
+class ApiServerThread(ApiAccess):
+    """A server in a thread of this process."""
+
+    def __init__(self, folder: Path, loop: asyncio.AbstractEventLoop, store: Store) -> None:
+        super().__init__(folder)
+        self._loop = loop
+        self._store = store
+
+    def stored(self, resource: str, name: str, namespace: str = "") -> Document | None:
+        """An object as it is stored, by the plural of its kind; None if there is none."""
+        found = self._look(lambda store: store.get(resource, Key(namespace, name)))
+        return None if found is None else found.document()
+
+    def all_stored(self, resource: str, namespace: str | None = None) -> list[Document]:
+        """All objects of a kind, or of one namespace, in the order of their names."""
+        found = self._look(lambda store: list(store.objects(resource, namespace)))
+        return [stored.document() for stored in found]
+
+    def _look(self, look: Callable[[Store], Found]) -> Found:
+        async def found() -> Found:
+            return look(self._store)
+
+        # The store is used by the server's thread alone.
+        return asyncio.run_coroutine_threadsafe(found(), self._loop).result(_SECONDS)
+
+
+@contextmanager
+def running_api_server(
+    folder: Path, *, durable: bool = False, faults: bool = True, schedule: bool = False
+) -> Iterator[ApiServerThread]:
+    """A server in a thread, its files in a folder; its objects too, if it is durable."""
+    ready: list[Served] = []
+    started = threading.Event()
+    failures: list[BaseException] = []
+    loop, stopped = asyncio.new_event_loop(), asyncio.Event()
+
+    async def run() -> None:
+        async with serve(folder, durable=durable, faults=faults, schedule=schedule) as served:
+            ready.append(served)
+            started.set()
+            await stopped.wait()
+
+    def run_thread() -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(run())
+        except BaseException as error:  # noqa: BLE001 - told in the thread that asked for it
+            failures.append(error)
+        started.set()
+
+    thread = threading.Thread(target=run_thread, name="podstatus-apiserver")
+    thread.start()
+    try:
+        started.wait()
+        if ready:
+            yield ApiServerThread(folder, loop, ready[0].store)
+    finally:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stopped.set)
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+class ApiServerProcess:
+    """A server in a process of its own, with a folder that outlives it."""
+
+    def __init__(self, folder: Path, *, faults: bool = True, schedule: bool = False) -> None:
+        self.folder = folder
+        asked = {"--faults": faults, "--schedule": schedule}
+        self._options = [option for option, wanted in asked.items() if wanted]
+        self._process: subprocess.Popen[str] | None = None
+        self._port = 0
+
+    def start(self) -> ApiAccess:
+        """Serve, on the same port as before. Raises RuntimeError if it cannot."""
+        command = [sys.executable, "-m", "podstatus.testing.serve_api", str(self.folder)]
+        self._process = subprocess.Popen(  # noqa: S603 - ourselves
+            [*command, "--port", str(self._port), *self._options],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+        if not self._process.stdout.readline():
+            self.stop()
+            raise RuntimeError(f"the API server in {self.folder} did not start; see its errors")
+        access = ApiAccess(self.folder)
+        self._port = urlsplit(access.url).port or 0
+        return access
+
+    def kill(self) -> None:
+        """End it without a chance to say goodbye."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it in peace."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, number: int) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(number)
+            process.communicate(timeout=_SECONDS)
+
+
+@pytest.fixture
+def api_server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    """A server in memory, for one test."""
+    with running_api_server(tmp_path / "apiserver") as server:
+        yield server
+
+
+@pytest.fixture
+def api_server_process(tmp_path: Path) -> Iterator[ApiServerProcess]:
+    """A server in a process of its own, not started yet, for one test."""
+    process = ApiServerProcess(tmp_path / "apiserver")
+    yield process
+    process.stop()

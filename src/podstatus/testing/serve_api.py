@@ -1,0 +1,87 @@
+"""The embedded API server, put together for tests.
+
+As a program it serves until SIGTERM or SIGINT: `python -m podstatus.testing.serve_api FOLDER`
+prints one line once it serves. Tests that kill it need such a process; all others are faster
+with one in their own (`podstatus.testing.apiserver`).
+"""
+
+import argparse
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import NamedTuple
+
+from podstatus.apiserver.certificates import Certificates
+from podstatus.apiserver.credentials import Access, ensure_token, write_access
+from podstatus.apiserver.folder import ServerFolder
+from podstatus.apiserver.service import ApiServer, selectable_fields
+from podstatus.apiserver.store import Store
+
+DATABASE = "objects.db"
+AUTHORITY = "ca.crt"
+
+
+class Served(NamedTuple):
+    """A server that serves, and what it keeps."""
+
+    access: Access
+    store: Store
+
+
+@asynccontextmanager
+async def serve(
+    path: Path, *, durable: bool, faults: bool, schedule: bool, port: int = 0
+) -> AsyncIterator[Served]:
+    """Serve with the certificates and the token of a folder, and if durable its objects."""
+    with closing(ServerFolder(path)) as folder:
+        certificates = Certificates(folder, time.time_ns())
+        authority = certificates.ensure()
+        token = ensure_token(folder)
+        with closing(Store.open(path / DATABASE if durable else None, selectable_fields)) as store:
+            server = ApiServer(
+                store,
+                token=token,
+                ssl_context=certificates.server_context(),
+                port=port,
+                faults=faults,
+                schedule=schedule,
+            )
+            try:
+                url = f"https://127.0.0.1:{await server.start()}"
+                access = Access(url=url, token=token, authority=authority)
+                write_access(folder, access)
+                yield Served(access, store)
+            finally:
+                await server.stop()
+
+
+async def _serve_until_signal(options: argparse.Namespace) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with serve(
+        options.folder,
+        durable=True,
+        faults=options.faults,
+        schedule=options.schedule,
+        port=options.port,
+    ) as served:
+        print(served.access.url, flush=True)  # noqa: T201 - whoever started it waits for this
+        await stopped.wait()
+
+
+def main() -> None:
+    """Serve a folder."""
+    parser = argparse.ArgumentParser(prog="python -m podstatus.testing.serve_api")
+    parser.add_argument("folder", type=Path, help="of the certificates, the token, the objects")
+    parser.add_argument("--port", type=int, default=0, help="0 for any")
+    parser.add_argument("--faults", action="store_true", help="take rules at /podstatus/faults")
+    parser.add_argument("--schedule", action="store_true", help="assign pods to nodes")
+    asyncio.run(_serve_until_signal(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,444 @@
+"""What people do with kubectl works, and nothing is complained of on the way."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
+from tests.programs import api_server
+
+pytestmark = pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT)
+
+NODE = "node-a"
+_names = (f"ns-{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    """One server for all tests; each works in a namespace of its own."""
+    with api_server() as server:
+        kubectl = Kubectl(server, tmp_path_factory.mktemp("home"))
+        kubectl("create", "-f", "-", input=json.dumps(NODE_OBJECT))
+        yield kubectl
+
+
+@pytest.fixture
+def ns(kubectl: Kubectl) -> str:
+    name = next(_names)
+    kubectl("create", "namespace", name)
+    return f"--namespace={name}"
+
+
+NODE_OBJECT: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": NODE, "labels": {"zone": "here"}},
+}
+
+
+def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "nginx:1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "web"}},
+        "spec": {"nodeName": NODE, "containers": [container]} | spec,
+    }
+
+
+def create(kubectl: Kubectl, ns: str, *objects: dict[str, Any]) -> None:
+    for document in objects:
+        kubectl(ns, "create", "-f", "-", input=json.dumps(document))
+
+
+def apply(kubectl: Kubectl, ns: str, document: dict[str, Any]) -> str:
+    return kubectl(ns, "apply", "-f", "-", input=yaml.safe_dump(document)).strip()
+
+
+def get(kubectl: Kubectl, ns: str, *what: str) -> Any:
+    return json.loads(kubectl(ns, "get", *what, "-o", "json"))
+
+
+def make_ready(kubectl: Kubectl, ns: str, name: str = "web") -> None:
+    """What the agent on the node would do."""
+    running = {"running": {"startedAt": "2024-01-01T00:00:00Z"}}
+    status = {
+        "phase": "Running",
+        "podIP": "10.1.0.7",
+        "podIPs": [{"ip": "10.1.0.7"}],
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [
+            {
+                "name": "main",
+                "image": "nginx:1",
+                "imageID": "",
+                "ready": True,
+                "restartCount": 2,
+                "state": running,
+            }
+        ],
+    }
+    patch = json.dumps({"status": status})
+    kubectl(ns, "patch", "pod", name, "--subresource=status", "--type=strategic", "-p", patch)
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of a table, without its head."""
+    return [line.split() for line in text.splitlines()[1:]]
+
+
+def test_create_says_so_and_fills_in_defaults(kubectl: Kubectl, ns: str) -> None:
+    said = kubectl(ns, "create", "-f", "-", input=yaml.safe_dump(pod()))
+    assert said == "pod/web created\n"
+    spec = get(kubectl, ns, "pod", "web")["spec"]
+    assert (spec["restartPolicy"], spec["terminationGracePeriodSeconds"]) == ("Always", 30)
+
+
+def test_create_of_something_that_exists_is_refused(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    ran = kubectl.run(ns, "create", "-f", "-", input=json.dumps(pod()))
+    assert ran.code == 1
+    assert "(AlreadyExists)" in ran.errors
+    assert 'pods "web" already exists' in ran.errors
+
+
+def test_a_misspelt_field_is_refused_by_name(kubectl: Kubectl, ns: str) -> None:
+    misspelt = pod(restartPolice="Never")
+    ran = kubectl.run(ns, "create", "-f", "-", input=json.dumps(misspelt))
+    assert ran.code == 1
+    assert 'unknown field "spec.restartPolice"' in ran.errors
+
+
+def test_an_invalid_object_is_refused_with_the_field(kubectl: Kubectl, ns: str) -> None:
+    ran = kubectl.run(ns, "create", "-f", "-", input=json.dumps(pod(containers=[])))
+    assert ran.code == 1
+    assert "spec.containers: Required value" in ran.errors
+
+
+def test_run_creates_a_pod(kubectl: Kubectl, ns: str) -> None:
+    assert kubectl(ns, "run", "quick", "--image=nginx") == "pod/quick created\n"
+    assert get(kubectl, ns, "pod", "quick")["spec"]["containers"][0]["image"] == "nginx"
+
+
+def test_get_pods_is_a_table(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod("a"), pod("b"))
+    make_ready(kubectl, ns, "b")
+    told = kubectl(ns, "get", "pods")
+    assert told.split("\n")[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert [row[:4] for row in rows(told)] == [
+        ["a", "0/1", "Pending", "0"],
+        ["b", "1/1", "Running", "2"],
+    ]
+
+
+def test_get_pods_wide_tells_address_and_node(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    make_ready(kubectl, ns)
+    (row,) = rows(kubectl(ns, "get", "pods", "-o", "wide"))
+    assert row[5:7] == ["10.1.0.7", NODE]
+
+
+def test_get_pods_of_all_namespaces(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod("everywhere"))
+    told = rows(kubectl("get", "pods", "-A"))
+    assert [ns.partition("=")[2], "everywhere"] in [row[:2] for row in told]
+
+
+def test_get_of_nothing_says_so(kubectl: Kubectl, ns: str) -> None:
+    ran = kubectl.run(ns, "get", "pods")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.errors.startswith("No resources found in ")
+    ran = kubectl.run(ns, "get", "pod", "none")
+    assert ran.errors == 'Error from server (NotFound): pods "none" not found\n'
+
+
+def test_get_yaml_can_be_read_back(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    told = yaml.safe_load(kubectl(ns, "get", "pod", "web", "-o", "yaml"))
+    assert (told["apiVersion"], told["kind"]) == ("v1", "Pod")
+    assert told["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+
+
+def test_get_list_yaml_carries_kinds(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod("a"), pod("b"))
+    told = yaml.safe_load(kubectl(ns, "get", "pods", "-o", "yaml"))
+    assert [(item["apiVersion"], item["kind"]) for item in told["items"]] == [("v1", "Pod")] * 2
+
+
+def test_get_names(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod("a"), pod("b"))
+    assert kubectl(ns, "get", "po", "-o", "name") == "pod/a\npod/b\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ([f"--field-selector=spec.nodeName={NODE}"], ["pod/here"]),
+        (["--field-selector=spec.nodeName="], ["pod/nowhere"]),
+        (["--field-selector=metadata.name=here"], ["pod/here"]),
+        (["--field-selector=status.phase!=Pending"], []),
+        (["-l", "app=web"], ["pod/here", "pod/nowhere"]),
+        (["-l", "app notin (web)"], []),
+    ],
+)
+def test_selectors(kubectl: Kubectl, ns: str, options: list[str], found: list[str]) -> None:
+    create(kubectl, ns, pod("here"), pod("nowhere", nodeName=""))
+    assert kubectl(ns, "get", "pods", "-o", "name", *options).split() == found
+
+
+def test_large_lists_come_in_chunks(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod("a"), pod("b"), pod("c"))
+    told = kubectl(ns, "get", "pods", "--chunk-size=1")
+    assert [row[0] for row in rows(told)] == ["a", "b", "c"]
+
+
+def test_watch_prints_every_change(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    with kubectl.running(ns, "get", "pods", "-w", "--no-headers") as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().split()[:3] == ["web", "0/1", "Pending"]
+        make_ready(kubectl, ns)
+        assert watching.stdout.readline().split()[:3] == ["web", "1/1", "Running"]
+        kubectl(ns, "delete", "pod", "web", "--wait=false")
+        assert watching.stdout.readline().split()[:3] == ["web", "1/1", "Terminating"]
+
+
+def test_wait_for_a_condition(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    waiting = (ns, "wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+    with kubectl.running(*waiting) as process:
+        make_ready(kubectl, ns)
+        out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out, errors) == (0, "pod/web condition met\n", "")
+
+
+def test_wait_for_deletion(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    with kubectl.running(ns, "wait", "--for=delete", "pod/web", "--timeout=30s") as process:
+        kubectl(ns, "delete", "pod", "web", "--grace-period=1", "--wait=false")
+        kubectl.run(ns, "delete", "pod", "web", "--grace-period=0", "--force", "--wait=false")
+        _, errors = process.communicate(timeout=30)
+    # Whoever comes after the deletion is told so, and that is no failure of ours.
+    assert process.returncode == 0 or "not found" in errors
+
+
+def test_describe_pod_tells_its_events(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    create(kubectl, ns, event(get(kubectl, ns, "pod", "web")))
+    told = kubectl(ns, "describe", "pod", "web")
+    lines = [line.split() for line in told.splitlines()]
+    assert ["Name:", "web"] in lines
+    assert ["Node:", f"{NODE}/"] in lines
+    assert lines[-1][-3:] == ["Started", "container", "main"]
+
+
+def event(about: dict[str, Any]) -> dict[str, Any]:
+    metadata = about["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "web.1", "namespace": metadata["namespace"]},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "uid": metadata["uid"],
+        },
+        "type": "Normal",
+        "reason": "Started",
+        "message": "Started container main",
+        "source": {"component": "kubelet", "host": NODE},
+        "firstTimestamp": "2024-01-01T00:00:00Z",
+        "lastTimestamp": "2024-01-01T00:00:00Z",
+        "count": 1,
+    }
+
+
+def test_get_events(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    create(kubectl, ns, event(get(kubectl, ns, "pod", "web")))
+    (row,) = rows(kubectl(ns, "get", "events"))
+    assert row[1:] == ["Normal", "Started", "pod/web", "Started", "container", "main"]
+    assert "Started container main" in kubectl(ns, "events")
+
+
+def test_get_and_describe_nodes(kubectl: Kubectl) -> None:
+    (row,) = rows(kubectl("get", "nodes"))
+    assert row[:3] == [NODE, "Unknown", "<none>"]
+    assert "zone=here" in kubectl("describe", "node", NODE)
+
+
+def test_cordon_and_taint(kubectl: Kubectl) -> None:
+    kubectl("cordon", NODE)
+    assert rows(kubectl("get", "nodes"))[0][1] == "Unknown,SchedulingDisabled"
+    kubectl("uncordon", NODE)
+    kubectl("taint", "node", NODE, "a=b:NoSchedule")
+    taints = get(kubectl, "--namespace=default", "node", NODE)["spec"]["taints"]
+    assert {"key": "a", "value": "b", "effect": "NoSchedule"} in taints
+    kubectl("taint", "node", NODE, "a-")
+
+
+def test_apply_creates_configures_and_leaves_alone(kubectl: Kubectl, ns: str) -> None:
+    document = pod()
+    assert apply(kubectl, ns, document) == "pod/web created"
+    assert apply(kubectl, ns, document) == "pod/web unchanged"
+    document["metadata"]["labels"] = {"tier": "front"}
+    assert apply(kubectl, ns, document) == "pod/web configured"
+    assert get(kubectl, ns, "pod", "web")["metadata"]["labels"] == {"tier": "front"}
+
+
+def test_apply_merges_lists_by_their_key(kubectl: Kubectl, ns: str) -> None:
+    two = [{"name": "main", "image": "nginx:1"}, {"name": "side", "image": "busybox:1"}]
+    apply(kubectl, ns, pod(containers=two))
+    two[1]["image"] = "busybox:2"
+    assert apply(kubectl, ns, pod(containers=two)) == "pod/web configured"
+    found = get(kubectl, ns, "pod", "web")["spec"]["containers"]
+    assert [(c["name"], c["image"]) for c in found] == [
+        ("main", "nginx:1"),
+        ("side", "busybox:2"),
+    ]
+    assert found[1]["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_apply_of_what_somebody_else_changed_keeps_it(kubectl: Kubectl, ns: str) -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    apply(kubectl, ns, config | {"data": {"ours": "1", "old": "1"}})
+    kubectl(ns, "patch", "cm", "c", "-p", '{"data": {"theirs": "1"}}')
+    apply(kubectl, ns, config | {"data": {"ours": "2"}})
+    assert get(kubectl, ns, "cm", "c")["data"] == {"ours": "2", "theirs": "1"}
+
+
+def test_server_side_apply_is_refused_with_a_sentence(kubectl: Kubectl, ns: str) -> None:
+    ran = kubectl.run(ns, "apply", "--server-side", "-f", "-", input=json.dumps(pod()))
+    assert ran.code == 1
+    assert "server-side apply is not served here; use client-side apply" in ran.errors
+
+
+def test_dry_run_stores_nothing(kubectl: Kubectl, ns: str) -> None:
+    said = kubectl(ns, "create", "--dry-run=server", "-f", "-", input=json.dumps(pod()))
+    assert said == "pod/web created (server dry run)\n"
+    assert kubectl(ns, "get", "pods", "-o", "name") == ""
+
+
+def test_label_and_annotate(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    assert kubectl(ns, "label", "pod", "web", "tier=front", "app-") == "pod/web labeled\n"
+    assert kubectl(ns, "annotate", "pod", "web", "why=test") == "pod/web annotated\n"
+    metadata = get(kubectl, ns, "pod", "web")["metadata"]
+    assert (metadata["labels"], metadata["annotations"]) == ({"tier": "front"}, {"why": "test"})
+
+
+PATCHES = {
+    "strategic": '{"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}',
+    "merge": '{"metadata": {"labels": {"app": null, "tier": "front"}}}',
+    "json": '[{"op": "replace", "path": "/spec/containers/0/image", "value": "nginx:2"}]',
+}
+
+
+@pytest.mark.parametrize("kind", PATCHES)
+def test_patch_of_each_type(kubectl: Kubectl, ns: str, kind: str) -> None:
+    create(kubectl, ns, pod())
+    said = kubectl(ns, "patch", "pod", "web", f"--type={kind}", "-p", PATCHES[kind])
+    assert said == "pod/web patched\n"
+    found = get(kubectl, ns, "pod", "web")
+    if kind == "merge":
+        assert found["metadata"]["labels"] == {"tier": "front"}
+    else:
+        assert found["spec"]["containers"][0]["image"] == "nginx:2"
+    again = kubectl(ns, "patch", "pod", "web", f"--type={kind}", "-p", PATCHES[kind])
+    assert again == "pod/web patched (no change)\n"
+
+
+def test_replace(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    found = get(kubectl, ns, "pod", "web")
+    found["metadata"]["labels"] = {"tier": "front"}
+    said = kubectl(ns, "replace", "-f", "-", input=json.dumps(found))
+    assert said == "pod/web replaced\n"
+    found["metadata"]["labels"] = {"tier": "back"}
+    stale = kubectl.run(ns, "replace", "-f", "-", input=json.dumps(found))
+    assert "(Conflict)" in stale.errors
+
+
+def test_edit_with_an_editor(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    kubectl.environment["KUBE_EDITOR"] = "sed -i s/nginx:1/nginx:2/"
+    try:
+        assert kubectl(ns, "edit", "pod", "web") == "pod/web edited\n"
+    finally:
+        del kubectl.environment["KUBE_EDITOR"]
+    assert get(kubectl, ns, "pod", "web")["spec"]["containers"][0]["image"] == "nginx:2"
+
+
+def test_delete_with_grace_leaves_the_rest_to_the_node(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    make_ready(kubectl, ns)
+    kubectl(ns, "delete", "pod", "web", "--grace-period=7", "--wait=false")
+    metadata = get(kubectl, ns, "pod", "web")["metadata"]
+    assert metadata["deletionGracePeriodSeconds"] == 7
+    assert metadata["deletionTimestamp"]
+
+
+def test_forced_deletion_is_at_once(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    ran = kubectl.run(ns, "delete", "pod", "web", "--grace-period=0", "--force")
+    assert (ran.code, ran.out) == (0, 'pod "web" force deleted\n')
+    assert kubectl(ns, "get", "pods", "-o", "name") == ""
+
+
+def test_delete_of_a_pod_without_a_node_waits_for_nobody(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod(nodeName=""))
+    assert 'pod "web" deleted' in kubectl(ns, "delete", "pod", "web")
+
+
+def test_delete_by_label(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod("a", nodeName=""), pod("b", nodeName=""))
+    kubectl(ns, "delete", "pods", "-l", "app=web")
+    assert kubectl(ns, "get", "pods", "-o", "name") == ""
+
+
+def test_plain_storage(kubectl: Kubectl, ns: str) -> None:
+    kubectl(ns, "create", "configmap", "c", "--from-literal=a=b")
+    kubectl(ns, "create", "secret", "generic", "s", "--from-literal=a=b")
+    kubectl(ns, "create", "serviceaccount", "robot")
+    assert get(kubectl, ns, "cm", "c")["data"] == {"a": "b"}
+    assert get(kubectl, ns, "secret", "s")["data"] == {"a": "Yg=="}
+    assert "serviceaccount/robot" in kubectl(ns, "get", "sa", "-o", "name")
+
+
+def test_get_all_finds_the_pods(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    # One kind alone is told without its name before the slash.
+    assert rows(kubectl(ns, "get", "all"))[0][0] == "web"
+
+
+def test_raw_paths(kubectl: Kubectl) -> None:
+    assert kubectl("get", "--raw", "/readyz") == "ok"
+    listed = json.loads(kubectl("get", "--raw", "/api/v1/namespaces"))
+    assert listed["kind"] == "NamespaceList"
+    names = {item["metadata"]["name"] for item in listed["items"]}
+    assert names >= {"default", "kube-system", "kube-public", "kube-node-lease"}
+
+
+def test_api_resources_are_discovered(kubectl: Kubectl) -> None:
+    told = {row[0]: row[-1] for row in rows(kubectl("api-resources"))}
+    assert told["pods"] == "Pod"
+    assert told["leases"] == "Lease"
+    assert kubectl("api-versions").split() == ["coordination.k8s.io/v1", "v1"]
+
+
+def test_version_and_explain(kubectl: Kubectl) -> None:
+    told = json.loads(kubectl.run("version", "-o", "json").out)
+    assert told["serverVersion"]["gitVersion"].endswith("+podstatus")
+    assert "imagePullPolicy" in kubectl("explain", "pod.spec.containers")
+
+
+def test_a_wrong_token_is_turned_away(kubectl: Kubectl) -> None:
+    ran = kubectl.run("--token=wrong", "get", "pods")
+    assert ran.code == 1
+    assert "Unauthorized" in ran.errors or "logged in" in ran.errors

@@ -84,10 +84,12 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     assert again.put("pods", A, named(A)).version == 4
 
 
-def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
+def test_only_its_owner_can_read_the_files(tmp_path: Path) -> None:
     path = tmp_path / "objects.db"
-    opened(path)
-    assert path.stat().st_mode & 0o777 == 0o600
+    store = opened(path)
+    store.put("pods", A, named(A))
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes == {"objects.db": 0o600, "objects.db-wal": 0o600}
 
 
 def test_two_servers_cannot_use_one_file(tmp_path: Path) -> None:

@@ -100,16 +100,18 @@ class Store:
         if path is None:
             return cls(None, fields)
         try:
+            # First, since SQLite gives its journal the permissions of the database.
+            path.touch(mode=0o600)
+            path.chmod(0o600)
             database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             _prepare(database, path)
             store = cls(database, fields)
             store._load(database)
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"cannot use the database {path}: {error}; is another server using the folder, "
                 "or is the disk full?"
             ) from error
-        path.chmod(0o600)
         return store
 
     def close(self) -> None:

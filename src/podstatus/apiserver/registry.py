@@ -22,6 +22,7 @@ from podstatus.kube.times import Time
 MODIFIED_MEANWHILE = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
+IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 _NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Upstream's: no vowels, so no words; nothing that looks like something else."""
 
@@ -103,6 +104,11 @@ class Registry:
         old = self.get(target).document()
         return self._put(target.resource, _key(target), change(old), dry_run=False)
 
+    def remove(self, target: Target) -> None:
+        """Take an object of ours away; no rules are looked at. Raises Problem."""
+        stored = self.get(target)
+        self._remove(target.resource, stored.key, stored.document(), dry_run=False)
+
     def _update(self, target: Target, new: Document, old: Document, *, dry_run: bool) -> Document:
         """An update that changes nothing writes nothing."""
         resource, strategy = target.resource, self._strategy(target.resource)
@@ -120,7 +126,7 @@ class Registry:
         causes = _metadata_causes(new["metadata"], old["metadata"])
         causes += strategy.validate_update(new, old, target.subresource)
         self._check(resource, new, causes)
-        if _is_released(new["metadata"]):
+        if resource is not NAMESPACES and _is_released(new["metadata"]):
             return self._remove(resource, _key(target), new, dry_run=dry_run)
         return self._put(resource, _key(target), new, dry_run=dry_run)
 
@@ -133,7 +139,7 @@ class Registry:
         _check_delete_preconditions(resource, metadata, options)
         strategy = self._strategy(resource)
         self._check(resource, document, strategy.delete_conflict(document, options))
-        held = bool(metadata.get("finalizers"))
+        held = bool(metadata.get("finalizers")) or resource is NAMESPACES
         if metadata.get("deletionTimestamp") is None:
             grace = strategy.grace_period(document, options)
         elif (shorter := _shorter_grace(metadata, options)) is not None:
@@ -143,6 +149,9 @@ class Registry:
         else:
             return self._remove(resource, stored.key, document, dry_run=options.dry_run), True
         marked = document | {"metadata": self._marked(metadata, grace)}
+        if resource is NAMESPACES:
+            _check_may_go(metadata["name"])
+            marked |= {"status": (document.get("status") or {}) | {"phase": "Terminating"}}
         if grace > 0 or held:
             return self._put(resource, stored.key, marked, dry_run=options.dry_run), False
         return self._remove(
@@ -235,6 +244,17 @@ _SERVERS_OWN = frozenset(
     }
 )  # fmt: skip
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp")
+
+
+def _check_may_go(namespace: str) -> None:
+    """Upstream: the admission plugin NamespaceLifecycle."""
+    if namespace in IMMORTAL_NAMESPACES:
+        raise Problem(
+            403,
+            "Forbidden",
+            f'namespaces "{namespace}" is forbidden: this namespace may not be deleted',
+            {"name": namespace, "kind": "namespaces"},
+        )
 
 
 def _read(strategy: Strategy, document: Document, *, old: Document | None = None) -> Document:

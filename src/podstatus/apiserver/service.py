@@ -11,6 +11,7 @@ from podstatus.apiserver.fault_injection import FaultInjection
 from podstatus.apiserver.field_selectors import NAME, NAMESPACE
 from podstatus.apiserver.hub import Hub
 from podstatus.apiserver.listener import Listener
+from podstatus.apiserver.namespaces import NamespaceCleaner
 from podstatus.apiserver.pages import find_page
 from podstatus.apiserver.paths import find_target
 from podstatus.apiserver.problems import Problem
@@ -55,23 +56,26 @@ class ApiServer:
         self._listener = Listener(
             handle, token=token, ssl_context=ssl_context, host=host, port=port
         )
+        self._cleaner = NamespaceCleaner(store, self._registry)
         self._scheduler = Scheduler(store, self._registry, clock) if schedule else None
-        self._scheduling: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         store.listener = self._publish
 
     async def start(self) -> int:
         """Begin to serve; the port."""
         for name in SYSTEM_NAMESPACES:
             self._ensure_namespace(name)
+        self._tasks.add(asyncio.create_task(self._cleaner.run()))
         if self._scheduler is not None:
-            self._scheduling = asyncio.create_task(self._scheduler.run())
+            self._tasks.add(asyncio.create_task(self._scheduler.run()))
         return await self._listener.start()
 
     async def stop(self) -> None:
         """End all watches and connections."""
-        if self._scheduling is not None:
-            self._scheduling.cancel()
-            await asyncio.wait({self._scheduling})
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         if self._faults is not None:
             self._faults.clear()
         self._hub.cut_off_all()
@@ -79,6 +83,7 @@ class ApiServer:
 
     def _publish(self, resource: str, change: Change) -> None:
         self._hub.publish(resource, change)
+        self._cleaner.notice(resource, change)
         if self._scheduler is not None:
             self._scheduler.notice(resource, change)
 

@@ -6,6 +6,7 @@ changes every few seconds. With `--forever` it goes on until Ctrl-C.
 """
 
 import asyncio
+import signal
 import ssl
 import sys
 import tempfile
@@ -164,6 +165,7 @@ def announce(server: ApiAccess) -> None:
 
 if __name__ == "__main__":
     forever = "--forever" in sys.argv
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the same end as Ctrl-C
     with tempfile.TemporaryDirectory() as folder, running_api_server(Path(folder)) as api:
         announce(api)
         try:

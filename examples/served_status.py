@@ -92,7 +92,8 @@ class NothingElseRuns:
 
 async def watch(session: aiohttp.ClientSession, pods: PodDirectory) -> None:
     """Put what the API server shows into the directory, and say what it is."""
-    async with session.get(f"{PODS}?watch=1&fieldSelector=spec.nodeName%3Dlaptop") as response:
+    ours = f"{PODS}?watch=1&fieldSelector=spec.nodeName%3Dlaptop"
+    async with session.get(ours, timeout=aiohttp.ClientTimeout(total=None)) as response:
         async for line in response.content:
             event = msgspec.json.decode(line)
             pod = decode(msgspec.json.encode(event["object"]), Pod)

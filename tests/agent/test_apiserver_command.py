@@ -165,3 +165,12 @@ def test_help_names_the_commands() -> None:
         env=os.environ | {"TERM": "dumb", "NO_COLOR": "1"},
     )
     assert "apiserver" in ran.stdout
+
+
+def test_an_empty_folder_name_is_not_taken_for_this_folder(tmp_path: Path) -> None:
+    code = "from podstatus.agent.cli import main; main()"
+    command = [sys.executable, "-c", code, "apiserver", "--root-dir", ""]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "--root-dir is empty; name a folder" in done.stderr
+    assert list(tmp_path.iterdir()) == []

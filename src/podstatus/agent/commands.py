@@ -19,8 +19,10 @@ app = typer.Typer(
 )
 
 RootDir = Annotated[
-    Path | None,
-    typer.Option(help="Keep objects, certificates and token here. [default: in memory]"),
+    str | None,
+    typer.Option(
+        metavar="DIRECTORY", help="Keep objects, certificates and token here. [default: in memory]"
+    ),
 ]
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any.")]
@@ -43,7 +45,10 @@ def apiserver(
     faults: Faults = False,
 ) -> None:
     """Serve the Kubernetes API to kubectl, without a cluster, until interrupted."""
-    settings = ApiSettings(root_dir=root_dir, host=host, port=port, faults=faults)
+    if root_dir == "":
+        _fail("--root-dir is empty; name a folder, or leave it out to keep everything in memory")
+    folder = None if root_dir is None else Path(root_dir)
+    settings = ApiSettings(root_dir=folder, host=host, port=port, faults=faults)
     try:
         asyncio.run(serve_api(settings, build_api_server, _announce))
     except CannotServeError as error:

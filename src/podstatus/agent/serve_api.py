@@ -71,7 +71,7 @@ Announce = Callable[[Serving], None]
 
 
 async def serve_api(settings: ApiSettings, build: Build, announce: Announce) -> None:
-    """Serve until SIGINT or SIGTERM. Raises CannotServeError."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. Raises CannotServeError."""
     stopped = _stopped_by_signal()
     try:
         with _folder(settings.root_dir) as folder:
@@ -128,7 +128,7 @@ def _why_not(error: OSError, settings: ApiSettings) -> str:
 def _stopped_by_signal() -> asyncio.Event:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
     return stopped
 

@@ -156,6 +156,8 @@ class ApiServerProcess:
 
     def start(self) -> ApiAccess:
         """Serve, on the same port as before. Raises RuntimeError if it cannot."""
+        if self._process is not None:
+            raise RuntimeError("the API server is running already; stop() or kill() it first")
         command = [sys.executable, "-m", "podstatus.testing.serve_api", str(self.folder)]
         self._process = subprocess.Popen(  # noqa: S603 - ourselves
             [*command, "--port", str(self._port), *self._options],
@@ -195,6 +197,6 @@ def api_server(tmp_path: Path) -> Iterator[ApiServerThread]:
 @pytest.fixture
 def api_server_process(tmp_path: Path) -> Iterator[ApiServerProcess]:
     """A server in a process of its own, not started yet, for one test."""
-    process = ApiServerProcess(tmp_path / "apiserver")
+    process = ApiServerProcess(tmp_path / "apiserver-process")
     yield process
     process.stop()

@@ -35,7 +35,6 @@ def wait_until_gone(server: ApiServerThread, name: str) -> None:
     end = time.monotonic() + 10
     while server.stored("namespaces", name) is not None:
         assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_what_is_in_a_namespace_goes_with_it(server: ApiServerThread) -> None:

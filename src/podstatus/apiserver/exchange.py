@@ -9,8 +9,8 @@ import msgspec
 from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.protobuf import MEDIA_TYPE, decode_protobuf
-from podstatus.apiserver.quoting import quoted
 from podstatus.apiserver.strategy import Document
+from podstatus.kube.text import go_quoted
 
 JSON = "application/json"
 
@@ -31,7 +31,7 @@ def read_integer(text: str) -> int:
         if -_MOST <= number <= _MOST:
             return number
         why = "value out of range"
-    raise problems.bad_request(f"strconv.ParseInt: parsing {quoted(text[:40])}: {why}")
+    raise problems.bad_request(f"strconv.ParseInt: parsing {go_quoted(text[:40])}: {why}")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from podstatus.apiserver.problems import bad_request
-from podstatus.apiserver.quoting import quoted
 from podstatus.apiserver.resources import Resource
+from podstatus.kube.text import go_quoted
 
 NAME = "metadata.name"
 NAMESPACE = "metadata.namespace"
@@ -143,6 +143,6 @@ def _known(requirement: FieldRequirement, resource: Resource) -> FieldRequiremen
     if particular:
         raise bad_request(f"field label not supported: {requirement.field}")
     raise bad_request(
-        f"{quoted(requirement.field)} is not a known field selector: "
-        f"only {quoted(NAME)}, {quoted(NAMESPACE)}"
+        f"{go_quoted(requirement.field)} is not a known field selector: "
+        f"only {go_quoted(NAME)}, {go_quoted(NAMESPACE)}"
     )

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Cause, Problem
-from podstatus.apiserver.quoting import quoted
 from podstatus.apiserver.resources import Resource
 from podstatus.kube.documents import encode_document
 from podstatus.kube.schemas import Schema, schema_of
+from podstatus.kube.text import go_quoted
 
 STRICT: Final = "Strict"
 WARN: Final = "Warn"
@@ -100,13 +100,13 @@ def strict_problem(resource: Resource, errors: list[str]) -> Problem:
 
 def strict_patch_problem(shown: str, errors: list[str]) -> Problem:
     """The refusal of a patch that leads to wrong fields; `shown` is what it leads to."""
-    message = f"Invalid value: {quoted(shown)}: strict decoding error: {', '.join(errors)}"
+    message = f"Invalid value: {go_quoted(shown)}: strict decoding error: {', '.join(errors)}"
     return problems.invalid("", "", [Cause("FieldValueInvalid", "patch", message)])
 
 
 def warning_headers(warnings: list[str]) -> dict[str, str]:
     """The headers that hand warnings to a client."""
-    told = ", ".join(f"299 - {quoted(warning)}" for warning in warnings)
+    told = ", ".join(f"299 - {go_quoted(warning)}" for warning in warnings)
     return {"Warning": told} if told else {}
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from podstatus.apiserver.label_names import label_key_faults, label_value_faults
 from podstatus.apiserver.problems import bad_request
-from podstatus.apiserver.quoting import quoted
+from podstatus.kube.text import go_quoted
 
 Operator: TypeAlias = Literal["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
 
@@ -104,7 +104,7 @@ class _Parser:
             self._take()
         key = self._word()
         if faults := label_key_faults(key):
-            _refuse_requirement(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(faults)}")
+            _refuse_requirement(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(faults)}")
         if absent:
             return Requirement(key, "!")
         if self._peek() in (_END, ","):
@@ -179,11 +179,11 @@ def _value_faults(requirement: Requirement) -> Iterator[str]:
     values = requirement.values
     if requirement.operator in ("gt", "lt") and _integer(values[0]) is None:
         rule = "for 'Gt', 'Lt' operators, the value must be an integer"
-        yield f"values[0]: Invalid value: {quoted(values[0])}: {rule}"
+        yield f"values[0]: Invalid value: {go_quoted(values[0])}: {rule}"
     for index, value in enumerate(values):
         if faults := label_value_faults(value):
             where = f"values[{index}][{requirement.key}]"
-            yield f"{where}: Invalid value: {quoted(value)}: {'; '.join(faults)}"
+            yield f"{where}: Invalid value: {go_quoted(value)}: {'; '.join(faults)}"
 
 
 def _integer(text: str) -> int | None:

@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import msgspec
 
 from podstatus.apiserver.problems import bad_request
-from podstatus.apiserver.quoting import quoted
+from podstatus.kube.text import go_quoted
 
 NEWEST = -1
 """In a token instead of a resource version: go on with the list as it is by then."""
@@ -61,10 +61,10 @@ def read_continue_token(text: str) -> tuple[int, tuple[str, str]]:
 def read_limit(text: str) -> int:
     """The parameter `limit`: the length of a page, 0 for all at once. Raises Problem (400)."""
     if not _INTEGER.fullmatch(text):
-        raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: invalid syntax")
+        raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: invalid syntax")
     limit = int(text) if len(text) < 64 else 2**63
     if not -(2**63) <= limit < 2**63:
-        raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: value out of range")
+        raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: value out of range")
     return max(limit, 0)
 
 

@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 
+import pytest
 from msgspec import structs
 
 from podstatus import FeatureGates, Pod, PodDirectory, PodStatus, StatusManager, SyncPolicy
@@ -125,7 +126,9 @@ def run_threads(manager: StatusManager, pods: list[Pod]) -> list[BaseException]:
     return failures
 
 
-def test_sixteen_threads_leave_the_api_equal_to_the_cache() -> None:
+def test_sixteen_threads_leave_the_api_equal_to_the_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     directory = PodDirectory()
     ordinary = [make_pod(f"pod-{n}") for n in range(12)]
     deleting = [
@@ -137,8 +140,9 @@ def test_sixteen_threads_leave_the_api_equal_to_the_cache() -> None:
     directory.update_pod(static)
     pods = [*ordinary, *deleting, static]
     policy = SyncPolicy(full_sync_period=0.05)
+    cache = RememberingCache()
+    monkeypatch.setattr("podstatus.status.manager.StatusCache", lambda: cache)
     manager = StatusManager(api, directory, FakeDeletionSafety(), policy=policy)
-    manager._cache = manager._updates._cache = cache = RememberingCache()
     order = VersionOrder()
     manager.add_notifier(order)
 

@@ -3,7 +3,6 @@
 Upstream: the Manager interface of status_manager.go v1.36.4.
 """
 
-import asyncio
 import logging
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
@@ -45,7 +44,8 @@ from podstatus.status.ports import (
 from podstatus.status.readiness import with_container_readiness, with_container_startup
 from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.resize_cache import ResizeCache
-from podstatus.status.sync import Statuses, Syncer
+from podstatus.status.sync import Syncer
+from podstatus.status.synced import SyncedStatuses
 from podstatus.status.update import Accepted, Outcome, Refused, Unchanged
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class StatusManager:
     ) -> None:
         self._pods = pods
         startup_latency = NoStartupLatency() if startup_latency is None else startup_latency
-        self._startup_latency = GuardedStartupLatency(startup_latency)
+        guarded = GuardedStartupLatency(startup_latency)
         self._clock = clock or SystemClock()
         gates = gates or FeatureGates()
         policy = policy or SyncPolicy.upstream()
@@ -90,16 +90,26 @@ class StatusManager:
         self._announcements = Announcements()
         self._notifiers = Notifiers(self._announcements)
         observer = NoObserver() if observer is None else observer
-        self._observer = QueuedObserver(observer, self._announcements)
-        self._resizes = ResizeCache(self._observer)
+        queued = QueuedObserver(observer, self._announcements)
+        self._resizes = ResizeCache(queued)
         self._allocations = PodAllocations(state)
         self._updates = StatusUpdates(
             self._cache,
             pods,
-            observer=self._observer,
+            observer=queued,
             notifiers=self._notifiers,
             clock=self._clock,
             gates=gates,
+        )
+        self._statuses = SyncedStatuses(
+            self._lock,
+            self._cache,
+            self._resizes,
+            allocations=self._allocations,
+            startup_latency=guarded,
+            observer=queued,
+            announcements=self._announcements,
+            clock=self._clock,
         )
         self._syncer: Syncer | None = None
         check_port(pods, Directory, "pods")
@@ -110,16 +120,10 @@ class StatusManager:
             check_port(client, PodApi, "client")
             self._syncer = Syncer(
                 client,
-                Statuses(
-                    self.entries,
-                    self._restamp,
-                    self._acknowledge,
-                    self._delete_pod_status,
-                    self._forget_allocation,
-                ),
+                self._statuses,
                 directory=pods,
                 safety=safety,
-                startup_latency=self._startup_latency,
+                startup_latency=guarded,
                 clock=self._clock,
                 gates=gates,
                 policy=policy,
@@ -348,8 +352,7 @@ class StatusManager:
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
         """All cached statuses with their versions, at one moment."""
-        with self._lock:
-            return self._cache.entries()
+        return self._statuses.entries()
 
     def resizes(self) -> Mapping[PodUID, ResizeConditions]:
         """The resize conditions of all pods, at one moment."""
@@ -397,33 +400,6 @@ class StatusManager:
             case Accepted():
                 self._loop.wake_up()
                 self._announcements.deliver()
-
-    def _restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
-        with self._lock:
-            self._cache.restamp(uid, entry, status)
-
-    def _acknowledge(self, uid: PodUID, entry: VersionedStatus) -> None:
-        with self._lock:
-            self._cache.acknowledge(uid, entry)
-            if (seconds := entry.unsent_seconds(self._now())) is not None:
-                self._observer.status_synced(seconds)
-        self._announcements.deliver(wait=False)
-
-    def _delete_pod_status(self, uid: PodUID) -> None:
-        with self._lock:
-            self._cache.remove(uid)
-            self._resizes.remove(uid)
-        self._announcements.deliver(wait=False)
-        self._startup_latency.delete_pod_startup_state(uid)
-
-    async def _forget_allocation(self, uid: PodUID) -> None:
-        if not self._allocations.are_kept:
-            return
-        try:
-            # It may wait for a disk, which the event loop must not.
-            await asyncio.to_thread(self._allocations.remove_pod, uid)
-        except Exception:
-            logger.exception("allocation of a pod that is gone not removed: uid=%s", uid)
 
     def _pending_reason(self, uid: str) -> str | None:
         with self._lock:

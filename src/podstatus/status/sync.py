@@ -5,37 +5,22 @@ Upstream: syncBatch, syncPod, status_manager.go v1.36.4.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from podstatus.base.clock import Clock
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.patch import PatchError
-from podstatus.kube.pod import ApiUID, Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.pod import ApiUID, Pod
 from podstatus.kube.times import Time
-from podstatus.status.cache import VersionedStatus
 from podstatus.status.merge import merge_pod_status
 from podstatus.status.patch import prepare_status_patch
 from podstatus.status.plan import PodSync, can_be_deleted, is_another_pod, plan_changes, plan_full
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import DeletionSafety, Directory, PodApi, StartupLatency
+from podstatus.status.synced import SyncedStatuses
 
 logger = logging.getLogger(__name__)
-
-
-class Statuses(NamedTuple):
-    """What the sync reads and writes of the cache; each call is one moment."""
-
-    entries: Callable[[], Mapping[PodUID, VersionedStatus]]
-    restamp: Callable[[PodUID, VersionedStatus, PodStatus], None]
-    """Put a status that differs in times only into the entry, if it is still this one."""
-    acknowledge: Callable[[PodUID, VersionedStatus], None]
-    """Say that the API server has what this entry says."""
-    delete_pod_status: Callable[[PodUID], None]
-    forget_allocation: Callable[[PodUID], Awaitable[None]]
-    """Let go of what a pod that is gone was granted; never raises."""
 
 
 class Syncer:
@@ -44,7 +29,7 @@ class Syncer:
     def __init__(
         self,
         client: PodApi,
-        statuses: Statuses,
+        statuses: SyncedStatuses,
         *,
         directory: Directory,
         safety: DeletionSafety,
@@ -106,8 +91,7 @@ class Syncer:
         translated = self._directory.translate_pod_uid(_checked(pod, "get_pod").uid)
         if is_another_pod(translated, sync.uid):
             logger.info("status dropped, its name is another pod's: %s now=%s", where, translated)
-            self._statuses.delete_pod_status(sync.uid)
-            await self._statuses.forget_allocation(sync.uid)
+            await self._statuses.delete_pod_status(sync.uid)
             return
         pod = await self._send(sync, pod, where)
         self._sent[ApiUID(pod.uid)] = entry.version
@@ -145,8 +129,7 @@ class Syncer:
             logger.warning("pod not deleted, full sync will retry: %s error=%s", where, error)
             return
         logger.info("pod deleted, it had ended and was asked to go: %s", where)
-        self._statuses.delete_pod_status(sync.uid)
-        await self._statuses.forget_allocation(sync.uid)
+        await self._statuses.delete_pod_status(sync.uid)
 
 
 def _checked(pod: Pod, method: str) -> Pod:

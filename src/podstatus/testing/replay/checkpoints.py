@@ -5,6 +5,7 @@ container of a pod, as v1.28 could. Nothing asks for that: a pod's containers go
 """
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def play_checkpoint(record: Mapping[str, Any]) -> object:
         return player(Path(folder), record["checkpointName"]).play(record)
 
 
-class _Player:
+class _Player(ABC):
     """Plays one record in a folder of its own."""
 
     format = KUBELET_V1_36
@@ -68,11 +69,11 @@ class _Player:
     def _file(self) -> str | None:
         return self.path.read_text() if self.path.exists() else None
 
-    def shown(self, state: FileState) -> object:
-        raise NotImplementedError
+    @abstractmethod
+    def shown(self, state: FileState) -> object: ...
 
-    def apply(self, state: FileState, op: Mapping[str, Any]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def apply(self, state: FileState, op: Mapping[str, Any]) -> None: ...
 
 
 class _Resources(_Player):

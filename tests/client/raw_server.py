@@ -1,6 +1,7 @@
 """A server that says on a socket exactly what a test wants it to."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -8,24 +9,47 @@ Say = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def raw_server(say: Say) -> AsyncIterator[str]:
-    """Its address. Each connection is handed to `say` once its request has been read."""
+async def raw_server(
+    say: Say, *, tls: ssl.SSLContext | None = None, greets: bool = False
+) -> AsyncIterator[str]:
+    """Its address. Connections are handed to `say`, with a request read unless it `greets`."""
+    open_ones: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await reader.readuntil(b"\r\n\r\n")
+            if not greets:
+                await reader.readuntil(b"\r\n\r\n")
             await say(reader, writer)
+            await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(serve(reader, writer))
+        open_ones.add(task)
+        task.add_done_callback(open_ones.discard)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    port = server.sockets[0].getsockname()[1]
     try:
-        yield f"http://{host}:{port}"
+        yield f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
     finally:
         server.close()
+        for task in open_ones:
+            task.cancel()
+        await asyncio.gather(*open_ones, return_exceptions=True)
+
+
+async def hang(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+    """Say nothing, until the other side gives up."""
+    await reader.read()
+
+
+async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """End the connection."""
+    writer.close()
 
 
 def answer(body: bytes, code: str = "200 OK", *headers: str) -> bytes:

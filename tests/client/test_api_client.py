@@ -24,7 +24,7 @@ from podstatus.kube.errors import (
 )
 from podstatus.testing.apiserver import ApiServerThread
 from tests.client.plain_access import PlainAccess
-from tests.client.raw_server import answer, raw_server
+from tests.client.raw_server import answer, hang, raw_server
 
 Call = Callable[[ApiClient], Any]
 
@@ -197,15 +197,11 @@ def test_an_answer_that_is_no_status_is_shown_in_short() -> None:
     assert len(told) < 300
 
 
-async def _says_nothing(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-    await reader.read()
-
-
 def test_a_server_that_never_answers_is_given_up() -> None:
     async def call() -> str:
         timing = Timing(total_seconds=0.2)
         async with (
-            raw_server(_says_nothing) as address,
+            raw_server(hang) as address,
             ApiClient(PlainAccess(address), timing=timing) as client,
         ):
             with pytest.raises(UnavailableError) as caught:
@@ -236,7 +232,7 @@ def test_a_client_that_is_not_open_says_so() -> None:
 def test_a_caller_may_be_cancelled() -> None:
     async def call() -> None:
         async with (
-            raw_server(_says_nothing) as address,
+            raw_server(hang) as address,
             ApiClient(PlainAccess(address)) as client,
         ):
             with pytest.raises(TimeoutError):

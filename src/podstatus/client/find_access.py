@@ -170,8 +170,15 @@ def _access(
         namespace=choice.namespace,
         identity=_identity(choice, clock, plugin_seconds),
         server_hostname=cluster.tls_server_name or None,
-        proxy=chosen_proxy(cluster.server, cluster.proxy_url, environment),
+        proxy=_proxy(choice, environment),
     )
+
+
+def _proxy(choice: Choice, environment: Mapping[str, str]) -> str | None:
+    try:
+        return chosen_proxy(choice.cluster.server, choice.cluster.proxy_url, environment)
+    except KubeconfigError as error:
+        raise KubeconfigError(f"{choice.source} cannot be used: {error}") from error
 
 
 def _identity(choice: Choice, clock: Clock, plugin_seconds: float) -> Identity:

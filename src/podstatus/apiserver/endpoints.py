@@ -162,13 +162,11 @@ class Endpoints:
 
 
 def _sent(request: Request, target: Target) -> Document:
-    """The object in the body, if it is of the right kind."""
+    """The object in the body, if it is of the right kind; what it leaves out, the path says."""
     document = request.document()
-    kind, version = document.get("kind"), document.get("apiVersion")
     resource = target.resource
-    if not kind or not version:
-        missing = "Kind" if not kind else "apiVersion"
-        raise problems.bad_request(f"Object '{missing}' is missing in the body")
+    kind = document.setdefault("kind", resource.kind) or resource.kind
+    version = document.setdefault("apiVersion", resource.api_version) or resource.api_version
     if (kind, version) != (resource.kind, resource.api_version):
         raise problems.bad_request(
             f"{version}, Kind={kind} in the body is not {resource.api_version}, "

@@ -4,7 +4,7 @@ ApiError
 ├── GoneError          the object is not there: forget it
 ├── ConflictError      it changed under us, or a precondition failed: read again
 ├── BusyError          come back later, after `retry_after` seconds if given
-├── UnavailableError   the server or the way to it is broken: back off
+├── UnavailableError   the server or the way to it is broken: back off, likewise
 └── RejectedError      the request itself is refused: sending it again will not help
 
 What is done about each is the policy's business; upstream's tries again with the next batch.
@@ -14,12 +14,16 @@ What is done about each is the policy's business; upstream's tries again with th
 class ApiError(Exception):
     """A call to the API server failed."""
 
-    def __init__(self, message: str, *, code: int = 0, reason: str = "") -> None:
+    def __init__(
+        self, message: str, *, code: int = 0, reason: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         """HTTP status, or 0 when there was no answer."""
         self.reason = reason
         """The `reason` of the Status object, if there was one."""
+        self.retry_after = retry_after
+        """Seconds after which the server wants to be asked again, if it said so."""
 
 
 class GoneError(ApiError):
@@ -32,12 +36,6 @@ class ConflictError(ApiError):
 
 class BusyError(ApiError):
     """The server asks for patience (429)."""
-
-    def __init__(
-        self, message: str, *, code: int = 429, reason: str = "", retry_after: float | None = None
-    ) -> None:
-        super().__init__(message, code=code, reason=reason)
-        self.retry_after = retry_after
 
 
 class UnavailableError(ApiError):
@@ -52,12 +50,14 @@ def api_error(
     code: int, message: str, *, reason: str = "", retry_after: float | None = None
 ) -> ApiError:
     """The error of the tree that stands for this HTTP status."""
+    return _kind(code)(message, code=code, reason=reason, retry_after=retry_after)
+
+
+def _kind(code: int) -> type[ApiError]:
     if code == 429:
-        return BusyError(message, reason=reason, retry_after=retry_after)
+        return BusyError
     if code in (404, 410):
-        return GoneError(message, code=code, reason=reason)
+        return GoneError
     if code == 409:
-        return ConflictError(message, code=code, reason=reason)
-    if 400 <= code < 500:
-        return RejectedError(message, code=code, reason=reason)
-    return UnavailableError(message, code=code, reason=reason)
+        return ConflictError
+    return RejectedError if 400 <= code < 500 else UnavailableError

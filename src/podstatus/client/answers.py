@@ -1,0 +1,87 @@
+"""What a server said instead of doing it."""
+
+from http import HTTPStatus
+
+import msgspec
+
+from podstatus.kube.errors import ApiError, ConflictError, api_error
+
+_MOST_TEXT = 200
+"""Characters of an answer that is no Status, a proxy's page perhaps: enough to recognise it."""
+
+_UID = "metadata.uid"
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    field: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    retry_after_seconds: float = 0
+    causes: tuple[_Cause, ...] | None = None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """`metav1.Status`, as far as we look at it."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds after which to ask again, if it says so."""
+        return self.details.retry_after_seconds or None if self.details else None
+
+    @property
+    def refused_fields(self) -> frozenset[str]:
+        """The fields of the object that were not accepted."""
+        causes = self.details.causes if self.details else None
+        return frozenset(cause.field for cause in causes or ())
+
+
+def read_status(body: bytes) -> Status:
+    """The Status in an answer; one with the beginning of its text if there is none."""
+    try:
+        return msgspec.json.decode(body, type=Status)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        text = " ".join(body[: 4 * _MOST_TEXT].decode(errors="replace").split())
+        return Status(message=text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…")
+
+
+def refusal(
+    tried: str, source: str, code: int, status: Status, retry_after: str | None = None
+) -> ApiError:
+    """The error for an answer: what was tried, what the server said, what to do."""
+    what = status.message or _phrase(code)
+    told = f"{tried}: {what}" if status.reason else f"{tried}: {code} {_phrase(code)}: {what}"
+    told += _advice(code, source)
+    if _UID in status.refused_fields:
+        # A patch that names another UID: to the caller what a failed precondition is, though
+        # the server finds the patched object invalid (422), not the precondition failed (409).
+        return ConflictError(told, code=code, reason=status.reason)
+    after = status.retry_after or _seconds(retry_after)
+    return api_error(code, told, reason=status.reason, retry_after=after)
+
+
+def _phrase(code: int) -> str:
+    try:
+        return HTTPStatus(code).phrase
+    except ValueError:
+        return f"status {code}"
+
+
+def _advice(code: int, source: str) -> str:
+    if code == 401:
+        return f"; the server does not accept who we are: check the user of {source}"
+    if code == 403:
+        return f"; have the right given to the user of {source} (RBAC), or use another context"
+    if 300 <= code < 400:
+        return f"; redirects are not followed: check the server of {source}"
+    return ""
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Retry-After in seconds; its other form, a date, is not used by API servers."""
+    return float(retry_after) if retry_after and retry_after.isdecimal() else None

@@ -1,0 +1,187 @@
+"""A thin client of a Kubernetes API server: bytes in, bytes out."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from podstatus.client.access import Access
+from podstatus.client.limits import TokenBucket
+from podstatus.client.request import JSON, STRATEGIC_MERGE, Request, with_query
+from podstatus.client.resources import Resource
+from podstatus.client.transport import Timing, Transport
+from podstatus.client.watching import Watching
+
+_LATE_SECONDS = 30.0
+"""After which a watch is ended from here, if the server does not do it when it was asked to."""
+
+
+class ApiClient:
+    """Speaks to one API server, within `async with` and one event loop.
+
+    Objects are the JSON text that travels. All calls raise the errors of
+    `podstatus.kube.errors` and come back within the time-outs of `timing`.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        timing: Timing | None = None,
+        user_agent: str = "podstatus",
+        limit: TokenBucket | None = None,
+    ) -> None:
+        self._access = access
+        self._transport = Transport(access, timing or Timing(), user_agent)
+        self._limit = limit
+
+    async def __aenter__(self) -> Self:
+        self._transport.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._transport.close()
+
+    @property
+    def server(self) -> str:
+        """Where the server is."""
+        return self._access.server
+
+    @property
+    def namespace(self) -> str:
+        """The namespace for those who name none."""
+        return self._access.namespace
+
+    def limited(self, limit: TokenBucket | None) -> "ApiClient":
+        """The same client over the same connections, for a purpose with a limit of its own."""
+        twin = object.__new__(ApiClient)
+        twin._access, twin._transport, twin._limit = self._access, self._transport, limit
+        return twin
+
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
+    ) -> bytes:
+        """One object."""
+        return await self._call(Request("GET", resource.path(namespace, name, subresource)))
+
+    async def list(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+        resource_version: str = "",
+    ) -> bytes:
+        """A List of objects, or one page of it: `limit` at most, after `continue_token`."""
+        query: dict[str, str | int] = {
+            "labelSelector": label_selector,
+            "fieldSelector": field_selector,
+            "limit": limit,
+            "continue": continue_token,
+            "resourceVersion": resource_version,
+        }
+        return await self._call(Request("GET", with_query(resource.path(namespace), query)))
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        timeout_seconds: int = 300,
+        silence_seconds: float = 90.0,
+    ) -> AsyncIterator[Watching]:
+        """What happens after a version, bookmarks included; to be iterated over.
+
+        It ends when the server ends it, after `timeout_seconds`. A server that says nothing
+        for `silence_seconds` has forgotten us (bookmarks come about once a minute).
+        """
+        query: dict[str, str | int] = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "labelSelector": label_selector,
+            "fieldSelector": field_selector,
+            "resourceVersion": resource_version,
+            "timeoutSeconds": timeout_seconds,
+        }
+        path = resource.path(namespace)
+        await self._may_go()
+        async with self._transport.stream(
+            Request("GET", with_query(path, query)),
+            total_seconds=timeout_seconds + _LATE_SECONDS,
+            silence_seconds=silence_seconds,
+        ) as chunks:
+            yield Watching(chunks, f"watch {path}", self._access.source)
+
+    async def create(
+        self,
+        resource: Resource,
+        body: bytes,
+        *,
+        namespace: str | None = None,
+        name: str = "",
+        subresource: str = "",
+    ) -> bytes:
+        """Create an object, or (with both) a subresource of one, such as `binding`."""
+        return await self._call(Request("POST", resource.path(namespace, name, subresource), body))
+
+    async def replace(
+        self,
+        resource: Resource,
+        name: str,
+        body: bytes,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
+    ) -> bytes:
+        """Put an object in place of the one that is there."""
+        return await self._call(Request("PUT", resource.path(namespace, name, subresource), body))
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: bytes,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
+        content_type: str = STRATEGIC_MERGE,
+    ) -> bytes:
+        """Patch an object; the object afterwards."""
+        path = resource.path(namespace, name, subresource)
+        return await self._call(Request("PATCH", path, body, content_type))
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        options: bytes | None = None,
+    ) -> bytes:
+        """Delete an object; `options` are DeleteOptions, with grace period and preconditions."""
+        return await self._call(Request("DELETE", resource.path(namespace, name), options, JSON))
+
+    async def _call(self, request: Request) -> bytes:
+        await self._may_go()
+        return await self._transport.call(request)
+
+    async def _may_go(self) -> None:
+        if self._limit is not None:
+            await self._limit.take()

@@ -1,0 +1,70 @@
+"""What happened on the way to a server, in one line that says what to do."""
+
+import ssl
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from podstatus.kube.errors import UnavailableError
+
+
+def failure(tried: str, server: str, source: str, error: Exception) -> UnavailableError:
+    """The error of the tree for one of the HTTP library's."""
+    what, advice = _told(server, source, error)
+    return UnavailableError(f"{tried}: {what} ({_cause(error)}); {advice}")
+
+
+def _told(server: str, source: str, error: Exception) -> tuple[str, str]:
+    """What happened, and what to do."""
+    named = f"the server of {source}"
+    match error:
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return "the proxy does not let us through", f"check proxy-url of {source}, HTTPS_PROXY"
+        case aiohttp.ClientConnectorDNSError():
+            host = urlsplit(server).hostname
+            return f"no address is known for {host}", f"check {named}, and DNS"
+        case aiohttp.ClientConnectorCertificateError():
+            return _distrust(source, _cause(error))
+        case TimeoutError():
+            return f"no answer in time from {server}", f"check that it runs, and {named}"
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            advice = f"check that it speaks TLS there, and the client certificate of {source}"
+            return f"TLS failed with {server}", advice
+        case aiohttp.ClientConnectorError():
+            return f"cannot connect to {server}", f"check that it runs, and {named}"
+        case aiohttp.ClientResponseError():
+            return f"no HTTP from {server}", f"check {named}: http or https, and the port"
+    return f"the connection to {server} broke", "try again"
+
+
+def _distrust(source: str, why: str) -> tuple[str, str]:
+    if "expired" in why:
+        return "the server's certificate has expired", "renew it, or set this machine's clock"
+    if "not yet valid" in why:
+        return "the server's certificate is not valid yet", "set this machine's clock"
+    if "mismatch" in why or "not valid for" in why:
+        advice = f"check the server of {source}, or set tls-server-name there"
+        return "the server's certificate is for another name", advice
+    advice = f"check certificate-authority in {source}"
+    return "the server's certificate is from an authority that we do not trust", advice
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost thing that the system said, in few words."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            inner: BaseException = error.certificate_error
+        case aiohttp.ClientConnectorError():
+            inner = error.os_error
+        case _:
+            inner = error
+    match inner:
+        case ssl.SSLCertVerificationError():
+            told = inner.verify_message
+        case ssl.SSLError():
+            told = (inner.reason or "handshake failed").replace("_", " ")
+        case OSError() if inner.strerror:
+            told = inner.strerror
+        case _:
+            told = str(inner) or type(inner).__name__
+    return told.splitlines()[0][:120].rstrip(".").lower()

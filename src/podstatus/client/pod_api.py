@@ -1,0 +1,46 @@
+"""The API server's pods, as the status manager wants them: its port `PodApi`."""
+
+import msgspec
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.resources import PODS
+from podstatus.kube.codec import DecodeError, decode
+from podstatus.kube.errors import RejectedError
+from podstatus.kube.pod import ApiUID, Pod
+
+
+class HttpPodApi:
+    """Pods over HTTP, decoded."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """Read one pod."""
+        return _read(await self._client.get(PODS, name, namespace=namespace))
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
+        return _read(
+            await self._client.patch(PODS, name, patch, namespace=namespace, subresource="status")
+        )
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+    ) -> None:
+        """Delete the pod, if it still is the one with this UID."""
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "gracePeriodSeconds": grace_period_seconds,
+            "preconditions": {"uid": uid},
+        }
+        body = msgspec.json.encode(options)
+        await self._client.delete(PODS, name, namespace=namespace, options=body)
+
+
+def _read(body: bytes) -> Pod:
+    try:
+        return decode(body, Pod)
+    except DecodeError as error:
+        raise RejectedError(f"the server's answer cannot be read: {error}") from error

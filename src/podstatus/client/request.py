@@ -1,0 +1,27 @@
+"""A request, before it is sent."""
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import msgspec
+
+JSON = "application/json"
+STRATEGIC_MERGE = "application/strategic-merge-patch+json"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What to ask of which path."""
+
+    method: str
+    path: str
+    """With the query, ready to be sent."""
+    body: bytes | None = None
+    content_type: str = JSON
+
+
+def with_query(path: str, query: Mapping[str, str | int]) -> str:
+    """A path with those of the parameters that say something."""
+    told = {key: value for key, value in query.items() if value}
+    return f"{path}?{urlencode(told)}" if told else path

@@ -1,0 +1,167 @@
+"""Send requests: the connections, who we are, and what became of it."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from podstatus.client.access import Access, Credentials
+from podstatus.client.answers import read_status, refusal
+from podstatus.client.failures import failure
+from podstatus.client.request import JSON, Request
+from podstatus.client.resolver import Resolver
+
+_KEEP_ALIVE_SECONDS = 60.0
+"""How long an idle connection is kept: longer than the 10 s between two reconciles, and shorter
+than the 90 s after which an API server closes it."""
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait for what."""
+
+    connect_seconds: float = 5.0
+    """For an address, and again for a connection with TLS: an error is told within 10 s."""
+    total_seconds: float = 30.0
+    """For a whole request."""
+
+
+class Transport:
+    """The connections to one server. To be opened and closed in the loop that uses it."""
+
+    def __init__(self, access: Access, timing: Timing, user_agent: str) -> None:
+        self._access = access
+        self._timing = timing
+        self._base = access.server
+        self._headers = {"Accept": JSON, "User-Agent": user_agent}
+        self._timeout = aiohttp.ClientTimeout(
+            total=timing.total_seconds, sock_connect=timing.connect_seconds
+        )
+        self._session: aiohttp.ClientSession | None = None
+
+    def open(self) -> None:
+        """Be ready to connect."""
+        connector = aiohttp.TCPConnector(
+            # Callers bound what is under way: a lease must not wait behind pods' statuses.
+            limit=0,
+            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            resolver=Resolver(self._timing.connect_seconds),
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers=self._headers
+        )
+
+    async def close(self) -> None:
+        """End all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def call(self, request: Request) -> bytes:
+        """The body of the answer. Raises ApiError."""
+        with self._translated(request):
+            async with await self._answer(request, self._timeout) as response:
+                body = await response.read()
+        return self._checked(request, response, body)
+
+    @asynccontextmanager
+    async def stream(
+        self, request: Request, *, total_seconds: float, silence_seconds: float
+    ) -> AsyncIterator["Stream"]:
+        """The body of an answer as it comes. Raises ApiError."""
+        within = aiohttp.ClientTimeout(
+            total=total_seconds,
+            sock_connect=self._timing.connect_seconds,
+            sock_read=silence_seconds,
+        )
+        with self._translated(request):
+            response = await self._answer(request, within)
+        try:
+            if response.status >= 300:
+                with self._translated(request):
+                    self._checked(request, response, await response.read())
+            yield Stream(response.content, lambda: self._translated(request))
+        finally:
+            _abandon(response)
+
+    async def _answer(
+        self, request: Request, within: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        """The answer; if our credentials were refused, the one to others, once."""
+        credentials = await self._access.credentials()
+        response = await self._send(request, credentials, within)
+        if response.status != 401:
+            return response
+        await response.read()  # gives the connection back
+        renewed = await self._access.renew(credentials)
+        return response if renewed is None else await self._send(request, renewed, within)
+
+    async def _send(
+        self, request: Request, credentials: Credentials, within: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        if self._session is None:
+            raise RuntimeError("the client is not open; use it within `async with`")
+        return await self._session.request(
+            request.method,
+            URL(self._base + request.path, encoded=True),
+            data=request.body,
+            headers=_headers(request, credentials),
+            allow_redirects=False,
+            proxy=self._access.proxy,
+            server_hostname=self._access.server_hostname,
+            ssl=credentials.tls or True,
+            timeout=within,
+        )
+
+    def _checked(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> bytes:
+        if response.status < 300:
+            return body
+        after = response.headers.get("Retry-After")
+        status = read_status(body)
+        raise refusal(_tried(request), self._access.source, response.status, status, after)
+
+    @contextmanager
+    def _translated(self, request: Request) -> Iterator[None]:
+        try:
+            yield
+        except (aiohttp.ClientError, OSError) as error:
+            source = self._access.source
+            raise failure(_tried(request), self._base, source, error) from error
+
+
+class Stream:
+    """What is left of a body."""
+
+    def __init__(
+        self, content: aiohttp.StreamReader, translated: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._content = content
+        self._translated = translated
+
+    async def read(self) -> bytes:
+        """What has come, once there is something; empty at the end. Raises ApiError."""
+        with self._translated():
+            return await self._content.readany()
+
+
+def _abandon(response: aiohttp.ClientResponse) -> None:
+    """End a connection at once: what was not read is of no use, and may never end."""
+    connection = response.connection
+    if connection is not None and connection.protocol is not None:
+        # Without a goodbye in TLS, for which a server that hangs would be waited for.
+        connection.protocol.abort()
+    response.close()
+
+
+def _tried(request: Request) -> str:
+    return f"{request.method} {request.path.partition('?')[0]}"
+
+
+def _headers(request: Request, credentials: Credentials) -> Mapping[str, str]:
+    headers = {}
+    if credentials.authorization is not None:
+        headers["Authorization"] = credentials.authorization
+    if request.body is not None:
+        headers["Content-Type"] = request.content_type
+    return headers

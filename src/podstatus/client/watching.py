@@ -1,0 +1,77 @@
+"""Read the events of a watch, line by line."""
+
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+import msgspec
+
+from podstatus.client.answers import read_status, refusal
+from podstatus.client.watch_event import ERROR, WatchEvent
+from podstatus.kube.errors import ApiError, UnavailableError
+
+_MOST_BYTES = 64 << 20
+"""Of one event. etcd takes objects of a few megabytes at most."""
+
+_decoder = msgspec.json.Decoder(WatchEvent)
+
+
+class Chunks(Protocol):
+    """A body as it comes."""
+
+    async def read(self) -> bytes:
+        """What has come, once there is something; empty at the end. Raises ApiError."""
+
+
+class Watching(AsyncIterator[WatchEvent]):
+    """The events of one watch, until the server ends it.
+
+    Raises UnavailableError if it was cut or says nothing any more, and the error for the
+    Status in which a server says why it cannot go on (GoneError: the version is too old).
+    """
+
+    def __init__(self, chunks: Chunks, tried: str, source: str) -> None:
+        self._chunks = chunks
+        self._tried = tried
+        self._source = source
+        self._lines: deque[bytes] = deque()
+        self._rest = b""
+
+    def __aiter__(self) -> "Watching":
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        while not self._lines:
+            await self._read_on()
+        event = self._read_event(self._lines.popleft())
+        if event.type == ERROR:
+            raise self._told(event)
+        return event
+
+    async def _read_on(self) -> None:
+        chunk = await self._chunks.read()
+        if not chunk:
+            if self._rest:
+                raise UnavailableError(
+                    f"{self._tried}: the stream was cut in the middle of an event"
+                )
+            raise StopAsyncIteration
+        self._take(chunk)
+
+    def _take(self, chunk: bytes) -> None:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        self._lines.extend(line for line in lines if line)
+        if len(self._rest) > _MOST_BYTES:
+            raise UnavailableError(
+                f"{self._tried}: an event is longer than {_MOST_BYTES >> 20} MiB"
+            )
+
+    def _read_event(self, line: bytes) -> WatchEvent:
+        try:
+            return _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise UnavailableError(f"{self._tried}: not an event of a watch: {error}") from error
+
+    def _told(self, event: WatchEvent) -> ApiError:
+        status = read_status(bytes(event.object))
+        return refusal(self._tried, self._source, status.code or 500, status)

@@ -1,0 +1,242 @@
+"""Requests over real sockets, to the embedded API server and to one that says odd things."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.limits import TokenBucket
+from podstatus.client.request import MERGE
+from podstatus.client.resources import CONFIG_MAPS, LEASES, NODES, PODS
+from podstatus.client.transport import Timing
+from podstatus.kube.errors import (
+    ApiError,
+    BusyError,
+    ConflictError,
+    GoneError,
+    RejectedError,
+    UnavailableError,
+)
+from podstatus.testing.apiserver import ApiServerThread
+from tests.client.plain_access import PlainAccess
+from tests.client.raw_server import answer, hang, raw_server
+
+Call = Callable[[ApiClient], Any]
+
+
+def config_map(name: str, **data: str) -> bytes:
+    return json.dumps({"metadata": {"name": name}, "data": data}).encode()
+
+
+def run(server: ApiServerThread, call: Call, *refused: str) -> Any:
+    """What a call makes of a client of the server."""
+
+    async def with_client() -> Any:
+        async with ApiClient(PlainAccess.of(server, *refused)) as client:
+            return await call(client)
+
+    return asyncio.run(with_client())
+
+
+def names(body: bytes) -> list[str]:
+    return [item["metadata"]["name"] for item in json.loads(body)["items"]]
+
+
+def test_an_object_is_created_read_patched_replaced_and_deleted(
+    api_server: ApiServerThread,
+) -> None:
+    async def live(client: ApiClient) -> None:
+        where: Any = {"namespace": "default"}
+        await client.create(CONFIG_MAPS, config_map("a", x="1"), **where)
+        assert json.loads(await client.get(CONFIG_MAPS, "a", **where))["data"] == {"x": "1"}
+        patched = await client.patch(
+            CONFIG_MAPS, "a", b'{"data":{"y":"2"}}', content_type=MERGE, **where
+        )
+        assert json.loads(patched)["data"] == {"x": "1", "y": "2"}
+        replaced = await client.replace(CONFIG_MAPS, "a", config_map("a", z="3"), **where)
+        assert json.loads(replaced)["data"] == {"z": "3"}
+        await client.delete(CONFIG_MAPS, "a", **where)
+        with pytest.raises(GoneError, match='configmaps "a" not found'):
+            await client.get(CONFIG_MAPS, "a", **where)
+
+    run(api_server, live)
+
+
+def test_lists_are_selected_and_come_in_pages(api_server: ApiServerThread) -> None:
+    for name in "abcde":
+        api_server.request(
+            "POST",
+            "/api/v1/namespaces/default/configmaps",
+            {"metadata": {"name": name, "labels": {"half": str(name < "c")}}},
+        )
+
+    async def pages(client: ApiClient) -> AsyncIterator[list[str]]:
+        token = ""
+        while True:
+            page = await client.list(CONFIG_MAPS, limit=2, continue_token=token)
+            yield names(page)
+            if not (token := json.loads(page)["metadata"].get("continue", "")):
+                return
+
+    async def look(client: ApiClient) -> None:
+        assert [page async for page in pages(client)] == [["a", "b"], ["c", "d"], ["e"]]
+        chosen = await client.list(
+            CONFIG_MAPS,
+            namespace="default",
+            label_selector="half in (True)",
+            field_selector="metadata.name!=a",
+        )
+        assert names(chosen) == ["b"]
+
+    run(api_server, look)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (403, RejectedError),
+        (404, GoneError),
+        (409, ConflictError),
+        (410, GoneError),
+        (422, RejectedError),
+        (429, BusyError),
+        (500, UnavailableError),
+        (503, UnavailableError),
+    ],
+)
+def test_every_refusal_has_its_place_in_the_tree(
+    api_server: ApiServerThread, code: int, kind: type[ApiError]
+) -> None:
+    api_server.inject({"verb": "get", "resource": "nodes", "code": code, "retryAfter": 7})
+    with pytest.raises(ApiError) as caught:
+        run(api_server, lambda client: client.get(NODES, "n1"))
+    assert type(caught.value) is kind
+    assert caught.value.code == code
+    assert caught.value.retry_after == 7
+    assert str(caught.value).startswith("GET /api/v1/nodes/n1: fault injected")
+
+
+def test_refused_credentials_are_renewed_and_the_request_sent_once_more(
+    api_server: ApiServerThread,
+) -> None:
+    assert names(run(api_server, lambda client: client.list(PODS), "expired")) == []
+
+
+def test_credentials_that_are_refused_twice_are_an_error(api_server: ApiServerThread) -> None:
+    with pytest.raises(RejectedError, match=r"does not accept who we are.*user of the test") as e:
+        run(api_server, lambda client: client.list(PODS), "expired", "wrong-too")
+    assert e.value.code == 401
+    assert "wrong-too" not in str(e.value)
+
+
+def test_credentials_that_cannot_be_renewed_are_sent_once(api_server: ApiServerThread) -> None:
+    known = PlainAccess.of(api_server)
+
+    async def call() -> int:
+        tls = (await known.credentials()).tls
+        access = PlainAccess(known.server, "wrong", tls=tls)
+        async with ApiClient(access) as client:
+            with pytest.raises(RejectedError):
+                await client.list(PODS)
+        return access.renewals
+
+    assert asyncio.run(call()) == 1
+
+
+def test_a_patch_that_names_another_uid_is_a_conflict(api_server: ApiServerThread) -> None:
+    pod = {
+        "metadata": {"name": "web"},
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
+    }
+    api_server.request("POST", "/api/v1/namespaces/default/pods", pod)
+    patch = b'{"metadata":{"uid":"11111111-2222-3333-4444-555555555555"},"status":{"reason":"x"}}'
+    with pytest.raises(ConflictError):
+        run(
+            api_server,
+            lambda client: client.patch(
+                PODS, "web", patch, namespace="default", subresource="status"
+            ),
+        )
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b"])
+def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(name: str) -> None:
+    with pytest.raises(ValueError, match="is no namespace"):
+        PODS.path(name, "pod")
+
+
+def test_paths_are_where_kubernetes_has_them() -> None:
+    assert NODES.path(None, "n1", "status") == "/api/v1/nodes/n1/status"
+    assert PODS.path() == "/api/v1/pods"
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1"
+    assert LEASES.path("kube-node-lease", "n1") == lease
+    assert PODS.path("default", "a?b") == "/api/v1/namespaces/default/pods/a%3Fb"
+
+
+async def _refused_with_a_page(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(answer(b"<html>\n<h1>Bad gateway</h1>" + b"x" * 4000, "502 Bad Gateway"))
+
+
+def test_an_answer_that_is_no_status_is_shown_in_short() -> None:
+    async def call() -> str:
+        async with (
+            raw_server(_refused_with_a_page) as address,
+            ApiClient(PlainAccess(address)) as client,
+        ):
+            with pytest.raises(UnavailableError) as caught:
+                await client.get(NODES, "n1")
+        return str(caught.value)
+
+    told = asyncio.run(call())
+    assert told.startswith("GET /api/v1/nodes/n1: 502 Bad Gateway: <html> <h1>Bad gateway</h1>xxx")
+    assert len(told) < 300
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    async def call() -> str:
+        timing = Timing(total_seconds=0.2)
+        async with (
+            raw_server(hang) as address,
+            ApiClient(PlainAccess(address), timing=timing) as client,
+        ):
+            with pytest.raises(UnavailableError) as caught:
+                await client.get(NODES, "n1")
+        return str(caught.value)
+
+    assert "no answer in time" in asyncio.run(call())
+
+
+def test_each_purpose_has_a_limit_of_its_own(api_server: ApiServerThread) -> None:
+    async def call(client: ApiClient) -> None:
+        events = client.limited(TokenBucket(0.001, 1))
+        await events.list(PODS)
+        waiting = asyncio.create_task(events.list(PODS))
+        await client.list(PODS)
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+    run(api_server, call)
+
+
+def test_a_client_that_is_not_open_says_so() -> None:
+    with pytest.raises(RuntimeError, match="async with"):
+        asyncio.run(ApiClient(PlainAccess("http://127.0.0.1:1")).list(PODS))
+
+
+def test_a_caller_may_be_cancelled() -> None:
+    async def call() -> None:
+        async with (
+            raw_server(hang) as address,
+            ApiClient(PlainAccess(address)) as client,
+        ):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await client.list(PODS)
+
+    asyncio.run(call())

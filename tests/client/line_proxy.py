@@ -27,7 +27,7 @@ class _Stream:
 
 
 class LineProxy:
-    """To be used within `running_proxy`."""
+    """A proxy before a port of this machine, which may change; serves within `running`."""
 
     def __init__(self, upstream: int, chance: random.Random) -> None:
         self.upstream = upstream
@@ -142,9 +142,8 @@ async def _connected(
 
 
 @asynccontextmanager
-async def running_proxy(upstream: int, chance: random.Random) -> AsyncIterator[LineProxy]:
-    """A proxy before a port of this machine, which may change."""
-    proxy = LineProxy(upstream, chance)
+async def running(proxy: LineProxy) -> AsyncIterator[None]:
+    """Serve, at `port`."""
     tasks: set[asyncio.Task[None]] = set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -155,7 +154,7 @@ async def running_proxy(upstream: int, chance: random.Random) -> AsyncIterator[L
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]
     try:
-        yield proxy
+        yield
     finally:
         server.close()
         for task in tasks:

@@ -5,6 +5,8 @@ Each seed is a test: `pytest tests/client/test_reflector_faults.py -k "[17]"` ru
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,8 @@ from podstatus.client.resources import CONFIG_MAPS
 from podstatus.kube.codec import decode
 from podstatus.kube.errors import ConflictError, GoneError, UnavailableError
 from podstatus.kube.records import ConfigMap
-from tests.apiserver.serving import TOKEN, Client, ServerProcess
-from tests.client.line_proxy import LineProxy, running_proxy
+from tests.apiserver.serving import TOKEN, Client, Document, ServerProcess
+from tests.client.line_proxy import LineProxy, running
 from tests.client.plain_access import PlainAccess
 from tests.client.story import Story
 
@@ -33,7 +35,16 @@ RUNS = 200
 NAMES = [f"map-{index}" for index in range(24)]
 SECONDS = 20.0
 """After which the copy will not become right any more."""
-FAULTS = ("kill", "cut", "hang up", "stall", "mix", "compact", "expire", "end", "fail", "busy")
+_MAPS = {"resource": "configmaps", "namespace": "default"}
+_WATCH = _MAPS | {"verb": "watch"}
+RULES: dict[str, list[Document]] = {
+    "expire": [_WATCH | {"action": "cut", "code": 410, "times": 1}],
+    "end": [_WATCH | {"action": "cut", "times": 1}],
+    "fail": [_MAPS | {"verb": verb, "code": 500, "times": 3} for verb in ("list", "watch")],
+    "busy": [_WATCH | {"code": 429, "retryAfter": 0, "times": 2}],
+}
+"""What the server does by itself."""
+FAULTS = (*RULES, "kill", "cut", "hang up", "stall", "mix", "compact")
 SETTINGS = {"watching.BOOKMARK_SECONDS": 0.03}
 
 
@@ -41,16 +52,23 @@ class Listener:
     """A handler that remembers the first thing that made no sense, and wakes the test."""
 
     def __init__(self) -> None:
-        self.story = Story[ConfigMap]()
-        self.objection: AssertionError | None = None
+        self._story = Story[ConfigMap]()
+        self._objection: AssertionError | None = None
         self.news = asyncio.Event()
 
     def __call__(self, change: Change[ConfigMap]) -> None:
         self.news.set()
         try:
-            self.story(change)
+            self._story(change)
         except AssertionError as error:
-            self.objection = self.objection or error
+            self._objection = self._objection or error
+
+    def check(self, reflector: Reflector[ConfigMap]) -> None:
+        """What was told made sense, and adds up to the copy."""
+        if self._objection is not None:
+            raise self._objection
+        told = {id(found) for found in self._story.objects.values()}
+        assert told == {id(found) for found in reflector.objects()}
 
 
 class Scene:
@@ -60,7 +78,7 @@ class Scene:
         self._chance = chance
         self._path = folder / "objects.db"
         self.server = self._start()
-        self.proxy: LineProxy | None = None
+        self.proxy = LineProxy(self.server.port, chance)
 
     def _start(self) -> ServerProcess:
         return ServerProcess(self._path, settings=SETTINGS, faults=True)
@@ -97,48 +115,35 @@ class Scene:
 
     async def strike(self, fault: str) -> None:
         """Let something go wrong."""
-        assert self.proxy is not None
-        maps = {"resource": "configmaps", "namespace": "default"}
-        watch = maps | {"verb": "watch"}
-        match fault:
-            case "kill":
-                writing = asyncio.ensure_future(self.write(8))
-                await asyncio.sleep(0)
-                self.server.kill()
-                await writing
-                self.server = self._start()
-                self.proxy.upstream = self.server.port
-            case "cut":
-                self.proxy.cut()
-            case "hang up":
-                self.proxy.hang_up()
-            case "stall":
-                self.proxy.stall()
-            case "mix":
-                self.proxy.mix(self._chance.randint(4, 30))
-                self.proxy.hang_up()
-            case "compact":
-                self.server.compact()
-                self.proxy.cut()
-            case "expire":
-                self._inject(watch | {"action": "cut", "code": 410, "times": 1})
-            case "end":
-                self._inject(watch | {"action": "cut", "times": 1})
-            case "fail":
-                broken = {"code": 500, "times": self._chance.randint(1, 4)}
-                self._inject(maps | {"verb": "list"} | broken, watch | broken)
-                self.proxy.hang_up()
-            case "busy":
-                self._inject(watch | {"code": 429, "retryAfter": 0, "times": 2})
-                self.proxy.hang_up()
+        if fault == "kill":
+            await self._kill()
+        elif fault in RULES:
+            self._inject(*RULES[fault])
+        if fault == "mix":
+            self.proxy.mix(self._chance.randint(4, 30))
+        if fault == "compact":
+            self.server.compact()
+        if fault in ("mix", "fail", "busy", "hang up"):
+            self.proxy.hang_up()
+        elif fault in ("compact", "cut"):
+            self.proxy.cut()
+        elif fault == "stall":
+            self.proxy.stall()
+
+    async def _kill(self) -> None:
+        writing = asyncio.ensure_future(self.write(8))
+        await asyncio.sleep(self._chance.random() * 0.01)
+        self.server.kill()
+        await writing
+        self.server = self._start()
+        self.proxy.upstream = self.server.port
 
     def heal(self) -> None:
         """Let nothing go wrong any more."""
-        assert self.proxy is not None
         self.proxy.heal()
         self._inject()
 
-    def _inject(self, *faults: dict[str, Any]) -> None:
+    def _inject(self, *faults: Document) -> None:
         client = Client(self.server.port)
         code, answer = client.ask("PUT", PATH, list(faults))
         client.close()
@@ -168,38 +173,47 @@ def test_the_copy_ends_right_and_every_change_was_told_in_order(seed: int, tmp_p
 async def play(seed: int, scene: Scene) -> None:
     chance = random.Random(f"plan {seed}")
     faults = [chance.choice(FAULTS) for _ in range(5)]
-    # Lines out of order may be lost with the stream; then it takes a list to learn of them.
+    # Lines out of order may be lost with their stream; then it takes a list to learn of them.
     is_repaired = "mix" in faults or chance.random() < 0.5
     policy = ReflectorPolicy(
-        list_seconds=0.1 if is_repaired else 3600,
+        list_seconds=0.05 if is_repaired else 3600,
         silence_seconds=0.2,
         backoff=Backoff(first=0.005, most=0.05),
         page=chance.choice((5, 500)),
     )
     listener = Listener()
-    async with running_proxy(scene.server.port, chance) as scene.proxy:
-        through = PlainAccess(f"http://127.0.0.1:{scene.proxy.port}", TOKEN)
-        async with ApiClient(through) as client:
+    async with reflecting(scene, listener, policy) as reflector:
+        for fault in faults:
+            await scene.write(chance.randint(4, 16))
+            await scene.strike(fault)
+            if chance.random() < 0.4:
+                await caught_up(reflector, listener, scene)
+        scene.heal()
+        await scene.write(8)
+        await caught_up(reflector, listener, scene)
+    listener.check(reflector)
+    if "mix" not in faults:
+        assert reflector.counts.missed == 0, reflector.counts
+
+
+@asynccontextmanager
+async def reflecting(
+    scene: Scene, listener: Listener, policy: ReflectorPolicy
+) -> AsyncIterator[Reflector[ConfigMap]]:
+    """A reflector that runs, behind the proxy."""
+    async with running(scene.proxy):
+        access = PlainAccess(f"http://127.0.0.1:{scene.proxy.port}", TOKEN)
+        async with ApiClient(access) as client:
             reflector = Reflector(
                 client, CONFIG_MAPS, ConfigMap, listener, namespace="default", policy=policy
             )
-            running = asyncio.ensure_future(reflector.run())
+            task = asyncio.ensure_future(reflector.run())
             try:
-                for fault in faults:
-                    await scene.write(chance.randint(4, 16))
-                    await scene.strike(fault)
-                    if chance.random() < 0.4:
-                        await caught_up(reflector, listener, scene)
-                scene.heal()
-                await scene.write(8)
-                await caught_up(reflector, listener, scene)
+                yield reflector
             finally:
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-    told = summary(list(listener.story.objects.values()))
-    assert told == summary(reflector.objects())
-    if "mix" not in faults:
-        assert reflector.counts.missed == 0, reflector.counts
+                task.cancel()
+                await asyncio.wait({task})
+            assert task.cancelled()
 
 
 async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: Scene) -> None:
@@ -212,5 +226,4 @@ async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: 
                 listener.news.clear()
     except TimeoutError:
         pytest.fail(f"the copy is not right: {reflector.counts}")
-    if listener.objection is not None:
-        raise listener.objection
+    listener.check(reflector)

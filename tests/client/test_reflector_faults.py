@@ -1,0 +1,229 @@
+"""A reflector on a real server that is killed, cut off, silent, forgetful and out of order.
+
+Each seed is a test: `pytest tests/client/test_reflector_faults.py -k "[17]"` runs one again.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
+
+from podstatus.apiserver.fault_injection import PATH
+from podstatus.base.backoff import Backoff
+from podstatus.client.api_client import ApiClient
+from podstatus.client.reflector import Reflector
+from podstatus.client.reflector_policy import ReflectorPolicy
+from podstatus.client.replica import Change
+from podstatus.client.request import MERGE
+from podstatus.client.resources import CONFIG_MAPS
+from podstatus.kube.codec import decode
+from podstatus.kube.errors import ConflictError, GoneError, UnavailableError
+from podstatus.kube.records import ConfigMap
+from tests.apiserver.serving import TOKEN, Client, Document, ServerProcess
+from tests.client.line_proxy import LineProxy, running
+from tests.client.plain_access import PlainAccess
+from tests.client.story import Story
+
+RUNS = 200
+NAMES = [f"map-{index}" for index in range(24)]
+SECONDS = 20.0
+"""After which the copy will not become right any more."""
+_MAPS = {"resource": "configmaps", "namespace": "default"}
+_WATCH = _MAPS | {"verb": "watch"}
+RULES: dict[str, list[Document]] = {
+    "expire": [_WATCH | {"action": "cut", "code": 410, "times": 1}],
+    "end": [_WATCH | {"action": "cut", "times": 1}],
+    "fail": [_MAPS | {"verb": verb, "code": 500, "times": 3} for verb in ("list", "watch")],
+    "busy": [_WATCH | {"code": 429, "retryAfter": 0, "times": 2}],
+}
+"""What the server does by itself."""
+FAULTS = (*RULES, "kill", "cut", "hang up", "stall", "mix", "compact")
+SETTINGS = {"watching.BOOKMARK_SECONDS": 0.03}
+
+
+class Listener:
+    """A handler that remembers the first thing that made no sense, and wakes the test."""
+
+    def __init__(self) -> None:
+        self._story = Story[ConfigMap]()
+        self._objection: AssertionError | None = None
+        self.news = asyncio.Event()
+
+    def __call__(self, change: Change[ConfigMap]) -> None:
+        self.news.set()
+        try:
+            self._story(change)
+        except AssertionError as error:
+            self._objection = self._objection or error
+
+    def check(self, reflector: Reflector[ConfigMap]) -> None:
+        """What was told made sense, and adds up to the copy."""
+        if self._objection is not None:
+            raise self._objection
+        told = {id(found) for found in self._story.objects.values()}
+        assert told == {id(found) for found in reflector.objects()}
+
+
+class Scene:
+    """A server, those who write to it, and what goes wrong between it and the reflector."""
+
+    def __init__(self, chance: random.Random, folder: Path) -> None:
+        self._chance = chance
+        self._path = folder / "objects.db"
+        self.server = self._start()
+        self.proxy = LineProxy(self.server.port, chance)
+
+    def _start(self) -> ServerProcess:
+        return ServerProcess(self._path, settings=SETTINGS, faults=True)
+
+    @property
+    def access(self) -> PlainAccess:
+        """The straight way to the server."""
+        return PlainAccess(f"http://127.0.0.1:{self.server.port}", TOKEN)
+
+    async def write(self, number: int) -> None:
+        """Some at a time, each to a name of its own."""
+        async with ApiClient(self.access) as client:
+            for start in range(0, number, 4):
+                names = self._chance.sample(NAMES, min(4, number - start))
+                await asyncio.gather(*(self._write_one(client, name) for name in names))
+
+    async def _write_one(self, client: ApiClient, name: str) -> None:
+        text = f"{self._chance.getrandbits(64):x}"
+        body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}}
+        body |= {"data": {"text": text}}
+        draw = self._chance.random()
+        try:
+            if draw < 0.35:
+                await client.create(CONFIG_MAPS, msgspec.json.encode(body), namespace="default")
+            elif draw < 0.7:
+                patch = msgspec.json.encode({"data": {"text": text}})
+                await client.patch(
+                    CONFIG_MAPS, name, patch, namespace="default", content_type=MERGE
+                )
+            else:
+                await client.delete(CONFIG_MAPS, name, namespace="default")
+        except (ConflictError, GoneError, UnavailableError):
+            return  # there already, not there, or the server was just killed
+
+    async def strike(self, fault: str) -> None:
+        """Let something go wrong."""
+        if fault == "kill":
+            await self._kill()
+        elif fault in RULES:
+            self._inject(*RULES[fault])
+        if fault == "mix":
+            self.proxy.mix(self._chance.randint(4, 30))
+        if fault == "compact":
+            self.server.compact()
+        if fault in ("mix", "fail", "busy", "hang up"):
+            self.proxy.hang_up()
+        elif fault in ("compact", "cut"):
+            self.proxy.cut()
+        elif fault == "stall":
+            self.proxy.stall()
+
+    async def _kill(self) -> None:
+        writing = asyncio.ensure_future(self.write(8))
+        await asyncio.sleep(self._chance.random() * 0.01)
+        self.server.kill()
+        await writing
+        self.server = self._start()
+        self.proxy.upstream = self.server.port
+
+    def heal(self) -> None:
+        """Let nothing go wrong any more."""
+        self.proxy.heal()
+        self._inject()
+
+    def _inject(self, *faults: Document) -> None:
+        client = Client(self.server.port)
+        code, answer = client.ask("PUT", PATH, list(faults))
+        client.close()
+        assert code == 200, answer
+
+    async def listed(self) -> dict[str, tuple[str, str, Any]]:
+        """What there is, by a fresh list; of all namespaces, for which nothing goes wrong."""
+        async with ApiClient(self.access) as client:
+            page = msgspec.json.decode(await client.list(CONFIG_MAPS))
+        maps = [decode(msgspec.json.encode(item), ConfigMap) for item in page["items"]]
+        return summary(maps)
+
+
+def summary(maps: list[ConfigMap]) -> dict[str, tuple[str, str, Any]]:
+    return {m.metadata.name: (m.metadata.uid, m.metadata.resource_version, m.data) for m in maps}
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_the_copy_ends_right_and_every_change_was_told_in_order(seed: int, tmp_path: Path) -> None:
+    scene = Scene(random.Random(seed), tmp_path)
+    try:
+        asyncio.run(asyncio.wait_for(play(seed, scene), 3 * SECONDS))
+    finally:
+        scene.server.kill()
+
+
+async def play(seed: int, scene: Scene) -> None:
+    chance = random.Random(f"plan {seed}")
+    faults = [chance.choice(FAULTS) for _ in range(5)]
+    # Lines out of order may be lost with their stream; then it takes a list to learn of them.
+    is_repaired = "mix" in faults or chance.random() < 0.5
+    policy = ReflectorPolicy(
+        list_seconds=0.05 if is_repaired else 3600,
+        silence_seconds=0.2,
+        backoff=Backoff(first=0.005, most=0.05),
+        page=chance.choice((5, 500)),
+    )
+    listener = Listener()
+    async with reflecting(scene, listener, policy) as reflector:
+        for fault in faults:
+            await scene.write(chance.randint(4, 16))
+            await scene.strike(fault)
+            if chance.random() < 0.4:
+                await caught_up(reflector, listener, scene)
+        scene.heal()
+        await scene.write(8)
+        await caught_up(reflector, listener, scene)
+    listener.check(reflector)
+    if "mix" not in faults:
+        assert reflector.counts.missed == 0, reflector.counts
+
+
+@asynccontextmanager
+async def reflecting(
+    scene: Scene, listener: Listener, policy: ReflectorPolicy
+) -> AsyncIterator[Reflector[ConfigMap]]:
+    """A reflector that runs, behind the proxy."""
+    async with running(scene.proxy):
+        access = PlainAccess(f"http://127.0.0.1:{scene.proxy.port}", TOKEN)
+        async with ApiClient(access) as client:
+            reflector = Reflector(
+                client, CONFIG_MAPS, ConfigMap, listener, namespace="default", policy=policy
+            )
+            task = asyncio.ensure_future(reflector.run())
+            try:
+                yield reflector
+            finally:
+                task.cancel()
+                await asyncio.wait({task})
+            assert task.cancelled()
+
+
+async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: Scene) -> None:
+    """Wait until the copy is what a fresh list shows: nobody writes meanwhile."""
+    expected = await scene.listed()
+    try:
+        async with asyncio.timeout(SECONDS):
+            while summary(reflector.objects()) != expected:
+                await listener.news.wait()
+                listener.news.clear()
+    except TimeoutError:
+        pytest.fail(f"the copy is not right: {reflector.counts}")
+    listener.check(reflector)

@@ -113,7 +113,8 @@ def announce(server: ApiAccess) -> None:
     print(f"    kubectl --kubeconfig {server.kubeconfig} get pods -o wide -w")
     print(f"    kubectl --kubeconfig {server.kubeconfig} describe pod web")
     print(
-        f"    curl --cacert {server.authority} -H @{server.folder}/header {server.url}/api/v1/namespaces/default/pods/web"
+        f"    curl --cacert {server.authority} -H @{server.folder}/header "
+        f"{server.url}/api/v1/namespaces/default/pods/web"
     )
     header = server.folder / "header"
     header.touch(mode=0o600)

@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.client.certificates import Authority
+from tests.client.certificates import Authority, Pair
 
 
 @asynccontextmanager
 async def tls_server(
-    authority: Authority, *, clients: Authority | None = None
+    authority: Authority, *, clients: Authority | None = None, pair: Pair | None = None
 ) -> AsyncIterator[int]:
     """Its port. Clients need a certificate by an authority: the server's own, unless named."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=(clients or authority).pem.decode())
     with tempfile.TemporaryDirectory() as folder:
-        pair = authority.pair("server")
+        pair = pair or authority.pair("server")
         certificate, key = Path(folder) / "crt", Path(folder) / "key"
         certificate.write_bytes(pair.certificate)
         key.write_bytes(pair.key)

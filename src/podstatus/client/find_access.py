@@ -20,7 +20,7 @@ from podstatus.client.file_identity import FileIdentity, Header
 from podstatus.client.files import UnreadableError, read_file
 from podstatus.client.kubeconfig import Choice, Kubeconfig, Pem, User, pick
 from podstatus.client.kubeconfig_files import (
-    kubeconfig_is_there,
+    found_kubeconfig,
     load_kubeconfig,
     missing_message,
 )
@@ -47,16 +47,15 @@ def default_access(
 ) -> ServerAccess:
     """By the named kubeconfig, else by KUBECONFIG or ~/.kube/config, else inside of a cluster."""
     environment = os.environ if environment is None else environment
-    in_cluster = is_in_cluster(environment)
-    if kubeconfig is not None or context is not None or not in_cluster:
-        if kubeconfig is None and not kubeconfig_is_there(environment):
-            raise KubeconfigError(_nothing_found(environment))
+    if kubeconfig is not None:
         return kubeconfig_access(kubeconfig, context, environment=environment)
-    if kubeconfig_is_there(environment):
-        config = load_kubeconfig(None, environment)
-        if not config.is_empty:
-            return _access(config, "", environment, SystemClock(), PLUGIN_SECONDS)
-    return in_cluster_access(service_account, environment=environment)
+    config = found_kubeconfig(environment)
+    if config.is_empty and context is None and is_in_cluster(environment):
+        return in_cluster_access(service_account, environment=environment)
+    if not config.origins:
+        elsewhere = "" if is_in_cluster(environment) else " (and this is no pod of a cluster)"
+        raise KubeconfigError(f"{missing_message(environment)}{elsewhere}")
+    return _access(config, context or "", environment, SystemClock(), PLUGIN_SECONDS)
 
 
 def kubeconfig_access(
@@ -146,10 +145,6 @@ def is_in_cluster(environment: Mapping[str, str]) -> bool:
     """Whether we run in a pod that may know its API server."""
     variables = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
     return all(environment.get(name) for name in variables)
-
-
-def _nothing_found(environment: Mapping[str, str]) -> str:
-    return f"{missing_message(environment)} (and this is no pod of a cluster)"
 
 
 def _access(

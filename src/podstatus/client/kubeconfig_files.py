@@ -25,16 +25,22 @@ def load_kubeconfig(path: Path | None, environment: Mapping[str, str]) -> Kubeco
     """
     if path is not None:
         return _needed(path)
-    paths = default_paths(environment)
-    found = [config for config in map(_if_there, paths) if config is not None]
-    if not found:
+    config = found_kubeconfig(environment)
+    if not config.origins:
         raise KubeconfigError(missing_message(environment))
-    return merged(found)
+    return config
 
 
-def kubeconfig_is_there(environment: Mapping[str, str]) -> bool:
-    """Whether there is any file to load, of those that nobody named."""
-    return any(path.exists() for path in default_paths(environment))
+def found_kubeconfig(environment: Mapping[str, str]) -> Kubeconfig:
+    """What the files say that nobody named, as far as they are there; perhaps nothing.
+
+    Raises KubeconfigError if one cannot be used.
+    """
+    found = [(path, _if_there(path)) for path in default_paths(environment)]
+    for path, config in found:
+        if config is None and environment.get(VARIABLE):
+            logger.warning("kubeconfig skipped, it is not there: file=%s", path)
+    return merged(config for _, config in found if config is not None)
 
 
 def default_paths(environment: Mapping[str, str]) -> Sequence[Path]:
@@ -70,12 +76,12 @@ def _if_there(path: Path) -> Kubeconfig | None:
     except UnreadableError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise _unreadable(path, error) from error
-        logger.warning("kubeconfig skipped, it is not there: file=%s", path)
         return None
 
 
 def _read(path: Path) -> Kubeconfig:
-    return parse_kubeconfig(read_file(path, pipes=True), str(Path(os.path.abspath(path))))  # noqa: PTH100 - not through links
+    # Not resolved: relative names are relative to where a link is, not to where it leads.
+    return parse_kubeconfig(read_file(path, pipes=True), str(path.absolute()))
 
 
 def _unreadable(path: Path, error: UnreadableError) -> KubeconfigError:

@@ -109,4 +109,4 @@ def _is_beta(plugin: ExecPlugin) -> bool:
 
 def is_header_text(text: str) -> bool:
     """Whether a text can be sent in a header, and is not more than one."""
-    return text.isascii() and (not text or text.isprintable())
+    return text.isascii() and text.isprintable()

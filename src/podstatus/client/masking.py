@@ -7,18 +7,22 @@ _LONGEST: Final = 300
 _MASK: Final = "…"
 
 _SECRETS: Final = (
+    re.compile(r"(?i)(\bauthorization[\"']?\s*[:=]\s*).+"),
+    re.compile(r"(?i)(\b(?:bearer|basic)\s+)[^\s\"',;]+"),
     # What follows a word that announces a secret, up to the next blank or quote.
     re.compile(
-        r"(?i)((?:token|secret|passw(?:or)?d|pwd|passphrase|api-?_?key|private-?_?key|credentials?"
-        r"|authorization|assertion|code|session|signature)[\"'\w-]*\s*[:=]\s*[\"']?)[^\s\"',;]+"
+        r"(?i)((?:token|secret|passw(?:or)?d|pwd|passphrase|api[-_]?key|private[-_]?key|assertion"
+        r"|session|signature)[\"'\w-]*\s*[:=]\s*[\"']?)[^\s\"',;]+"
     ),
-    re.compile(r"(?i)(\b(?:bearer|basic)\s+)[^\s\"',;]+"),
+    re.compile(r"(?i)((?:token|secret|password|key)\s+(?:is\s+)?)(?=\S*\d)\S{6,}"),
     # A user and a password in an address.
     re.compile(r"(://)[^/\s@]+(?=@)"),
 )
-_RANDOM: Final = re.compile(r"[A-Za-z0-9+/_=.~-]{20,}")
-"""Long enough for a token; what looks like words or a path is let through."""
-_WORDS: Final = re.compile(r"[./_-]*(?:[a-z]+|[A-Z][a-z]*|[A-Z]+|[0-9]{1,4})(?:[./_-]+|$)")
+_RUN: Final = re.compile(r"[A-Za-z0-9+/_=.~-]{20,}")
+"""Long enough for a token; one of words, as in a path, a name or a variable, is let through."""
+_WORD: Final = re.compile(
+    r"[./_=-]*(?:(?:[A-Z]?[a-z]{2,20}){1,6}|[a-z]|[A-Z]{1,20}|[0-9]{1,4})(?:[./_=-]+|$)"
+)
 
 
 def shown_line(text: str) -> str:
@@ -29,9 +33,9 @@ def shown_line(text: str) -> str:
     line = "".join(char if char.isprintable() else " " for char in lines[-1]).strip()
     for pattern in _SECRETS:
         line = pattern.sub(rf"\1{_MASK}", line)
-    line = _RANDOM.sub(lambda found: _unless_words(found[0]), line)
+    line = _RUN.sub(lambda found: _unless_words(found[0]), line)
     return line if len(line) <= _LONGEST else line[:_LONGEST] + _MASK
 
 
 def _unless_words(run: str) -> str:
-    return _MASK if _WORDS.sub("", run) else run
+    return _MASK if _WORD.sub("", run) else run

@@ -1,6 +1,5 @@
 """A node in a few lines, as users would run it; and what it says when it cannot."""
 
-import base64
 import subprocess
 import sys
 import time
@@ -13,7 +12,9 @@ import pytest
 import yaml
 
 from podstatus.testing.apiserver import ApiServerThread
-from tests.client.test_failures import free_port, with_certificate
+from tests.client.certificates import DAY, authority
+from tests.client.kubeconfigs import data
+from tests.client.test_failures import free_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_node.py"
 POD = "/api/v1/namespaces/default/pods/web"
@@ -94,16 +95,16 @@ def server(address: str) -> Edit:
     return edit
 
 
-def another_authority(config: dict[str, Any], path: Path) -> None:
-    _, other = with_certificate(path.parent, "localhost", days=1)
-    data = base64.b64encode(other.read_bytes()).decode()
+def another_authority(config: dict[str, Any], _: Path) -> None:
     cluster = config["clusters"][0]["cluster"]
     cluster.pop("certificate-authority", None)
-    cluster["certificate-authority-data"] = data
+    cluster["certificate-authority-data"] = data(authority().pem)
 
 
 def expired_certificate(config: dict[str, Any], path: Path) -> None:
-    _, own = with_certificate(path.parent, "me", days=-1)
+    pair = authority().pair("me", lasts=-DAY)
+    own = path.parent / "own.pem"
+    own.write_bytes(pair.certificate + pair.key)
     config["users"][0]["user"] = {"client-certificate": str(own), "client-key": str(own)}
 
 

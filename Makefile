@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test lint bench-core bench-replay bench-apiserver format lock clean
+.PHONY: help run tour test lint bench-core bench-replay bench-apiserver bench-client format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -40,6 +40,9 @@ bench-replay: $(READY) ## how long a recorded scenario takes
 
 bench-apiserver: $(READY) ## what the embedded API server does in a second
 	@$(BIN)/python bench/apiserver.py
+
+bench-client: $(READY) ## what the client costs, next to bare aiohttp
+	@$(BIN)/python bench/client.py
 
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .

@@ -20,3 +20,9 @@ def in_loop(test: Callable[Arguments, Awaitable[None]]) -> Callable[Arguments, N
         asyncio.run(limited())
 
     return run
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what others do: processes, the kernel."""
+    while not condition():  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.01)

@@ -15,7 +15,7 @@ from podstatus.client.errors import CredentialsError
 from podstatus.client.masking import shown_line
 from podstatus.kube.times import Time
 from tests.client.bad_plugins import CASES, SECRET, Case
-from tests.client.loops import in_loop
+from tests.client.loops import in_loop, until
 from tests.client.plugins import Plugin
 
 
@@ -65,9 +65,7 @@ async def test_one_that_hangs_is_killed_with_its_children(plugin: Plugin) -> Non
         await plugin.access(seconds=1.0).credentials()
     assert time.monotonic() - started < 5
     pids = (plugin.folder / "pids").read_text().split()
-    async with asyncio.timeout(10):
-        while any(is_alive(int(pid)) for pid in pids):  # noqa: ASYNC110 - the kernel's to do
-            await asyncio.sleep(0.01)
+    await until(lambda: not any(is_alive(int(pid)) for pid in pids))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")

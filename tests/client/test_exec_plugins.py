@@ -24,7 +24,7 @@ from podstatus.client.server_access import ServerAccess
 from podstatus.kube.times import Time
 from tests.client.certificates import authority
 from tests.client.kubeconfigs import data, write
-from tests.client.loops import in_loop
+from tests.client.loops import in_loop, until
 from tests.client.plugins import V1, V1BETA1, Plugin
 from tests.client.tls_servers import peer_name, tls_server
 
@@ -177,6 +177,7 @@ async def test_it_is_renewed_before_its_end_while_requests_go_on(plugin: Plugin)
     assert plugin.runs == 1
     await plugin.clock.advance(2)
     assert await access.credentials() is first, "still good for half a minute"
+    await until(lambda: plugin.runs == 2)
     second = await access.renew(first)
     assert second is not None
     assert second.authorization == "Bearer second"
@@ -326,7 +327,8 @@ async def test_a_daemon_that_a_plugin_leaves_behind_is_not_waited_for(plugin: Pl
 
 
 ASK = """
-import asyncio, sys
+import asyncio, fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # as in a shell, /dev/tty is this terminal
 from pathlib import Path
 from podstatus.client.find_access import kubeconfig_access
 print(asyncio.run(kubeconfig_access(Path(sys.argv[1])).credentials()).authorization)
@@ -345,8 +347,12 @@ def test_a_plugin_gets_the_terminal_if_it_may(
             import json
             sys.stderr.write("password: ")
             sys.stderr.flush()
+            sys.stdin = os.fdopen(0, "rb", buffering=0)
             has = json.loads(os.environ["KUBERNETES_EXEC_INFO"])["spec"]["interactive"]
-            word = sys.stdin.readline().strip() if has else "nobody-asked"
+            word = "nobody-asked"
+            if has:
+                # As getpass does.
+                word = sys.stdin.readline().decode().strip() + open("/dev/tty").readline().strip()
             print(json.dumps({{"apiVersion": {version!r},
                               "kind": "ExecCredential", "status": {{"token": word}}}}))
         """)
@@ -359,12 +365,13 @@ def test_a_plugin_gets_the_terminal_if_it_may(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
-    os.write(ours, b"typed\n")
+    os.write(ours, b"typed\ntwice\n")
     output, errors = process.communicate(timeout=30)
     os.close(ours)
     os.close(theirs)
-    assert output == ("Bearer typed\n" if asked else "Bearer nobody-asked\n"), errors
+    assert output == ("Bearer typedtwice\n" if asked else "Bearer nobody-asked\n"), errors
     assert ("password: " in errors) is asked
 
 

@@ -120,11 +120,13 @@ def test_whoever_says_it_first_is_right() -> None:
     first["current-context"] = ""
     second["users"].append({"name": "other", "user": {"token": "other"}})
     second["contexts"][0]["context"]["namespace"] = "second"
+    second["clusters"][0]["cluster"]["server"] = "https://second"
     both = merged([parsed(first, "/first"), parsed(second, "/second")])
     assert both.current_context == "dev"
     assert [both.users[name].token for name in ("me", "other")] == ["first", "other"]
     assert not both.users["me"].username, "entries are not mixed"
     assert both.contexts["dev"].namespace == ""
+    assert both.clusters["kind"].server == "https://127.0.0.1:6443"
     assert both.origins == ("/first", "/second")
 
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("cryptography", reason="needs podstatus[agent]")
 
 from podstatus.client.kubeconfig import Pem
-from podstatus.client.tls import Identity, Loaded, tls_context
+from podstatus.client.tls import KeyPair, Loaded, tls_context
 from tests.client.certificates import Pair, authority
 from tests.client.loops import in_loop
 from tests.client.tls_servers import peer_name, tls_server
@@ -21,12 +21,12 @@ def loaded(content: bytes) -> Loaded:
     return Loaded(Pem(field="it", data=content), content)
 
 
-def identity(pair: Pair) -> Identity:
-    return Identity(loaded(pair.certificate), loaded(pair.key))
+def key_pair(pair: Pair) -> KeyPair:
+    return KeyPair(loaded(pair.certificate), loaded(pair.key))
 
 
 def context(trusted: bytes, pair: Pair | None = None) -> ssl.SSLContext:
-    return tls_context(loaded(trusted), identity(pair or authority().pair("me")), insecure=False)
+    return tls_context(loaded(trusted), key_pair(pair or authority().pair("me")), insecure=False)
 
 
 @in_loop
@@ -51,7 +51,7 @@ async def test_the_system_decides_if_nobody_else_does() -> None:
 @in_loop
 async def test_nothing_is_checked_if_told_so() -> None:
     async with tls_server(authority()) as port:
-        unchecked = tls_context(None, identity(authority().pair("me")), insecure=True)
+        unchecked = tls_context(None, key_pair(authority().pair("me")), insecure=True)
         assert await peer_name(port, unchecked) == "me"
 
 

@@ -31,6 +31,8 @@ from podstatus.kube.text import go_quoted
 
 _DEEPEST: Final = 50
 """Nothing in a kubeconfig is nested deeper, and deep nesting takes YAML parsers forever."""
+_MOST_NODES: Final = 100_000
+"""Enough for thousands of clusters; takes a second at most."""
 _PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"
 """The name of the extension of a cluster that is meant for plugins."""
 _API_VERSIONS: Final = ("", "v1")
@@ -82,7 +84,7 @@ _Loader.yaml_implicit_resolvers = {
 
 def _check_shape(text: str, origin: str) -> None:
     depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
+    for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
         if isinstance(event, yaml.AliasEvent):
             at = f" in line {event.start_mark.line + 1}" if event.start_mark else ""
             raise KubeconfigError(f"{origin} has a YAML alias{at}; write out what it stands for")
@@ -90,8 +92,10 @@ def _check_shape(text: str, origin: str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > _DEEPEST:
-            raise KubeconfigError(f"{origin} is no kubeconfig: it is nested too deeply")
+        if depth > _DEEPEST or number > _MOST_NODES:
+            raise KubeconfigError(
+                f"{origin} is no kubeconfig: it is too deep or has too much in it"
+            )
 
 
 def _no_yaml(error: yaml.MarkedYAMLError, text: str, origin: str) -> str:

@@ -1,6 +1,5 @@
 """An exec plugin as a command: found, given what it has to know, run, understood."""
 
-import logging
 import os
 import shutil
 import sys
@@ -17,8 +16,6 @@ from podstatus.client.kubeconfig import Cluster, ExecPlugin
 from podstatus.client.kubeconfig_rules import ALWAYS, NEVER
 from podstatus.client.masking import shown_line
 from podstatus.client.run_plugin import MOST_OUTPUT, Ran, run_plugin
-
-logger = logging.getLogger(__name__)
 
 PLUGIN_SECONDS = 8.0
 """How long a plugin may take: a caller who wants to know within ten seconds still does."""

@@ -15,7 +15,7 @@ from podstatus.client.errors import CredentialsError
 from podstatus.client.exec_credential import PluginCredential
 from podstatus.client.kubeconfig import Pem
 from podstatus.client.plugin_command import PluginCommand
-from podstatus.client.tls import Identity, Loaded, UnusableTlsError
+from podstatus.client.tls import KeyPair, Loaded, UnusableTlsError
 from podstatus.client.tls_files import TlsFiles
 
 logger = logging.getLogger(__name__)
@@ -133,12 +133,12 @@ class PluginIdentity:
 
     def _holding(self, credential: PluginCredential, now: int) -> _Held:
         base = self._tls.context(now)
-        identity = self._identity(credential)
+        pair = self._key_pair(credential)
         try:
-            tls = base if identity is None else self._context(identity, credential, base)
+            tls = base if pair is None else self._context(pair, credential, base)
             expires = credential.expires
-            if expires is None and identity is not None:
-                expires = identity.expires()
+            if expires is None and pair is not None:
+                expires = pair.expires()
         except UnusableTlsError as error:
             raise CredentialsError(f"{self._command.name} is of no use: {error}") from error
         authorization = f"Bearer {credential.token}" if credential.token else None
@@ -150,15 +150,15 @@ class PluginIdentity:
             renew_at=None if expires is None else _renew_at(expires, now),
         )
 
-    def _identity(self, credential: PluginCredential) -> Identity | None:
+    def _key_pair(self, credential: PluginCredential) -> KeyPair | None:
         if not credential.certificate:
             return None
         certificate = Pem(field="its clientCertificateData", data=credential.certificate)
         key = Pem(field="its clientKeyData", data=credential.key)
-        return Identity(Loaded(certificate, credential.certificate), Loaded(key, credential.key))
+        return KeyPair(Loaded(certificate, credential.certificate), Loaded(key, credential.key))
 
     def _context(
-        self, identity: Identity, credential: PluginCredential, base: ssl.SSLContext
+        self, pair: KeyPair, credential: PluginCredential, base: ssl.SSLContext
     ) -> ssl.SSLContext:
         """The same context for the same certificate, so that connections are used again."""
         held = self._held
@@ -166,7 +166,7 @@ class PluginIdentity:
             before = held.credential
             if (before.certificate, before.key) == (credential.certificate, credential.key):
                 return held.credentials.tls
-        return self._tls.context_for(identity)
+        return self._tls.context_for(pair)
 
     def _credentials(self, authorization: str | None, tls: ssl.SSLContext) -> Credentials:
         """The same value as long as nothing changed."""

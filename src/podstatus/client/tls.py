@@ -30,7 +30,7 @@ class Loaded(msgspec.Struct, frozen=True):
         return f"Loaded({self.pem.name})"
 
 
-class Identity(msgspec.Struct, frozen=True):
+class KeyPair(msgspec.Struct, frozen=True):
     """Our certificate, with its key."""
 
     certificate: Loaded
@@ -46,7 +46,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def tls_context(
-    authority: Loaded | None, identity: Identity | None, *, insecure: bool
+    authority: Loaded | None, pair: KeyPair | None, *, insecure: bool
 ) -> ssl.SSLContext:
     """A context for clients. Raises UnusableTlsError.
 
@@ -65,8 +65,8 @@ def tls_context(
         context.load_default_certs()
     else:
         _trust(context, authority)
-    if identity is not None:
-        _introduce(context, identity)
+    if pair is not None:
+        _introduce(context, pair)
     return context
 
 
@@ -79,8 +79,8 @@ def _trust(context: ssl.SSLContext, authority: Loaded) -> None:
         raise UnusableTlsError(_no_certificate(authority)) from error
 
 
-def _introduce(context: ssl.SSLContext, identity: Identity) -> None:
-    certificate, key = identity.certificate, identity.key
+def _introduce(context: ssl.SSLContext, pair: KeyPair) -> None:
+    certificate, key = pair.certificate, pair.key
     if b"-----BEGIN CERTIFICATE-----" not in certificate.content:
         raise UnusableTlsError(_no_certificate(certificate))
     if b"PRIVATE KEY-----" not in key.content:
@@ -93,15 +93,15 @@ def _introduce(context: ssl.SSLContext, identity: Identity) -> None:
             f"{key.pem.name} is encrypted; decrypt it with `openssl pkey`"
         ) from None
     except ssl.SSLError as error:
-        raise UnusableTlsError(_why_no_pair(identity, error)) from error
+        raise UnusableTlsError(_why_no_pair(pair, error)) from error
     except OSError as error:
         raise UnusableTlsError(
             f"{certificate.pem.name} and its key cannot be loaded: {error.strerror}"
         ) from error
 
 
-def _why_no_pair(identity: Identity, error: ssl.SSLError) -> str:
-    certificate, key = identity.certificate.pem.name, identity.key.pem.name
+def _why_no_pair(pair: KeyPair, error: ssl.SSLError) -> str:
+    certificate, key = pair.certificate.pem.name, pair.key.pem.name
     if error.reason == "KEY_VALUES_MISMATCH":
         return f"{key} is not the key of {certificate}; name the one that belongs to it"
     return f"{certificate} or {key} is damaged; fetch both anew"

@@ -7,7 +7,7 @@ from podstatus.client.errors import CredentialsError, KubeconfigError
 from podstatus.client.files import UnreadableError, read_file
 from podstatus.client.kubeconfig import Pem
 from podstatus.client.tls import (
-    Identity,
+    KeyPair,
     Loaded,
     UnusableTlsError,
     expired_message,
@@ -16,7 +16,7 @@ from podstatus.client.tls import (
 
 logger = logging.getLogger(__name__)
 
-_Content = tuple[Loaded | None, Identity | None]
+_Content = tuple[Loaded | None, KeyPair | None]
 
 
 class TlsFiles:
@@ -57,9 +57,9 @@ class TlsFiles:
             raise CredentialsError(expired_message(self._certificate.name, self._expires))
         return context
 
-    def context_for(self, identity: Identity) -> ssl.SSLContext:
+    def context_for(self, pair: KeyPair) -> ssl.SSLContext:
         """A context with the certificate of somebody else. Raises UnusableTlsError."""
-        return tls_context(self._content[0], identity, insecure=self._insecure)
+        return tls_context(self._content[0], pair, insecure=self._insecure)
 
     def _looked(self, now: int) -> ssl.SSLContext:
         try:
@@ -74,16 +74,16 @@ class TlsFiles:
         authority = None if self._authority is None else _loaded(self._authority)
         if self._certificate is None or self._key is None:
             return authority, None
-        return authority, Identity(_loaded(self._certificate), _loaded(self._key))
+        return authority, KeyPair(_loaded(self._certificate), _loaded(self._key))
 
     def _made(self, content: _Content, now: int) -> ssl.SSLContext:
         if self._context is not None and content == self._content:
             return self._context
-        authority, identity = content
-        expires = None if identity is None else identity.expires()
-        if expires is not None and expires <= now and identity is not None:
-            raise UnusableTlsError(expired_message(identity.certificate.pem.name, expires))
-        context = tls_context(authority, identity, insecure=self._insecure)
+        authority, pair = content
+        expires = None if pair is None else pair.expires()
+        if expires is not None and expires <= now and pair is not None:
+            raise UnusableTlsError(expired_message(pair.certificate.pem.name, expires))
+        context = tls_context(authority, pair, insecure=self._insecure)
         if self._context is not None:
             logger.info("certificates changed, new connections use them")
         self._content, self._context, self._expires = content, context, expires

@@ -63,6 +63,9 @@ def _cause(error: BaseException) -> str:
     match inner:
         case ssl.SSLCertVerificationError():
             told = inner.verify_message
+        case aiohttp.ClientResponseError():
+            # Its text has the URL in it, and a proxy's URL may have a password.
+            told = f"{inner.status} {inner.message}"
         case ssl.SSLError():
             told = (inner.reason or "handshake failed").replace("_", " ")
         case socket.gaierror():

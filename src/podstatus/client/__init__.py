@@ -28,6 +28,8 @@ from podstatus.client.limits import TokenBucket
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.client.pod_watch import pod_reflector
 from podstatus.client.reflector import Reflector
+from podstatus.client.reflector_counts import ReflectorCounts
+from podstatus.client.reflector_policy import ReflectorPolicy
 from podstatus.client.replica import Added, Change, Removed, Updated
 from podstatus.client.resources import (
     CONFIG_MAPS,
@@ -62,6 +64,8 @@ __all__ = [
     "HttpPodApi",
     "KubeconfigError",
     "Reflector",
+    "ReflectorCounts",
+    "ReflectorPolicy",
     "Removed",
     "Resource",
     "Timing",

@@ -371,6 +371,27 @@ def test_what_was_just_on_its_way_is_not_missed() -> None:
     run(play)
 
 
+def test_part_of_what_was_on_its_way_is_not_all_of_it() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource())
+        for name in "ab":
+            source.put(name)
+        async with scene.running():
+            source.stream.is_held = True
+            source.put("a")
+            source.put("b")
+            source.put("a", silently=True)
+            source.delete("b", silently=True)
+            await scene.clock.advance(301)
+            source.stream.release()
+            source.bookmark()
+            await settle()
+        assert scene.told == ["+a", "+b", "-b", "~a"]
+        assert scene.reflector.counts.missed == 2
+
+    run(play)
+
+
 def test_a_stream_that_broke_before_it_caught_up_is_asked_for_the_rest() -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource())
@@ -449,6 +470,23 @@ def test_a_list_is_as_old_as_the_question() -> None:
             source.answers.set()
             await settle()
             assert scene.reflector.staleness() == 12
+
+    run(play)
+
+
+def test_a_slow_list_makes_nothing_older() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource())
+        async with scene.running():
+            await scene.clock.advance(299)
+            source.answers.clear()
+            await scene.clock.advance(11)
+            source.bookmark()
+            await scene.clock.advance(2)
+            source.answers.set()
+            await settle()
+            assert scene.reflector.counts.lists == 2
+            assert scene.reflector.staleness() == 2
 
     run(play)
 
@@ -589,6 +627,8 @@ def test_a_watch_of_what_was_before_is_left_when_a_list_shows_it() -> None:
         async with scene.running():
             source.begin_anew(3)
             source.put("b", silently=True)
+            late = {"metadata": {"name": "z", "uid": "z", "resourceVersion": "150"}}
+            source.before_list = lambda: source.streams[0].tell(ADDED, late)
             await scene.clock.advance(301)
             assert names(scene) == ["b"]
             assert [stream.version for stream in source.streams] == ["101", "4"]

@@ -42,8 +42,7 @@ class Progress:
         self.must_list = False
 
     def begin_anew(self) -> None:
-        """The watch cannot go on: it needs a list, which then says nothing about the watch."""
-        self._awaited.clear()
+        """The watch cannot go on: it needs a list to begin at."""
         self.must_list = True
 
     def listed(self, version: ResourceVersion, changes: Iterable[Change[T]]) -> None:

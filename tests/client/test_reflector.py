@@ -37,7 +37,7 @@ class Scene:
     ) -> None:
         self.source = source
         self.clock = FakeClock()
-        self._story = Story[ConfigMap]() if versions_grow else None
+        self._story = Story[ConfigMap](versions_grow=versions_grow)
         self.told: list[str] = []
         self.reflector = Reflector(
             source,
@@ -57,8 +57,7 @@ class Scene:
                 self.told.append(f"~{new.metadata.name}")
             case Removed(last):
                 self.told.append(f"-{last.metadata.name}")
-        if self._story is not None:
-            self._story(change)
+        self._story(change)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -564,6 +563,27 @@ def test_a_list_without_end_is_a_failure() -> None:
         assert scene.reflector.counts.failures == 1
 
     run(play)
+
+
+def test_what_has_no_version_is_no_place_to_resume_at() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource(), versions_grow=False)
+        async with scene.running():
+            source.stream.tell(ADDED, {"metadata": {"name": "a", "uid": "u"}})
+            source.stream.tell(BOOKMARK, {"metadata": {}})
+            await settle()
+            source.stream.end(DOWN)
+            await scene.clock.advance(1)
+            assert source.stream.version == "10"
+        assert scene.told == ["+a"]
+
+    run(play)
+
+
+@pytest.mark.parametrize("wrong", [{"list_seconds": 0}, {"silence_seconds": -1}, {"page": -1}])
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        ReflectorPolicy(**wrong)  # type: ignore[arg-type]
 
 
 def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -51,8 +51,8 @@ SETTINGS = {"watching.BOOKMARK_SECONDS": 0.03}
 class Listener:
     """A handler that remembers the first thing that made no sense, and wakes the test."""
 
-    def __init__(self) -> None:
-        self._story = Story[ConfigMap]()
+    def __init__(self, *, versions_grow: bool = True) -> None:
+        self._story = Story[ConfigMap](versions_grow=versions_grow)
         self._objection: AssertionError | None = None
         self.news = asyncio.Event()
 
@@ -75,11 +75,11 @@ class Server:
     """One that can be killed: it is another process then, with the same objects."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self.start()
 
     def start(self) -> None:
-        self.process = ServerProcess(self._path, settings=SETTINGS, faults=True)
+        self.process = ServerProcess(self.path, settings=SETTINGS, faults=True)
 
     def kill(self) -> None:
         self.process.kill()
@@ -249,3 +249,24 @@ async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: 
     except TimeoutError:
         pytest.fail(f"the copy is not right: {reflector.counts}")
     listener.check(reflector)
+
+
+def test_a_server_that_lost_everything_is_followed_as_it_is_now(tmp_path: Path) -> None:
+    async def play() -> None:
+        server = Server(tmp_path / "first.db")
+        scene = Scene(server, random.Random(1))
+        await scene.write(24)
+        listener = Listener(versions_grow=False)
+        policy = ReflectorPolicy(silence_seconds=5, backoff=Backoff(first=0.005, most=0.05))
+        async with reflecting(scene, listener, policy) as reflector:
+            await caught_up(reflector, listener, scene)
+            server.kill()
+            server.path = tmp_path / "second.db"
+            server.start()
+            scene.proxy.upstream = server.process.port
+            for _ in range(2):
+                await scene.write(8)
+                await caught_up(reflector, listener, scene)
+        server.kill()
+
+    asyncio.run(asyncio.wait_for(play(), 3 * SECONDS))

@@ -7,9 +7,13 @@ from podstatus.client.sighting import HasMetadata, ObjectKey, T, key_of
 
 
 class Story(Generic[T]):
-    """A handler: what it was told adds up to `objects`."""
+    """A handler: what it was told adds up to `objects`.
 
-    def __init__(self) -> None:
+    Versions grow unless the server is another one, or makes up its own.
+    """
+
+    def __init__(self, *, versions_grow: bool = True) -> None:
+        self._versions_grow = versions_grow
         self.objects: dict[ObjectKey, T] = {}
         self.changes: list[Change[T]] = []
         self._versions: dict[ObjectKey, int] = {}
@@ -31,9 +35,11 @@ class Story(Generic[T]):
                 self._gone.add(last.metadata.uid)
 
     def _put(self, new: T) -> None:
-        key, version = key_of(new), version_of(new)
-        assert self._versions.get(key, 0) < version, "an older state after a newer one"
-        self._versions[key] = version
+        key = key_of(new)
+        if self._versions_grow:
+            version = version_of(new)
+            assert self._versions.get(key, 0) < version, "an older state after a newer one"
+            self._versions[key] = version
         self.objects[key] = new
 
 

@@ -37,7 +37,7 @@ class Scene:
     ) -> None:
         self.source = source
         self.clock = FakeClock()
-        self._story = Story[ConfigMap]() if versions_grow else None
+        self._story = Story[ConfigMap](versions_grow=versions_grow)
         self.told: list[str] = []
         self.reflector = Reflector(
             source,
@@ -57,8 +57,7 @@ class Scene:
                 self.told.append(f"~{new.metadata.name}")
             case Removed(last):
                 self.told.append(f"-{last.metadata.name}")
-        if self._story is not None:
-            self._story(change)
+        self._story(change)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -371,6 +370,27 @@ def test_what_was_just_on_its_way_is_not_missed() -> None:
     run(play)
 
 
+def test_part_of_what_was_on_its_way_is_not_all_of_it() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource())
+        for name in "ab":
+            source.put(name)
+        async with scene.running():
+            source.stream.is_held = True
+            source.put("a")
+            source.put("b")
+            source.put("a", silently=True)
+            source.delete("b", silently=True)
+            await scene.clock.advance(301)
+            source.stream.release()
+            source.bookmark()
+            await settle()
+        assert scene.told == ["+a", "+b", "-b", "~a"]
+        assert scene.reflector.counts.missed == 2
+
+    run(play)
+
+
 def test_a_stream_that_broke_before_it_caught_up_is_asked_for_the_rest() -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource())
@@ -453,6 +473,23 @@ def test_a_list_is_as_old_as_the_question() -> None:
     run(play)
 
 
+def test_a_slow_list_makes_nothing_older() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource())
+        async with scene.running():
+            await scene.clock.advance(299)
+            source.answers.clear()
+            await scene.clock.advance(11)
+            source.bookmark()
+            await scene.clock.advance(2)
+            source.answers.set()
+            await settle()
+            assert scene.reflector.counts.lists == 2
+            assert scene.reflector.staleness() == 2
+
+    run(play)
+
+
 def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource())
@@ -528,6 +565,27 @@ def test_a_list_without_end_is_a_failure() -> None:
     run(play)
 
 
+def test_what_has_no_version_is_no_place_to_resume_at() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource(), versions_grow=False)
+        async with scene.running():
+            source.stream.tell(ADDED, {"metadata": {"name": "a", "uid": "u"}})
+            source.stream.tell(BOOKMARK, {"metadata": {}})
+            await settle()
+            source.stream.end(DOWN)
+            await scene.clock.advance(1)
+            assert source.stream.version == "10"
+        assert scene.told == ["+a"]
+
+    run(play)
+
+
+@pytest.mark.parametrize("wrong", [{"list_seconds": 0}, {"silence_seconds": -1}, {"page": -1}])
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        ReflectorPolicy(**wrong)  # type: ignore[arg-type]
+
+
 def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[str] = []
 
@@ -589,6 +647,8 @@ def test_a_watch_of_what_was_before_is_left_when_a_list_shows_it() -> None:
         async with scene.running():
             source.begin_anew(3)
             source.put("b", silently=True)
+            late = {"metadata": {"name": "z", "uid": "z", "resourceVersion": "150"}}
+            source.before_list = lambda: source.streams[0].tell(ADDED, late)
             await scene.clock.advance(301)
             assert names(scene) == ["b"]
             assert [stream.version for stream in source.streams] == ["101", "4"]

@@ -5,8 +5,8 @@ Each seed is a test: `pytest tests/client/test_reflector_faults.py -k "[17]"` ru
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +44,15 @@ RULES: dict[str, list[Document]] = {
     "busy": [_WATCH | {"code": 429, "retryAfter": 0, "times": 2}],
 }
 """What the server does by itself."""
-FAULTS = (*RULES, "kill", "cut", "hang up", "stall", "mix", "compact")
+FAULTS = (*RULES, "kill", "cut", "hang up", "stall", "mix", "forget")
 SETTINGS = {"watching.BOOKMARK_SECONDS": 0.03}
 
 
 class Listener:
     """A handler that remembers the first thing that made no sense, and wakes the test."""
 
-    def __init__(self) -> None:
-        self._story = Story[ConfigMap]()
+    def __init__(self, *, versions_grow: bool = True) -> None:
+        self._story = Story[ConfigMap](versions_grow=versions_grow)
         self._objection: AssertionError | None = None
         self.news = asyncio.Event()
 
@@ -71,61 +71,92 @@ class Listener:
         assert told == {id(found) for found in reflector.objects()}
 
 
-class Scene:
-    """A server, those who write to it, and what goes wrong between it and the reflector."""
+class Server:
+    """One that can be killed: it is another process then, with the same objects."""
 
-    def __init__(self, chance: random.Random, folder: Path) -> None:
-        self._chance = chance
-        self._path = folder / "objects.db"
-        self.server = self._start()
-        self.proxy = LineProxy(self.server.port, chance)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.start()
 
-    def _start(self) -> ServerProcess:
-        return ServerProcess(self._path, settings=SETTINGS, faults=True)
+    def start(self) -> None:
+        self.process = ServerProcess(self.path, settings=SETTINGS, faults=True)
+
+    def kill(self) -> None:
+        self.process.kill()
 
     @property
     def access(self) -> PlainAccess:
-        """The straight way to the server."""
-        return PlainAccess(f"http://127.0.0.1:{self.server.port}", TOKEN)
+        """The straight way to it."""
+        return PlainAccess(f"http://127.0.0.1:{self.process.port}", TOKEN)
+
+    def ask(self, method: str, path: str, body: Any = None) -> None:
+        with closing(Client(self.process.port)) as client:
+            code, answer = client.ask(method, path, body)
+        assert code == 200, answer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """For all runs: most of the time would go into starting them."""
+    server = Server(tmp_path_factory.mktemp("server") / "objects.db")
+    yield server
+    server.kill()
+
+
+class Scene:
+    """Those who write to a server, and what goes wrong between it and the reflector."""
+
+    def __init__(self, server: Server, chance: random.Random) -> None:
+        self._chance = chance
+        self._server = server
+        self._there: set[str] = set()
+        """Names that were there when they were last written to, as far as can be said."""
+        self.proxy = LineProxy(server.process.port, chance)
+        server.ask("PUT", PATH, [])
+        server.ask("DELETE", "/api/v1/namespaces/default/configmaps")
 
     async def write(self, number: int) -> None:
         """Some at a time, each to a name of its own."""
-        async with ApiClient(self.access) as client:
+        async with ApiClient(self._server.access) as client:
             for start in range(0, number, 4):
                 names = self._chance.sample(NAMES, min(4, number - start))
                 await asyncio.gather(*(self._write_one(client, name) for name in names))
 
     async def _write_one(self, client: ApiClient, name: str) -> None:
-        text = f"{self._chance.getrandbits(64):x}"
-        body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}}
-        body |= {"data": {"text": text}}
-        draw = self._chance.random()
+        data = {"data": {"text": f"{self._chance.getrandbits(64):x}"}}
+        body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}} | data
         try:
-            if draw < 0.35:
+            if name not in self._there:
+                self._there.add(name)
                 await client.create(CONFIG_MAPS, msgspec.json.encode(body), namespace="default")
-            elif draw < 0.7:
-                patch = msgspec.json.encode({"data": {"text": text}})
+            elif self._chance.random() < 0.4:
+                self._there.discard(name)
+                await client.delete(CONFIG_MAPS, name, namespace="default")
+            else:
+                patch = msgspec.json.encode(data)
                 await client.patch(
                     CONFIG_MAPS, name, patch, namespace="default", content_type=MERGE
                 )
-            else:
-                await client.delete(CONFIG_MAPS, name, namespace="default")
-        except (ConflictError, GoneError, UnavailableError):
-            return  # there already, not there, or the server was just killed
+        except GoneError:
+            self._there.discard(name)
+        except (ConflictError, UnavailableError):
+            return  # it was there already, or the server was just killed
 
     async def strike(self, fault: str) -> None:
         """Let something go wrong."""
         if fault == "kill":
             await self._kill()
+        elif fault == "forget":
+            self.proxy.stall()
+            await self.write(6)
+            self._server.process.compact()
         elif fault in RULES:
-            self._inject(*RULES[fault])
-        if fault == "mix":
+            self._server.ask("PUT", PATH, RULES[fault])
+        elif fault == "mix":
             self.proxy.mix(self._chance.randint(4, 30))
-        if fault == "compact":
-            self.server.compact()
-        if fault in ("mix", "fail", "busy", "hang up"):
+        if fault in ("hang up", "mix", "fail", "busy", "forget"):
             self.proxy.hang_up()
-        elif fault in ("compact", "cut"):
+        elif fault == "cut":
             self.proxy.cut()
         elif fault == "stall":
             self.proxy.stall()
@@ -133,25 +164,19 @@ class Scene:
     async def _kill(self) -> None:
         writing = asyncio.ensure_future(self.write(8))
         await asyncio.sleep(self._chance.random() * 0.01)
-        self.server.kill()
+        self._server.kill()
         await writing
-        self.server = self._start()
-        self.proxy.upstream = self.server.port
+        self._server.start()
+        self.proxy.upstream = self._server.process.port
 
     def heal(self) -> None:
         """Let nothing go wrong any more."""
         self.proxy.heal()
-        self._inject()
-
-    def _inject(self, *faults: Document) -> None:
-        client = Client(self.server.port)
-        code, answer = client.ask("PUT", PATH, list(faults))
-        client.close()
-        assert code == 200, answer
+        self._server.ask("PUT", PATH, [])
 
     async def listed(self) -> dict[str, tuple[str, str, Any]]:
         """What there is, by a fresh list; of all namespaces, for which nothing goes wrong."""
-        async with ApiClient(self.access) as client:
+        async with ApiClient(self._server.access) as client:
             page = msgspec.json.decode(await client.list(CONFIG_MAPS))
         maps = [decode(msgspec.json.encode(item), ConfigMap) for item in page["items"]]
         return summary(maps)
@@ -162,12 +187,9 @@ def summary(maps: list[ConfigMap]) -> dict[str, tuple[str, str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
-def test_the_copy_ends_right_and_every_change_was_told_in_order(seed: int, tmp_path: Path) -> None:
-    scene = Scene(random.Random(seed), tmp_path)
-    try:
-        asyncio.run(asyncio.wait_for(play(seed, scene), 3 * SECONDS))
-    finally:
-        scene.server.kill()
+def test_the_copy_ends_right_and_every_change_was_told_in_order(seed: int, server: Server) -> None:
+    scene = Scene(server, random.Random(seed))
+    asyncio.run(asyncio.wait_for(play(seed, scene), 3 * SECONDS))
 
 
 async def play(seed: int, scene: Scene) -> None:
@@ -227,3 +249,24 @@ async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: 
     except TimeoutError:
         pytest.fail(f"the copy is not right: {reflector.counts}")
     listener.check(reflector)
+
+
+def test_a_server_that_lost_everything_is_followed_as_it_is_now(tmp_path: Path) -> None:
+    async def play() -> None:
+        server = Server(tmp_path / "first.db")
+        scene = Scene(server, random.Random(1))
+        await scene.write(24)
+        listener = Listener(versions_grow=False)
+        policy = ReflectorPolicy(silence_seconds=5, backoff=Backoff(first=0.005, most=0.05))
+        async with reflecting(scene, listener, policy) as reflector:
+            await caught_up(reflector, listener, scene)
+            server.kill()
+            server.path = tmp_path / "second.db"
+            server.start()
+            scene.proxy.upstream = server.process.port
+            for _ in range(2):
+                await scene.write(8)
+                await caught_up(reflector, listener, scene)
+        server.kill()
+
+    asyncio.run(asyncio.wait_for(play(), 3 * SECONDS))

@@ -1,6 +1,8 @@
 """What lists and watch events make of a copy, in every order."""
 
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pytest
@@ -219,6 +221,24 @@ def test_what_cannot_be_decoded_in_another_history_can_be_updated_there() -> Non
     unread = Listing(ResourceVersion.parse("7"), [seen(thing("a", 5), decodable=False)])
     assert replica.replace(unread) == ()
     assert replica.see(seen(A9)) == (Updated(thing("a", 90), A9),)
+
+
+def test_others_may_look_while_it_changes() -> None:
+    replica, stopped, seen_by_others = knowing(0), threading.Event(), [0]
+
+    def look() -> None:
+        while not stopped.is_set():
+            seen_by_others.append(len(replica.objects()))
+            replica.get(ObjectKey("", "n5"))
+
+    with ThreadPoolExecutor() as threads:
+        looking = threads.submit(look)
+        for version in range(1, 20_000):
+            take = replica.see if version % 300 < 200 else replica.see_deleted
+            take(seen(thing(f"n{version % 100}", version)))
+        stopped.set()
+        looking.result(timeout=20)
+    assert max(seen_by_others) <= 100
 
 
 class Write(NamedTuple):

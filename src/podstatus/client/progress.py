@@ -42,8 +42,7 @@ class Progress:
         self.must_list = False
 
     def begin_anew(self) -> None:
-        """The watch cannot go on: it needs a list, which then says nothing about the watch."""
-        self._awaited.clear()
+        """The watch cannot go on: it needs a list to begin at."""
         self.must_list = True
 
     def listed(self, version: ResourceVersion, changes: Iterable[Change[T]]) -> None:
@@ -65,8 +64,11 @@ class Progress:
             del self._awaited[key]
 
     def reached(self, version: ResourceVersion) -> bool:
-        """The watch is here; whether that is further than before."""
-        if version.is_covered_by(self._watched) or version == self._watched:
+        """The watch is here; whether that is further than before.
+
+        No version is nowhere: a stream that began there would leave deletions out.
+        """
+        if version.is_covered_by(self._watched) or version.text in ("", self._watched.text):
             return False
         self._watched = version
         return True

@@ -5,8 +5,6 @@ import math
 from collections.abc import Callable
 from typing import Generic
 
-from msgspec import structs
-
 from podstatus.client import watch_event
 from podstatus.client.progress import Progress
 from podstatus.client.reflector_counts import ReflectorCounts
@@ -40,17 +38,21 @@ class Reflection(Generic[T]):
         self._confirmed: int | None = None
         self.replica = Replica[T]()
         self.progress = Progress()
-        self.counts = ReflectorCounts()
+        self._counts = dict.fromkeys(ReflectorCounts.__struct_fields__, 0)
 
     def staleness(self, now: int) -> float:
         """Seconds since something confirmed the copy; infinite before the first list."""
         return math.inf if self._confirmed is None else max(0, now - self._confirmed) / _SECOND
 
+    @property
+    def counts(self) -> ReflectorCounts:
+        """What was counted until now."""
+        return ReflectorCounts(**self._counts)
+
     def count(self, **more: int) -> None:
         """Add to some of the counts."""
-        now = self.counts
-        sums = {name: getattr(now, name) + number for name, number in more.items()}
-        self.counts = structs.replace(now, **sums)
+        for name, number in more.items():
+            self._counts[name] += number
 
     def take_list(
         self, listing: Listing[T], asked: int, newest: ResourceVersion, *, beside: bool

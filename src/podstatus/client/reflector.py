@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = 300
 """The shortest time for which a watch is asked for; the longest is twice that, so that watches
-that began together do not end together. Upstream: minWatchTimeout, reflector.go v0.36.4."""
+that began together do not end together. Upstream: defaultMinWatchTimeout, reflector.go of
+client-go v0.36.4."""
 SHORT_SECONDS = 1.0
 """A watch that is over sooner and told nothing new has failed, however it ended."""
 SPREAD = 0.2

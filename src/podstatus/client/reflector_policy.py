@@ -13,9 +13,9 @@ class ReflectorPolicy(msgspec.Struct, frozen=True, kw_only=True):
     silence_seconds: float = 90.0
     """A watch that says nothing for so long is broken; bookmarks come once a minute."""
     backoff: Backoff = Backoff()
-    """After failures. Upstream: NewReflectorWithOptions, reflector.go of client-go v0.36.4."""
+    """After failures. Upstream: defaultBackoffInit and so on, reflector.go of client-go v0.36.4."""
     page: int = 500
-    """Objects. Upstream: the default page size of client-go's pager v0.36.4."""
+    """Objects of a list at once; 0 for all. Upstream: defaultPageSize, pager.go of client-go."""
 
     def __post_init__(self) -> None:
         if not (self.list_seconds > 0 and self.silence_seconds > 0):
@@ -23,3 +23,5 @@ class ReflectorPolicy(msgspec.Struct, frozen=True, kw_only=True):
                 f"list_seconds is {self.list_seconds!r} and silence_seconds is"
                 f" {self.silence_seconds!r}; numbers above 0 are expected"
             )
+        if self.page < 0:
+            raise ValueError(f"page is {self.page!r}; a number from 0 on is expected")

@@ -121,6 +121,7 @@ class Replica(Generic[T]):
         """
         self._tombstones.clear()
         self._floor = UNKNOWN
+        # From here on the floor says which events are old; the versions of before must not.
         for key, known in self._known.items():
             self._known[key] = _Known(known.object, UNKNOWN)
         return self.take(listing)
@@ -148,12 +149,11 @@ class Replica(Generic[T]):
         if tombstone is not None and tombstone.is_after(listed):
             return ()
         known = self._known.get(seen.key)
-        if known is None or not _is_same(seen, known):
-            is_old = known is not None and seen.version.is_covered_by(known.version)
-            return () if is_old else self._put(seen, known)
-        if known.version != seen.version:
-            self._known[seen.key] = _Known(known.object, seen.version)
-        return ()
+        if known is not None and (
+            seen.version.is_covered_by(known.version) or _is_same(seen, known)
+        ):
+            return ()
+        return self._put(seen, known)
 
     def _put(self, seen: Sighting[T], known: _Known[T] | None) -> Changes[T]:
         new = seen.object

@@ -162,13 +162,12 @@ class Endpoints:
 
 
 def _sent(request: Request, target: Target) -> Document:
-    """The object in the body, if it is of the right kind."""
+    """The object in the body, if it is of the right kind; one that does not say is taken for it."""
     document = request.document()
-    kind, version = document.get("kind"), document.get("apiVersion")
     resource = target.resource
-    if not kind or not version:
-        missing = "Kind" if not kind else "apiVersion"
-        raise problems.bad_request(f"Object '{missing}' is missing in the body")
+    kind = document.get("kind") or resource.kind
+    version = document.get("apiVersion") or resource.api_version
+    document |= {"kind": kind, "apiVersion": version}
     if (kind, version) != (resource.kind, resource.api_version):
         raise problems.bad_request(
             f"{version}, Kind={kind} in the body is not {resource.api_version}, "

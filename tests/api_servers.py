@@ -6,7 +6,7 @@ import os
 import queue
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
 from typing import Any, Literal
@@ -44,13 +44,23 @@ class Client:
         if body is not None:
             headers["Content-Type"] = content_type
             body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-        self._connection.request(method, path, body, headers)
-        response = self._connection.getresponse()
-        text = response.read().decode()
+        code, text = self._send(method, path, body, headers)
         try:
-            return response.status, json.loads(text)
+            return code, json.loads(text)
         except ValueError:
-            return response.status, text
+            return code, text
+
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, str]:
+        try:
+            self._connection.request(method, path, body, headers)
+            response = self._connection.getresponse()
+            return response.status, response.read().decode()
+        except BaseException:
+            # The next one who asks begins anew.
+            self._connection.close()
+            raise
 
     def get(self, path: str) -> tuple[int, Any]:
         return self.ask("GET", path)
@@ -136,7 +146,7 @@ class Server:
         assert code == 201, answer
         return name
 
-    def compact(self) -> None:
+    def forget(self) -> None:
         """Let the server forget all changes up to now."""
         raise NotImplementedError
 
@@ -157,7 +167,7 @@ class EmbeddedServer(Server):
         super().__init__("embedded", server)
         self._server = server
 
-    def compact(self) -> None:
+    def forget(self) -> None:
         self._server.inject({"verb": "get", "action": "compact", "times": 1})
         self.client.get("/api/v1/namespaces/default")
 
@@ -173,5 +183,9 @@ class RealServer(Server):
         """The agent of one of the nodes, to be closed."""
         return Client(self.process.node_access(node))
 
-    def compact(self) -> None:
+    def forget(self) -> None:
+        # etcd forgets when it is told to, the server's cache when it is a new one.
         self.process.compact()
+        self.process.kill()
+        self.process.start()
+        self.client.close()

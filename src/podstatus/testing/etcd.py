@@ -58,6 +58,9 @@ class Etcd:
             "listen-peer-urls": peers,
             "initial-advertise-peer-urls": peers,
             "initial-cluster": f"podstatus={peers}",
+            # The server's caches of quiet resources learn from this how far the others are; without
+            # it a consistent watch of them fails.
+            "experimental-watch-progress-notify-interval": "250ms",
             "log-level": "warn",
         }
         words = [f"--{name}={value}" for name, value in options.items()]

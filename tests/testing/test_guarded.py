@@ -114,3 +114,13 @@ def test_it_ends_when_its_guard_is_killed(tmp_path: Path) -> None:
     process._guard.kill()
     assert ended(process.pid)
     process.end()
+
+
+def test_a_signal_that_comes_too_late_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = GuardedProcess([sys.executable, "-c", ""], tmp_path / "log")
+    assert process.wait(SECONDS)
+    # The guard ends a moment after its program.
+    monkeypatch.setattr(GuardedProcess, "running", True)
+    process.end()

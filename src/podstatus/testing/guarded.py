@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _SECONDS = 30.0
@@ -62,7 +63,9 @@ class GuardedProcess:
     def send(self, number: int) -> None:
         """Send a signal to the program, if it has not ended."""
         if self.running:
-            os.kill(self.pid, number)
+            # It may have ended a moment ago; the guard takes another to follow.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def end(self, number: int = signal.SIGTERM, *, grace: float = _SECONDS) -> None:
         """End it with this signal; by force if it takes longer than the grace."""

@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 STATUS_REJECTED = "StatusRejected"
 """The reason of the event about a pod whose status the API server does not take."""
 
+_SHORTEST_WAIT = 0.001
+"""Seconds. A clock that rounds must not wake us just before somebody may go, again and again."""
+
 
 class ParallelSyncer:
     """Syncs pods as they change. Its tasks live within `async with`, in one loop."""
@@ -181,7 +184,7 @@ class ParallelSyncer:
             task.add_done_callback(self._flying.discard)
         at = self._schedule.next_look()
         if at is not None and (self._alarm is None or at < self._alarm[0]):
-            self._set_alarm(self._tasks, at, max(at - now, 0.0))
+            self._set_alarm(self._tasks, at, max(at - now, _SHORTEST_WAIT))
 
     def _set_alarm(self, tasks: asyncio.TaskGroup, at: float, seconds: float) -> None:
         if self._alarm is not None:

@@ -37,6 +37,10 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
         """After the server said anything sensible, a refusal included."""
         return Circuit(after=self.after) if self.failures else self
 
+    def forgiven(self) -> "Circuit":
+        """Let the next one through at once; if it fails, the waits go on."""
+        return structs.replace(self, closed_until=0.0)
+
     def most_in_flight(self, now: float, usual: int) -> int:
         """How many pods may be under way now."""
         if not self.is_open:

@@ -32,9 +32,6 @@ class Lanes:
     def __len__(self) -> int:
         return len(self._due)
 
-    def __contains__(self, uid: PodUID) -> bool:
-        return uid in self._due
-
     def put(self, uid: PodUID, lane: Lane, now: float) -> None:
         """Let a pod wait; one that waits already goes ahead, if this lane is the faster."""
         due = now + lane.value

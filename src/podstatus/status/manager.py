@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.base.clock import Clock
+from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.loop import SystemClock
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
@@ -65,7 +65,9 @@ class StatusManager:
     nothing. `pods` is what the node is to run, `safety` knows whether something of a pod may
     still be running. `startup_latency` and `observer` are told what happens, `state` remembers
     allocations and resize statuses (without it nothing does), `clock` is the machine's unless
-    given, `gates` are those of v1.36, `policy` is upstream's.
+    given, `gates` are those of v1.36, `policy` is `SyncPolicy()`: many pods at once, without
+    reading first. `events` is told of statuses that the server rejects, and `outbox` keeps last
+    statuses until they have arrived; upstream's policy has use for neither.
 
     All methods may be called from any thread. A cached status is a frozen value. `run()` is
     the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
@@ -120,13 +122,18 @@ class StatusManager:
             announcements=self._announcements,
             clock=self._clock,
         )
-        self._undelivered = UndeliveredStatuses(outbox)
+        # Upstream keeps none, and would never take anything out.
+        self._undelivered = UndeliveredStatuses(None if policy.sending is None else outbox)
         self._is_seeded = False
         self._syncer: Syncer | ParallelSyncer | None = None
         check_port(pods, Directory, "pods")
         check_port(safety, DeletionSafety, "safety")
         check_port(startup_latency, StartupLatency, "startup_latency")
         check_port(observer, Observer, "observer")
+        if events is not None:
+            check_port(events, PodEvents, "events")
+        if outbox is not None:
+            check_port(outbox, Outbox, "outbox")
         if client is not None:
             check_port(client, PodApi, "client")
             sender = Sender(
@@ -396,11 +403,13 @@ class StatusManager:
     ) -> Syncer | ParallelSyncer:
         if sending is None:
             return Syncer(sender, self._statuses, directory=self._pods, gates=gates)
+        elapsed = Elapsed(self._clock)
         flight = Flight(
             sender,
             self._statuses,
             directory=self._pods,
             undelivered=self._undelivered,
+            elapsed=elapsed,
             read_first=sending.read_first,
         )
         return ParallelSyncer(
@@ -408,7 +417,9 @@ class StatusManager:
             self._statuses,
             directory=self._pods,
             events=NoPodEvents() if events is None else events,
+            undelivered=self._undelivered,
             clock=self._clock,
+            elapsed=elapsed,
             gates=gates,
             sending=sending,
         )

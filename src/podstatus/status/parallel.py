@@ -18,13 +18,14 @@ from podstatus.kube.pod import ApiUID, Pod, PodUID, is_static_pod
 from podstatus.status.conditions import READY, is_condition_true
 from podstatus.status.flight import Flight
 from podstatus.status.lanes import Lane
-from podstatus.status.plan import PodSync, addressed, is_unsent, plan_full
+from podstatus.status.plan import PodSync, addressed, needs_update, plan_full
 from podstatus.status.policy import Sending
 from podstatus.status.ports import Directory, PodEvents, PodReference
-from podstatus.status.retries import Failure, Retry
+from podstatus.status.retries import Attempt, Failure, Retry
 from podstatus.status.schedule import Schedule
 from podstatus.status.sync import is_cancelled
 from podstatus.status.synced import SyncedStatuses
+from podstatus.status.undelivered import UndeliveredStatuses
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,9 @@ class ParallelSyncer:
         *,
         directory: Directory,
         events: PodEvents,
+        undelivered: UndeliveredStatuses,
         clock: Clock,
+        elapsed: Elapsed,
         gates: FeatureGates,
         sending: Sending,
         chance: Callable[[], float] = random.random,
@@ -54,15 +57,15 @@ class ParallelSyncer:
         self._statuses = statuses
         self._directory = directory
         self._events = events
+        self._undelivered = undelivered
         self._clock = clock
-        self._elapsed = Elapsed(clock)
+        self._elapsed = elapsed
         self._gates = gates
         self._chance = chance
         self._schedule = Schedule(sending)
         self._unlooked: set[PodUID] = set()
-        """Pods that nobody has looked at since they changed, or could not be addressed."""
-        self._reconcile: set[PodUID] = set()
-        """Pods to look at though all was sent."""
+        """Pods to look at with the next batch, whatever it is about: they changed, have no mirror
+        pod yet, or something was in the way."""
         self._tasks: asyncio.TaskGroup | None = None
         self._flying: set[asyncio.Task[None]] = set()
         self._alarm: tuple[float, asyncio.Task[None]] | None = None
@@ -84,8 +87,12 @@ class ParallelSyncer:
         if self._alarm is not None:
             self._alarm[1].cancel()
             self._alarm = None
-        if tasks is not None:
-            await tasks.__aexit__(kind, error, trace)
+        try:
+            if tasks is not None:
+                await tasks.__aexit__(kind, error, trace)
+        finally:
+            # Not left to the tasks: one that was cancelled before its first step never runs.
+            self._unlooked |= self._schedule.abandon()
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
         """The last version that the API server acknowledged, by API UID."""
@@ -96,12 +103,13 @@ class ParallelSyncer:
 
         Returns how many pods are to be synced; `rest` waits for them.
         """
-        changed = self._statuses.take_changed() | self._unlooked
-        self._unlooked = set()
-        wanted = self._want(changed, Lane.ORDINARY)
+        self._unlooked |= self._statuses.take_changed()
+        wanted = self._want(tuple(self._unlooked), Lane.ORDINARY)
+        self._launch()
         if full:
             wanted |= self._want(self._plan_full(), Lane.RECONCILE)
-        self._launch()
+            self._launch()
+            await self._undelivered.tidy(self._statuses.entries())
         return len(wanted)
 
     async def rest(self) -> None:
@@ -121,22 +129,35 @@ class ParallelSyncer:
         plan = plan_full(entries, self._flight.sent, translations, self._directory, self._gates)
         self._flight.send_again(plan.forget)
         self._flight.keep({sync.api_uid for sync in addressed(entries, translations)})
-        planned = [sync.uid for sync in plan.syncs]
-        self._reconcile.update(planned)
-        return planned
+        self._schedule.keep(entries)
+        return [sync.uid for sync in plan.syncs]
 
     def _want(self, uids: Iterable[PodUID], lane: Lane) -> set[PodUID]:
         """Have pods synced when their turn comes; those that may."""
-        now = self._elapsed.seconds()
-        return {uid for uid in uids if self._want_one(uid, lane, now)}
+        now, wanted = self._elapsed.seconds(), set()
+        for uid in uids:
+            self._unlooked.discard(uid)
+            try:
+                if self._want_one(uid, lane, now):
+                    wanted.add(uid)
+            except Exception as error:  # noqa: BLE001 - a port of somebody else's
+                self._in_the_way(uid, error)
+        return wanted
+
+    def _in_the_way(self, uid: PodUID, error: Exception) -> None:
+        """Somebody else's code is broken; the next batch looks again."""
+        logger.error("pod not looked at, will retry: uid=%s", uid, exc_info=error)
+        self._unlooked.add(uid)
 
     def _want_one(self, uid: PodUID, lane: Lane, now: float) -> bool:
         sync = self._look_up(uid)
         if sync is None:
             return False
-        shown = self._shown(sync)
-        retry = self._schedule.retry(uid)
-        if retry is not None and retry.failure is Failure.GONE and shown is None:
+        shown, retry = self._shown(sync), self._schedule.retry(uid)
+        if retry is not None and retry.attempt.api_uid != sync.api_uid:
+            self._schedule.forget(uid)  # it was another mirror pod that failed
+        elif retry is not None and retry.failure is Failure.GONE and shown is None:
+            self._schedule.hasten(uid)
             return False  # until the watch shows it again
         lane = Lane.URGENT if self._is_urgent(sync, shown) else lane
         return self._schedule.want(uid, sync.entry.version, lane, now)
@@ -146,7 +167,6 @@ class ParallelSyncer:
         entry = self._statuses.entry(uid)
         if entry is None:
             self._schedule.forget(uid)
-            self._reconcile.discard(uid)
             return None
         sync = next(addressed({uid: entry}, self._directory.uid_translations()), None)
         if sync is None:
@@ -199,35 +219,33 @@ class ParallelSyncer:
 
     async def _fly(self, uid: PodUID) -> None:
         """Sync one pod; whatever goes wrong with it, the others go on."""
-        sync = self._look_up(uid)
+        sync = None
         try:
+            sync = self._look_up(uid)
             if sync is not None and self._has_news(sync):
                 await self._sync(sync)
-        except asyncio.CancelledError:
-            self._unlooked.add(uid)
-            raise
+        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            self._in_the_way(uid, error)
         finally:
             self._schedule.landed(uid)
-        if sync is not None:
-            self._want(self._outdated(sync), Lane.ORDINARY)
+        if sync is not None and self._is_outdated(sync):
+            self._want([uid], Lane.ORDINARY)
         self._launch()
 
     def _has_news(self, sync: PodSync) -> bool:
-        reconcile = sync.uid in self._reconcile
-        self._reconcile.discard(sync.uid)
-        return reconcile or is_unsent(sync, self._flight.sent)
+        """Whether there is anything to send or to delete, or was when it failed."""
+        if self._schedule.retry(sync.uid) is not None:
+            return True
+        return needs_update(sync, self._flight.sent, self._directory)
 
-    def _outdated(self, sync: PodSync) -> list[PodUID]:
-        """The pod, if more happened to it meanwhile."""
+    def _is_outdated(self, sync: PodSync) -> bool:
+        """Whether more happened to the pod meanwhile."""
         entry = self._statuses.entry(sync.uid)
-        newer = entry is not None and entry.version != sync.entry.version
-        return [sync.uid] if newer or sync.uid in self._reconcile else []
+        return entry is not None and entry.version != sync.entry.version
 
     async def _sync(self, sync: PodSync) -> None:
-        retry = self._schedule.retry(sync.uid)
-        ask = retry is not None and retry.failure in (Failure.CONFLICT, Failure.GONE)
         try:
-            await self._flight.sync(sync, self._shown(sync), ask=ask)
+            await self._flight.sync(sync, self._shown(sync))
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
@@ -238,14 +256,13 @@ class ParallelSyncer:
             self._want(self._schedule.succeeded(sync.uid), Lane.ORDINARY)
 
     def _failed(self, sync: PodSync, error: Exception) -> None:
+        now = self._elapsed.seconds()
+        attempt = Attempt(sync.api_uid, sync.entry.version)
         retry, released = self._schedule.failed(
-            sync.uid,
-            sync.entry.version,
-            error,
-            now=self._elapsed.seconds(),
-            chance=self._chance(),
+            sync.uid, attempt, error, now=now, chance=self._chance()
         )
-        self._reconcile.add(sync.uid)
+        if retry.at <= now:
+            self._unlooked.add(sync.uid)  # no waits are wanted: with the next batch, then
         self._statuses.count_failure(retry.failure.value)
         self._tell(sync, retry, error)
         self._want(released, Lane.ORDINARY)
@@ -256,9 +273,15 @@ class ParallelSyncer:
                 logger.debug("pod is not on the server: %s error=%s", sync, error)
             case Failure.REJECTED:
                 logger.error("status rejected, kept until it changes: %s error=%s", sync, error)
-                reference = PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid)
-                self._events.warn(reference, STATUS_REJECTED, f"Status was rejected: {error}")
+                self._warn(sync, f"Status was rejected: {error}")
             case Failure.BROKEN:
                 logger.error("pod not synced, will retry: %s", sync, exc_info=error)
             case _:
                 logger.warning("pod not synced, will retry: %s error=%s", sync, error)
+
+    def _warn(self, sync: PodSync, message: str) -> None:
+        reference = PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid)
+        try:
+            self._events.warn(reference, STATUS_REJECTED, message)
+        except Exception:
+            logger.exception("event not recorded: %s", sync)

@@ -6,7 +6,7 @@ import msgspec
 class Sending(msgspec.Struct, frozen=True, kw_only=True):
     """Many pods at once, each in order; only the newest status of each is sent.
 
-    The values on the right are what upstream does: 1, True, False, 0, 0, 0.
+    Each field says what upstream does instead.
     """
 
     in_flight: int = 32
@@ -25,11 +25,12 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     with the next batch, whatever failed."""
 
     longest_retry: float = 60.0
-    """Seconds at most until a pod is tried again whose server was busy or failed."""
+    """Seconds at most until a pod is tried again that failed. Upstream: 0."""
 
     quarantine: float = 300.0
     """Seconds at most until a pod is tried again whose status was rejected, or that is said to be
-    gone though the watch still shows it."""
+    gone though the watch still shows it; and the longest that a server is obeyed which asks for
+    patience. Upstream: 0."""
 
     circuit_after: int = 8
     """After how many failures in a row, of any pods, only one pod at a time is tried until one

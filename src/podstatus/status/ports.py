@@ -16,8 +16,9 @@ from podstatus.status.terminations import Termination
 class PodApi(Protocol):
     """The API server's pods. Failures are the errors of `podstatus.kube.errors`.
 
-    Every call must come back, so the client has time-outs: pods are synced one after
-    another, and one that waits for ever keeps all others waiting.
+    Every call must come back, so the client has time-outs: a pod that waits for ever takes the
+    place of another, or with upstream's policy keeps all others waiting. Calls about different
+    pods may overlap, those about one pod do not.
     """
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
@@ -146,7 +147,7 @@ class Observer(Protocol):
         """The API server has a pod's status; how long its oldest unsent update had waited."""
 
     def sync_failed(self, failure: str) -> None:
-        """A pod could not be synced: gone, conflict, busy, unavailable, rejected, broken."""
+        """A pod could not be synced, and why: a value of `podstatus.status.retries.Failure`."""
 
 
 class PodReference(msgspec.Struct, frozen=True):

@@ -1,13 +1,22 @@
 """What is remembered of pods that could not be synced, and when each is tried again."""
 
 import heapq
+from collections.abc import Collection, Iterable
 from enum import Enum
 
 import msgspec
+from msgspec import structs
 
 from podstatus.base.backoff import Backoff
-from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, RejectedError
-from podstatus.kube.pod import PodUID
+from podstatus.kube.errors import (
+    ApiError,
+    BusyError,
+    ConflictError,
+    DeniedError,
+    GoneError,
+    RejectedError,
+)
+from podstatus.kube.pod import ApiUID, PodUID
 from podstatus.status.policy import Sending
 
 
@@ -19,26 +28,42 @@ class Failure(Enum):
     BUSY = "busy"
     UNAVAILABLE = "unavailable"
     REJECTED = "rejected"
+    """What was sent."""
+    DENIED = "denied"
+    """Who sent it."""
     BROKEN = "broken"
     """Something on our side: a port that raised what it should not, a patch that cannot be made."""
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """What was tried: a version of a status, at an object."""
+
+    api_uid: ApiUID
+    version: int
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that failed."""
 
     failure: Failure
-    version: int
-    """The version that failed."""
+    attempt: Attempt
+    """What failed."""
     failures: int
-    """In a row, of this kind."""
+    """In a row, of whatever kind."""
+    probe: bool = False
+    """It was sent to see whether the server is there: that it failed is not the pod's fault."""
     at: float
     """When it may be tried again."""
     changed_at: float
     """When it may be tried again if it has another version by then."""
 
-    def may_go(self, version: int, now: float) -> bool:
-        """Whether it may be tried now, with this version."""
-        return now >= (self.at if version == self.version else self.changed_at)
+    def due(self, version: int) -> float:
+        """When it may be tried with this version."""
+        return self.at if version == self.attempt.version else self.changed_at
+
+    def hastened(self) -> "Retry":
+        """The same, but it may be tried now; if it fails again, the waits go on."""
+        return structs.replace(self, at=0.0, changed_at=0.0, probe=False)
 
 
 def failure_of(error: Exception) -> Failure:
@@ -50,6 +75,8 @@ def failure_of(error: Exception) -> Failure:
             return Failure.CONFLICT
         case BusyError():
             return Failure.BUSY
+        case DeniedError():
+            return Failure.DENIED
         case RejectedError():
             return Failure.REJECTED
         case ApiError():
@@ -59,27 +86,27 @@ def failure_of(error: Exception) -> Failure:
 
 def next_retry(
     known: Retry | None,
-    version: int,
+    attempt: Attempt,
     error: Exception,
     sending: Sending,
     *,
     now: float,
     chance: float,
 ) -> Retry:
-    """What to remember after a failure; waits grow while it is always the same one.
+    """What to remember after a failure; waits grow with each in a row, whatever went wrong.
 
     A status that was rejected will be rejected again, so it stays away for the whole
     quarantine, unless it changes. For those that change all the time there are waits too.
     """
     failure = failure_of(error)
-    failures = known.failures + 1 if known is not None and known.failure is failure else 1
+    failures = 1 if known is None else known.failures + 1
     most = sending.quarantine if failure is Failure.GONE else sending.longest_retry
     wait = Backoff(first=sending.first_retry, most=most, failures=failures).seconds(chance)
-    wait = max(wait, _asked_for(error))
+    wait = max(wait, min(_asked_for(error), sending.quarantine))
     rejected = failure is Failure.REJECTED
     return Retry(
         failure=failure,
-        version=version,
+        attempt=attempt,
         failures=failures,
         at=now + (sending.quarantine if rejected else wait),
         changed_at=now + (0.0 if rejected and failures == 1 else wait),
@@ -88,7 +115,7 @@ def next_retry(
 
 def _asked_for(error: Exception) -> float:
     after = error.retry_after if isinstance(error, ApiError) else None
-    return after or 0.0
+    return after if after is not None and after > 0 else 0.0
 
 
 class Retries:
@@ -106,7 +133,6 @@ class Retries:
     def put(self, uid: PodUID, retry: Retry) -> None:
         """Remember a failure."""
         self._known[uid] = retry
-        self.remind(uid, retry.at)
 
     def remind(self, uid: PodUID, at: float) -> None:
         """Look at a pod at this moment, if nobody does before it."""
@@ -119,12 +145,24 @@ class Retries:
         """All is well with a pod, or it is no more."""
         self._known.pop(uid, None)
 
-    def release(self, failure: Failure) -> list[PodUID]:
-        """Forget the pods that failed like this: what was wrong is over. They may go now."""
-        over = [uid for uid, retry in self._known.items() if retry.failure is failure]
-        for uid in over:
+    def hasten(self, uids: Iterable[PodUID]) -> None:
+        """Let these be tried now, if there is anything to send."""
+        for uid in uids:
+            if (retry := self._known.get(uid)) is not None:
+                self._known[uid] = retry.hastened()
+
+    def probes(self) -> list[PodUID]:
+        """The pods that failed only because the server was not there."""
+        return [uid for uid, retry in self._known.items() if retry.probe]
+
+    def of(self, failures: Collection[Failure]) -> list[PodUID]:
+        """The pods that failed like this."""
+        return [uid for uid, retry in self._known.items() if retry.failure in failures]
+
+    def keep(self, known: Collection[PodUID]) -> None:
+        """Forget all pods but these."""
+        for uid in [uid for uid in self._known if uid not in known]:
             del self._known[uid]
-        return over
 
     def take_due(self, now: float) -> list[PodUID]:
         """The pods that may be due now."""

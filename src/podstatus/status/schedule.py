@@ -1,10 +1,23 @@
 """Who may go now: one sync of a pod at a time, so many pods at once, failures kept apart."""
 
+from collections.abc import Collection
+
+from msgspec import structs
+
 from podstatus.kube.pod import PodUID
 from podstatus.status.circuit import Circuit
 from podstatus.status.lanes import Lane, Lanes
 from podstatus.status.policy import Sending
-from podstatus.status.retries import Failure, Retries, Retry, next_retry
+from podstatus.status.retries import Attempt, Failure, Retries, Retry, next_retry
+
+_MAY_PASS = (
+    Failure.UNAVAILABLE,
+    Failure.BUSY,
+    Failure.CONFLICT,
+    Failure.DENIED,
+    Failure.BROKEN,
+)
+"""Failures after which trying once more may help, without anything having changed."""
 
 
 class Schedule:
@@ -16,38 +29,36 @@ class Schedule:
         self._retries = Retries()
         self._circuit = Circuit(after=sending.circuit_after)
         self._flying: set[PodUID] = set()
-
-    @property
-    def flying(self) -> frozenset[PodUID]:
-        """The pods that are under way."""
-        return frozenset(self._flying)
+        self._probe: PodUID | None = None
+        """The pod that was sent to see whether the server is there."""
 
     def retry(self, uid: PodUID) -> Retry | None:
         """What went wrong with a pod last time; None if nothing did."""
         return self._retries.get(uid)
 
     def want(self, uid: PodUID, version: int, lane: Lane, now: float) -> bool:
-        """Have a pod synced, when its turn comes; False if it has to wait after a failure."""
+        """Have a pod synced, when its turn comes; False if it has to wait after a failure.
+
+        Of one that is under way nothing is kept: who wants it asks again when it has landed.
+        """
+        if uid in self._flying:
+            return True
         retry = self._retries.get(uid)
-        if retry is not None and not retry.may_go(version, now):
-            self._retries.remind(uid, retry.at if version == retry.version else retry.changed_at)
+        if retry is not None and now < retry.due(version):
+            self._retries.remind(uid, retry.due(version))
             return False
         self._lanes.put(uid, lane if self._sending.lanes else Lane.ORDINARY, now)
         return True
 
     def take(self, now: float) -> PodUID | None:
-        """The next pod to sync, which counts as under way from now on; None if none may go.
-
-        One that is under way already waits until it has landed: the schedule is told of it
-        again then.
-        """
+        """The next pod to sync, which counts as under way from now on; None if none may go."""
         if len(self._flying) >= self._circuit.most_in_flight(now, self._sending.in_flight):
             return None
-        while (uid := self._lanes.pop()) is not None:
-            if uid not in self._flying:
-                self._flying.add(uid)
-                return uid
-        return None
+        uid = self._lanes.pop()
+        if uid is not None:
+            self._flying.add(uid)
+            self._probe = uid if self._circuit.is_open else None
+        return uid
 
     def take_due(self, now: float) -> list[PodUID]:
         """The pods that have waited long enough after a failure."""
@@ -64,39 +75,60 @@ class Schedule:
         """A pod is under way no more, however that ended."""
         self._flying.discard(uid)
 
+    def abandon(self) -> frozenset[PodUID]:
+        """Nobody is under way any more; those who were."""
+        abandoned, self._flying = frozenset(self._flying), set()
+        return abandoned
+
     def succeeded(self, uid: PodUID) -> list[PodUID]:
-        """All is well with a pod; those that waited for the server alone may go now."""
+        """All is well with a pod; those that only found the server absent may go now."""
         self._retries.forget(uid)
         return self._answered()
 
     def failed(
-        self, uid: PodUID, version: int, error: Exception, *, now: float, chance: float
+        self, uid: PodUID, attempt: Attempt, error: Exception, *, now: float, chance: float
     ) -> tuple[Retry, list[PodUID]]:
         """Remember a failure; what becomes of the pod, and who may go now."""
         known = self._retries.get(uid)
-        retry = next_retry(known, version, error, self._sending, now=now, chance=chance)
-        self._retries.put(uid, retry)
+        retry = next_retry(known, attempt, error, self._sending, now=now, chance=chance)
+        released: list[PodUID] = []
         match retry.failure:
             case Failure.UNAVAILABLE:
+                retry = structs.replace(retry, probe=uid == self._probe)
                 self._circuit = self._circuit.failed(now, chance)
             case Failure.BROKEN:
                 pass  # says nothing about the server
             case _:
-                return retry, self._answered()
-        return retry, []
+                released = self._answered()
+        self._retries.put(uid, retry)
+        if retry.at > now:
+            self._retries.remind(uid, retry.at)
+        return retry, released
 
     def forget(self, uid: PodUID) -> None:
-        """The pod is no more."""
+        """The pod is no more, or its object is another one now."""
         self._retries.forget(uid)
         self._lanes.discard(uid)
 
+    def keep(self, known: Collection[PodUID]) -> None:
+        """Forget the failures of all pods but these."""
+        self._retries.keep(known)
+
+    def hasten(self, uid: PodUID) -> None:
+        """Let a pod wait no more for its time, only for an event."""
+        self._retries.hasten([uid])
+
     def forgive(self) -> list[PodUID]:
-        """Give those a last chance for whom trying again may help."""
-        kinds = (Failure.UNAVAILABLE, Failure.BUSY, Failure.CONFLICT, Failure.BROKEN)
-        return [uid for kind in kinds for uid in self._retries.release(kind)]
+        """Give those a last chance now for whom trying again may help."""
+        self._circuit = self._circuit.forgiven()
+        forgiven = self._retries.of(_MAY_PASS)
+        self._retries.hasten(forgiven)
+        return forgiven
 
     def _answered(self) -> list[PodUID]:
-        """The server is there."""
+        """The server is there; those who may go now because of that."""
         was_open = self._circuit.is_open
         self._circuit = self._circuit.answered()
-        return self._retries.release(Failure.UNAVAILABLE) if was_open else []
+        released = self._retries.probes() if was_open else []
+        self._retries.hasten(released)
+        return released

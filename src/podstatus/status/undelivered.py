@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from podstatus.kube.pod import PodUID
 from podstatus.status.plan import PodSync
@@ -20,7 +20,8 @@ class UndeliveredStatuses:
 
     def __init__(self, outbox: Outbox | None) -> None:
         self._outbox = outbox
-        self._kept: set[PodUID] = set()
+        self._kept: dict[PodUID, int] = {}
+        """The version that is in the outbox; 0 for one of an earlier life."""
 
     def load(self) -> Iterable[Undelivered]:
         """What an earlier life of this node could not deliver."""
@@ -31,35 +32,42 @@ class UndeliveredStatuses:
         except Exception:
             logger.exception("outbox not read: last statuses of an earlier life may be lost")
             return ()
-        self._kept.update(undelivered.uid for undelivered in loaded)
+        self._kept.update((undelivered.uid, 0) for undelivered in loaded)
         return loaded
 
     async def keep(self, sync: PodSync) -> None:
         """Keep the last status of a pod, before it is sent."""
-        if self._outbox is None or not sync.entry.finished:
+        entry = sync.entry
+        if self._outbox is None or not entry.finished or self._kept.get(sync.uid) == entry.version:
             return
         undelivered = Undelivered(
-            uid=sync.uid,
-            namespace=sync.entry.namespace,
-            name=sync.entry.name,
-            status=sync.entry.status,
+            uid=sync.uid, namespace=entry.namespace, name=entry.name, status=entry.status
         )
-        self._kept.add(sync.uid)
-        await self._do(lambda outbox: outbox.keep(undelivered), "kept", sync)
+        self._kept.setdefault(sync.uid, 0)
+        if await self._do(lambda outbox: outbox.keep(undelivered), "kept", sync.uid):
+            self._kept[sync.uid] = entry.version
 
-    async def drop(self, sync: PodSync) -> None:
-        """Let go of it: it has arrived, or the pod is gone."""
-        if sync.uid not in self._kept:
+    async def drop(self, uid: PodUID) -> None:
+        """Let go of a pod's status: it has arrived, or the pod is gone."""
+        if uid not in self._kept:
             return
-        self._kept.discard(sync.uid)
-        await self._do(lambda outbox: outbox.drop(sync.uid), "dropped", sync)
+        if await self._do(lambda outbox: outbox.drop(uid), "dropped", uid):
+            self._kept.pop(uid, None)
 
-    async def _do(self, work: Callable[[Outbox], None], what: str, sync: PodSync) -> None:
+    async def tidy(self, known: Collection[PodUID]) -> None:
+        """Let go of all pods but these."""
+        for uid in [uid for uid in self._kept if uid not in known]:
+            await self.drop(uid)
+
+    async def _do(self, work: Callable[[Outbox], None], what: str, uid: PodUID) -> bool:
+        """Whether it was done."""
         outbox = self._outbox
         if outbox is None:
-            return
+            return False
         try:
             # It may wait for a disk, which the event loop must not.
             await asyncio.to_thread(work, outbox)
         except Exception:
-            logger.exception("last status not %s in the outbox: %s", what, sync)
+            logger.exception("last status not %s in the outbox: uid=%s", what, uid)
+            return False
+        return True

@@ -49,7 +49,7 @@ class StatusCache:
 
     def __init__(self) -> None:
         self._entries: dict[PodUID, VersionedStatus] = {}
-        self._changed: set[PodUID] = set()
+        self._changed: dict[PodUID, None] = {}
 
     def get(self, uid: PodUID) -> VersionedStatus | None:
         """The entry of this pod."""
@@ -71,7 +71,7 @@ class StatusCache:
             unsent=(*waiting, Update(version, now)),
         )
         self._entries[pod.uid] = entry
-        self._changed.add(pod.uid)
+        self._changed[pod.uid] = None
         return entry
 
     def seed(self, last: Undelivered, now: Time) -> None:
@@ -86,11 +86,11 @@ class StatusCache:
             status=last.status,
             unsent=(Update(1, now),),
         )
-        self._changed.add(last.uid)
+        self._changed[last.uid] = None
 
-    def take_changed(self) -> frozenset[PodUID]:
-        """The pods that have a new version since the last call of this."""
-        changed, self._changed = frozenset(self._changed), set()
+    def take_changed(self) -> tuple[PodUID, ...]:
+        """The pods that have a new version since the last call of this, in that order."""
+        changed, self._changed = tuple(self._changed), {}
         return changed
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
@@ -108,7 +108,7 @@ class StatusCache:
     def remove(self, uid: PodUID) -> None:
         """Forget the pod."""
         self._entries.pop(uid, None)
-        self._changed.discard(uid)
+        self._changed.pop(uid, None)
 
     def __iter__(self) -> Iterator[PodUID]:
         """The UIDs of all cached pods."""

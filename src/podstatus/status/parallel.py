@@ -63,7 +63,7 @@ class ParallelSyncer:
         self._gates = gates
         self._chance = chance
         self._schedule = Schedule(sending)
-        self._unlooked: set[PodUID] = set()
+        self._unlooked: dict[PodUID, None] = {}
         """Pods to look at with the next batch, whatever it is about: they changed, have no mirror
         pod yet, or something was in the way."""
         self._tasks: asyncio.TaskGroup | None = None
@@ -92,7 +92,7 @@ class ParallelSyncer:
                 await tasks.__aexit__(kind, error, trace)
         finally:
             # Not left to the tasks: one that was cancelled before its first step never runs.
-            self._unlooked |= self._schedule.abandon()
+            self._unlooked.update(dict.fromkeys(self._schedule.abandon()))
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
         """The last version that the API server acknowledged, by API UID."""
@@ -103,7 +103,7 @@ class ParallelSyncer:
 
         Returns how many pods are to be synced; `rest` waits for them.
         """
-        self._unlooked |= self._statuses.take_changed()
+        self._unlooked.update(dict.fromkeys(self._statuses.take_changed()))
         wanted = self._want(tuple(self._unlooked), Lane.ORDINARY)
         self._launch()
         if full:
@@ -136,7 +136,7 @@ class ParallelSyncer:
         """Have pods synced when their turn comes; those that may."""
         now, wanted = self._elapsed.seconds(), set()
         for uid in uids:
-            self._unlooked.discard(uid)
+            self._unlooked.pop(uid, None)
             try:
                 if self._want_one(uid, lane, now):
                     wanted.add(uid)
@@ -147,7 +147,7 @@ class ParallelSyncer:
     def _in_the_way(self, uid: PodUID, error: Exception) -> None:
         """Somebody else's code is broken; the next batch looks again."""
         logger.error("pod not looked at, will retry: uid=%s", uid, exc_info=error)
-        self._unlooked.add(uid)
+        self._unlooked[uid] = None
 
     def _want_one(self, uid: PodUID, lane: Lane, now: float) -> bool:
         sync = self._look_up(uid)
@@ -170,7 +170,7 @@ class ParallelSyncer:
             return None
         sync = next(addressed({uid: entry}, self._directory.uid_translations()), None)
         if sync is None:
-            self._unlooked.add(uid)  # a static pod that has no mirror pod yet
+            self._unlooked[uid] = None  # a static pod that has no mirror pod yet
         return sync
 
     def _shown(self, sync: PodSync) -> Pod | None:
@@ -262,7 +262,7 @@ class ParallelSyncer:
             sync.uid, attempt, error, now=now, chance=self._chance()
         )
         if retry.at <= now:
-            self._unlooked.add(sync.uid)  # no waits are wanted: with the next batch, then
+            self._unlooked[sync.uid] = None  # no waits are wanted: with the next batch, then
         self._statuses.count_failure(retry.failure.value)
         self._tell(sync, retry, error)
         self._want(released, Lane.ORDINARY)

@@ -56,8 +56,8 @@ class SyncedStatuses:
         with self._lock:
             return self._cache.get(uid)
 
-    def take_changed(self) -> frozenset[PodUID]:
-        """The pods that have a new version since the last call of this."""
+    def take_changed(self) -> tuple[PodUID, ...]:
+        """The pods that have a new version since the last call of this, in that order."""
         with self._lock:
             return self._cache.take_changed()
 

@@ -18,7 +18,8 @@ class Lane(Enum):
     """It is to be deleted, or has become ready for the first time: somebody waits for that."""
     ORDINARY = 30.0
     RECONCILE = 60.0
-    """Nobody has reported anything; the API server shows something else than we think."""
+    """Nobody has reported anything: the API server shows something else than we think, or it is a
+    further try after a failure."""
 
 
 class Lanes:

@@ -202,7 +202,7 @@ class ParallelSyncer:
             task = self._tasks.create_task(self._fly(uid))
             self._flying.add(task)
             task.add_done_callback(self._flying.discard)
-        at = self._schedule.next_look()
+        at = self._schedule.next_look(now)
         if at is not None and (self._alarm is None or at < self._alarm[0]):
             self._set_alarm(self._tasks, at, max(at - now, _SHORTEST_WAIT))
 
@@ -214,7 +214,8 @@ class ParallelSyncer:
     async def _wait_and_look(self, seconds: float) -> None:
         await self._clock.wait(seconds)
         self._alarm = None
-        self._want(self._schedule.take_due(self._elapsed.seconds()), Lane.ORDINARY)
+        # Last, so that those who fail all the time do not stand before those who do not.
+        self._want(self._schedule.take_due(self._elapsed.seconds()), Lane.RECONCILE)
         self._launch()
 
     async def _fly(self, uid: PodUID) -> None:

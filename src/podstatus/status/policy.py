@@ -33,8 +33,8 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     patience. Upstream: 0."""
 
     circuit_after: int = 8
-    """After how many failures in a row, of any pods, only one pod at a time is tried until one
-    succeeds. 0: never, as upstream."""
+    """After how many pods in a row that could not reach the server, or found it failing, only a
+    few at a time are tried, until one is answered. Upstream: 0, which is never."""
 
     def __post_init__(self) -> None:
         if self.in_flight < 1:

@@ -29,8 +29,8 @@ class Schedule:
         self._retries = Retries()
         self._circuit = Circuit(after=sending.circuit_after)
         self._flying: set[PodUID] = set()
-        self._probe: PodUID | None = None
-        """The pod that was sent to see whether the server is there."""
+        self._probes: set[PodUID] = set()
+        """Those of them that were sent to see whether the server is there."""
 
     def retry(self, uid: PodUID) -> Retry | None:
         """What went wrong with a pod last time; None if nothing did."""
@@ -57,27 +57,29 @@ class Schedule:
         uid = self._lanes.pop()
         if uid is not None:
             self._flying.add(uid)
-            self._probe = uid if self._circuit.is_open else None
+            if self._circuit.is_open:
+                self._probes.add(uid)
         return uid
 
     def take_due(self, now: float) -> list[PodUID]:
         """The pods that have waited long enough after a failure."""
         return self._retries.take_due(now)
 
-    def next_look(self) -> float | None:
+    def next_look(self, now: float) -> float | None:
         """When somebody may go who may not now; None if that takes another event."""
         moments = [] if (due := self._retries.next_due()) is None else [due]
-        if self._circuit.is_open and len(self._lanes) and not self._flying:
+        if self._circuit.is_open and len(self._lanes) and now < self._circuit.closed_until:
             moments.append(self._circuit.closed_until)
         return min(moments, default=None)
 
     def landed(self, uid: PodUID) -> None:
         """A pod is under way no more, however that ended."""
         self._flying.discard(uid)
+        self._probes.discard(uid)
 
     def abandon(self) -> frozenset[PodUID]:
         """Nobody is under way any more; those who were."""
-        abandoned, self._flying = frozenset(self._flying), set()
+        abandoned, self._flying, self._probes = frozenset(self._flying), set(), set()
         return abandoned
 
     def succeeded(self, uid: PodUID) -> list[PodUID]:
@@ -94,8 +96,8 @@ class Schedule:
         released: list[PodUID] = []
         match retry.failure:
             case Failure.UNAVAILABLE:
-                retry = structs.replace(retry, probe=uid == self._probe)
-                self._circuit = self._circuit.failed(now, chance)
+                retry = structs.replace(retry, probe=uid in self._probes)
+                self._circuit = self._circuit.failed(uid, now, chance)
             case Failure.BROKEN:
                 pass  # says nothing about the server
             case _:

@@ -227,8 +227,8 @@ class ParallelSyncer:
                 await self._sync(sync)
         except Exception as error:  # noqa: BLE001 - a port of somebody else's
             self._in_the_way(uid, error)
-        finally:
-            self._schedule.landed(uid)
+        # Not if it was cancelled: see `__aexit__`.
+        self._schedule.landed(uid)
         if sync is not None and self._is_outdated(sync):
             self._want([uid], Lane.ORDINARY)
         self._launch()

@@ -36,9 +36,11 @@ class UndeliveredStatuses:
         return loaded
 
     async def keep(self, sync: PodSync) -> None:
-        """Keep the last status of a pod, before it is sent."""
+        """Keep the last status of a pod, before it is sent for the first time."""
         entry = sync.entry
-        if self._outbox is None or not entry.finished or self._kept.get(sync.uid) == entry.version:
+        if self._outbox is None or not entry.finished or not entry.unsent:
+            return
+        if self._kept.get(sync.uid) == entry.version:
             return
         undelivered = Undelivered(
             uid=sync.uid, namespace=entry.namespace, name=entry.name, status=entry.status

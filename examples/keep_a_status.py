@@ -1,8 +1,12 @@
-"""Keep the status of one pod true in an API server, step by step, in virtual time."""
+"""Keep the status of one pod true in an API server, step by step, in virtual time.
+
+With upstream's policy, so that the requests are the kubelet's: each pod is read, then patched.
+Without `policy` the reads are left out.
+"""
 
 import asyncio
 
-from podstatus import PodDirectory, StatusManager
+from podstatus import PodDirectory, StatusManager, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeDeletionSafety
@@ -13,7 +17,7 @@ async def main() -> None:
     """Tell the life of a pod."""
     clock, pods, safety = FakeClock("2030-01-01T12:00:00Z"), PodDirectory(), FakeDeletionSafety()
     api = InMemoryPodApi(pod := make_pod("web", restart_policy="Never"), watcher=pods)
-    manager = StatusManager(api, pods, safety, clock=clock)
+    manager = StatusManager(api, pods, safety, clock=clock, policy=SyncPolicy.upstream())
     loop = asyncio.create_task(manager.run())
 
     async def after(seconds: float, what_happened: str) -> None:

@@ -25,6 +25,7 @@ from podstatus.kube.errors import (
     ApiError,
     BusyError,
     ConflictError,
+    DeniedError,
     GoneError,
     RejectedError,
     UnavailableError,
@@ -49,7 +50,7 @@ from podstatus.pods.phase import get_phase
 from podstatus.pods.probe_verdicts import Prober, ProbeVerdicts
 from podstatus.status.counters import Counters, Counts
 from podstatus.status.manager import StatusManager
-from podstatus.status.policy import SyncPolicy
+from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.status.startup_latency import StartupLatencyTracker
 
 __version__ = "0.1.0"
@@ -72,6 +73,7 @@ __all__ = [
     "Counts",
     "DamagedCheckpointError",
     "DecodeError",
+    "DeniedError",
     "FeatureGates",
     "FileState",
     "GoneError",
@@ -92,6 +94,7 @@ __all__ = [
     "ResourceRequirements",
     "SandboxFacts",
     "SandboxState",
+    "Sending",
     "StartFailure",
     "StartupLatencyTracker",
     "StatusManager",

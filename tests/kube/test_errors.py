@@ -4,6 +4,7 @@ from podstatus.kube.errors import (
     ApiError,
     BusyError,
     ConflictError,
+    DeniedError,
     GoneError,
     RejectedError,
     UnavailableError,
@@ -23,8 +24,8 @@ from podstatus.kube.errors import (
         (504, UnavailableError),
         (0, UnavailableError),
         (400, RejectedError),
-        (401, RejectedError),
-        (403, RejectedError),
+        (401, DeniedError),
+        (403, DeniedError),
         (422, RejectedError),
     ],
 )

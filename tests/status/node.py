@@ -59,7 +59,7 @@ class Node:
             observer=observer or self.observer,
             clock=self.clock,
             gates=gates,
-            policy=policy,
+            policy=policy or SyncPolicy.upstream(),
         )
         self.manager.add_notifier(self.notifier)
 

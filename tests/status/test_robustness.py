@@ -31,6 +31,7 @@ from podstatus import (
 from podstatus.base.loop import WakeUp
 from podstatus.base.remember import LONGEST_TEXT, remembered
 from podstatus.kube.containers import Container, Probe
+from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import Notifier
 from podstatus.testing.builders import (
     ended,
@@ -72,7 +73,8 @@ def test_a_client_that_gives_up_by_itself_does_not_end_the_loop() -> None:
     async def scenario() -> None:
         pod, clock, pods = make_pod(), FakeClock(), PodDirectory()
         api = GivesUpOnce(pod, watcher=pods)
-        manager = StatusManager(api, pods, FakeDeletionSafety(), clock=clock)
+        policy = SyncPolicy.upstream()
+        manager = StatusManager(api, pods, FakeDeletionSafety(), clock=clock, policy=policy)
         loop = asyncio.create_task(manager.run())
         manager.set_pod_status(pod, RUNNING)
         await clock.advance(1)
@@ -299,7 +301,7 @@ def test_stop_before_the_first_step_still_sends() -> None:
         manager.set_pod_status(pod, RUNNING)
         manager.stop()
         await loop
-        assert [call.verb for call in api.calls] == ["get", "patch"]
+        assert [call.verb for call in api.calls] == ["patch"]
 
     asyncio.run(scenario())
 
@@ -444,7 +446,7 @@ def test_a_patch_that_makes_no_pod_is_rejected_as_a_server_does(body: bytes, cod
 
 def test_a_built_pod_is_equal_to_the_one_the_api_stores() -> None:
     pod = make_pod(sidecars=["proxy"], generation=2, deleted_at="2024-01-01T00:00:00Z")
-    assert InMemoryPodApi(pod).pod("default", "pod") == pod
+    assert InMemoryPodApi(pod, versions=False).pod("default", "pod") == pod
 
 
 class UnwritableState(MemoryState):

@@ -32,8 +32,21 @@ def delete(api: PodApi, uid: str) -> None:
 
 def test_get_answers_with_the_stored_pod() -> None:
     pod = make_pod(status=make_status("Running"))
-    api: PodApi = InMemoryPodApi(pod)
+    api: PodApi = InMemoryPodApi(pod, versions=False)
     assert semantic_equal(run(api.get_pod("default", "pod")), pod)
+
+
+def test_every_write_gives_a_pod_a_greater_resource_version() -> None:
+    api, seen = InMemoryPodApi(make_pod(), make_pod("other")), []
+    for write in (
+        lambda: api.put(make_pod()),
+        lambda: api.patch("default", "pod", {"status": {"phase": "Running"}}),
+        lambda: run(api.patch_pod_status("default", "pod", b'{"status":{"phase":"Failed"}}')),
+        lambda: api.request_deletion("default", "pod", at="2024-01-01T00:00:00Z"),
+    ):
+        write()
+        seen.append(int(run(api.get_pod("default", "pod")).metadata.resource_version))
+    assert seen == [3, 4, 5, 6]
 
 
 def test_get_of_a_missing_pod_answers_404_and_is_recorded() -> None:

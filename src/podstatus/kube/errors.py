@@ -6,6 +6,7 @@ ApiError
 ├── BusyError          come back later, after `retry_after` seconds if given
 ├── UnavailableError   the server or the way to it is broken: back off, likewise
 └── RejectedError      the request itself is refused: sending it again will not help
+    └── DeniedError    not what is asked, but who asks: it may be allowed later
 
 What is done about each is the policy's business; upstream's tries again with the next batch.
 """
@@ -46,6 +47,10 @@ class RejectedError(ApiError):
     """The server understood and said no (other 4xx)."""
 
 
+class DeniedError(RejectedError):
+    """The server does not know us, or does not let us (401, 403)."""
+
+
 def api_error(
     code: int, message: str, *, reason: str = "", retry_after: float | None = None
 ) -> ApiError:
@@ -60,4 +65,6 @@ def _kind(code: int) -> type[ApiError]:
         return GoneError
     if code == 409:
         return ConflictError
+    if code in (401, 403):
+        return DeniedError
     return RejectedError if 400 <= code < 500 else UnavailableError

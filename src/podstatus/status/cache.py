@@ -8,6 +8,7 @@ from msgspec import structs
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.times import Time
+from podstatus.status.ports import Undelivered
 
 MOST_UNSENT = 16
 """How many unsent updates of a pod are told apart. The oldest is always among them; more
@@ -48,6 +49,7 @@ class StatusCache:
 
     def __init__(self) -> None:
         self._entries: dict[PodUID, VersionedStatus] = {}
+        self._changed: dict[PodUID, None] = {}
 
     def get(self, uid: PodUID) -> VersionedStatus | None:
         """The entry of this pod."""
@@ -69,7 +71,27 @@ class StatusCache:
             unsent=(*waiting, Update(version, now)),
         )
         self._entries[pod.uid] = entry
+        self._changed[pod.uid] = None
         return entry
+
+    def seed(self, last: Undelivered, now: Time) -> None:
+        """Cache the last status of a pod's earlier life, unless there is one already."""
+        if last.uid in self._entries:
+            return
+        self._entries[last.uid] = VersionedStatus(
+            version=1,
+            namespace=last.namespace,
+            name=last.name,
+            finished=True,
+            status=last.status,
+            unsent=(Update(1, now),),
+        )
+        self._changed[last.uid] = None
+
+    def take_changed(self) -> tuple[PodUID, ...]:
+        """The pods that have a new version since the last call of this, in that order."""
+        changed, self._changed = tuple(self._changed), {}
+        return changed
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         """Put a status that differs in times only into the entry, if it is still this one."""
@@ -86,6 +108,7 @@ class StatusCache:
     def remove(self, uid: PodUID) -> None:
         """Forget the pod."""
         self._entries.pop(uid, None)
+        self._changed.pop(uid, None)
 
     def __iter__(self) -> Iterator[PodUID]:
         """The UIDs of all cached pods."""

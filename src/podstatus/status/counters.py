@@ -44,6 +44,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """`pod_in_progress_resizes`: how many are under way now."""
     status_sync_duration: Histogram = Histogram.empty(*SYNC_BOUNDS)
     """`pod_status_sync_duration_seconds`."""
+    sync_failures: Mapping[str, int] = {}
+    """How often pods could not be synced, by kind: gone, conflict, busy and so on. Ours."""
     pod_start_total_duration: Histogram = Histogram.empty(*STARTUP_BOUNDS)
     """`pod_start_total_duration_seconds`."""
     pod_start_sli_duration: Histogram = Histogram.empty(*STARTUP_BOUNDS)
@@ -104,6 +106,12 @@ class Counters:
         with self._lock:
             durations = self._counts.status_sync_duration.observed(duration_seconds)
             self._counts = structs.replace(self._counts, status_sync_duration=durations)
+
+    def sync_failed(self, failure: str) -> None:
+        """Count it under its kind."""
+        with self._lock:
+            failures = _one_more(self._counts.sync_failures, failure)
+            self._counts = structs.replace(self._counts, sync_failures=failures)
 
     def pod_started(self, startup: PodStartup) -> None:
         """Count its durations."""

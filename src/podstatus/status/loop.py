@@ -9,13 +9,38 @@ import logging
 import threading
 from collections.abc import Coroutine
 from enum import Enum
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import WakeUp
-from podstatus.status.sync import Syncer
 
 logger = logging.getLogger(__name__)
+
+
+class Syncs(Protocol):
+    """Who syncs, within `async with`."""
+
+    async def __aenter__(self) -> object:
+        """Be ready."""
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        """End what is under way."""
+
+    async def sync_batch(self, *, full: bool) -> int:
+        """Sync what changed, or begin to; with `full` also what the API shows differently."""
+
+    async def rest(self) -> None:
+        """Wait for what is under way."""
+
+    def forgive(self) -> None:
+        """Forget what kept pods waiting after a failure."""
 
 
 class Wake(Enum):
@@ -49,7 +74,7 @@ class _Run:
 class SyncLoop:
     """Runs the syncer, in the caller's event loop or in a thread of its own."""
 
-    def __init__(self, syncer: Syncer | None, clock: Clock, period: float) -> None:
+    def __init__(self, syncer: Syncs | None, clock: Clock, period: float) -> None:
         self._syncer = syncer
         self._clock = clock
         self._period = period
@@ -100,7 +125,7 @@ class SyncLoop:
             run = self._claim()
         try:
             self._wake_up.take()
-            return 0 if self._syncer is None else await self._syncer.sync_batch(full=full)
+            return 0 if self._syncer is None else await _sync_and_rest(self._syncer, full=full)
         finally:
             self._release(run)
 
@@ -166,19 +191,25 @@ class SyncLoop:
         if self._syncer is None:
             logger.info("no client: statuses are kept and not sent")
             return
+        async with self._syncer:
+            await self._sync_with(self._syncer, run)
+
+    async def _sync_with(self, syncer: Syncs, run: _Run) -> None:
         reasons: frozenset[Wake] = frozenset()
         # A call to stop that an earlier run left behind does not count.
         while not run.out_of_time and not (run.stopping and Wake.STOP in reasons):
             reasons = await self._wake_up.wait()
             if Wake.CHANGED in reasons:
-                await self._sync_batch(self._syncer, full=False)
+                await self._sync_batch(syncer, full=False)
             if Wake.PERIOD in reasons:
-                await self._sync_batch(self._syncer, full=True)
+                await self._sync_batch(syncer, full=True)
         if not run.out_of_time:
             # The last chance for what failed before, and for a phase that was held back.
-            await self._sync_batch(self._syncer, full=True)
+            syncer.forgive()
+            await self._sync_batch(syncer, full=True)
+            await syncer.rest()
 
-    async def _sync_batch(self, syncer: Syncer, *, full: bool) -> None:
+    async def _sync_batch(self, syncer: Syncs, *, full: bool) -> None:
         try:
             await syncer.sync_batch(full=full)
         except Exception:
@@ -190,3 +221,10 @@ class SyncLoop:
         while True:
             await self._clock.wait(self._period)
             self._wake_up.call(Wake.PERIOD)
+
+
+async def _sync_and_rest(syncer: Syncs, *, full: bool) -> int:
+    async with syncer:
+        tried = await syncer.sync_batch(full=full)
+        await syncer.rest()
+        return tried

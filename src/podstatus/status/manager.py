@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.base.clock import Clock
+from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.loop import SystemClock
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
@@ -21,6 +21,7 @@ from podstatus.kube.times import Time
 from podstatus.status.allocation import PodAllocations
 from podstatus.status.apply import Change, StatusUpdates
 from podstatus.status.cache import StatusCache, VersionedStatus
+from podstatus.status.flight import Flight
 from podstatus.status.loop import SyncLoop
 from podstatus.status.notify import (
     Announcements,
@@ -28,24 +29,30 @@ from podstatus.status.notify import (
     Notifiers,
     QueuedObserver,
 )
-from podstatus.status.policy import SyncPolicy
+from podstatus.status.parallel import ParallelSyncer
+from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
     DeletionSafety,
     Directory,
     NoObserver,
+    NoPodEvents,
     NoStartupLatency,
     Notifier,
     Observer,
+    Outbox,
     PodApi,
+    PodEvents,
     StartupLatency,
     check_port,
 )
 from podstatus.status.readiness import with_container_readiness, with_container_startup
 from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.resize_cache import ResizeCache
+from podstatus.status.send import Sender
 from podstatus.status.sync import Syncer
 from podstatus.status.synced import SyncedStatuses
+from podstatus.status.undelivered import UndeliveredStatuses
 from podstatus.status.update import Accepted, Outcome, Refused, Unchanged
 
 logger = logging.getLogger(__name__)
@@ -58,7 +65,9 @@ class StatusManager:
     nothing. `pods` is what the node is to run, `safety` knows whether something of a pod may
     still be running. `startup_latency` and `observer` are told what happens, `state` remembers
     allocations and resize statuses (without it nothing does), `clock` is the machine's unless
-    given, `gates` are those of v1.36, `policy` is upstream's.
+    given, `gates` are those of v1.36, `policy` is `SyncPolicy()`: many pods at once, without
+    reading first. `events` is told of statuses that the server rejects, and `outbox` keeps last
+    statuses until they have arrived; upstream's policy has use for neither.
 
     All methods may be called from any thread. A cached status is a frozen value. `run()` is
     the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
@@ -74,6 +83,8 @@ class StatusManager:
         *,
         startup_latency: StartupLatency | None = None,
         observer: Observer | None = None,
+        events: PodEvents | None = None,
+        outbox: Outbox | None = None,
         state: AllocationState | None = None,
         clock: Clock | None = None,
         gates: FeatureGates | None = None,
@@ -84,7 +95,7 @@ class StatusManager:
         guarded = GuardedStartupLatency(startup_latency)
         self._clock = clock or SystemClock()
         gates = gates or FeatureGates()
-        policy = policy or SyncPolicy.upstream()
+        policy = policy or SyncPolicy()
         self._lock = threading.Lock()
         self._cache = StatusCache()
         self._announcements = Announcements()
@@ -111,23 +122,30 @@ class StatusManager:
             announcements=self._announcements,
             clock=self._clock,
         )
-        self._syncer: Syncer | None = None
+        # Upstream keeps none, and would never take anything out.
+        self._undelivered = UndeliveredStatuses(None if policy.sending is None else outbox)
+        self._is_seeded = False
+        self._syncer: Syncer | ParallelSyncer | None = None
         check_port(pods, Directory, "pods")
         check_port(safety, DeletionSafety, "safety")
         check_port(startup_latency, StartupLatency, "startup_latency")
         check_port(observer, Observer, "observer")
+        if events is not None:
+            check_port(events, PodEvents, "events")
+        if outbox is not None:
+            check_port(outbox, Outbox, "outbox")
         if client is not None:
             check_port(client, PodApi, "client")
-            self._syncer = Syncer(
+            sender = Sender(
                 client,
                 self._statuses,
-                directory=pods,
                 safety=safety,
                 startup_latency=guarded,
                 clock=self._clock,
                 gates=gates,
                 policy=policy,
             )
+            self._syncer = self._make_syncer(sender, events, gates, policy.sending)
         self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period)
 
     # The loop
@@ -140,7 +158,7 @@ class StatusManager:
         acknowledged is sent when it runs again. What a broken clock raises comes out as an
         ExceptionGroup; what goes wrong with a pod does not come out. Raises what `start()` does.
         """
-        self._allocations.restore()
+        self._restore()
         return self._loop.run()
 
     def start(self) -> None:
@@ -149,7 +167,7 @@ class StatusManager:
         First the state is restored; if that cannot be, its error comes out (`CheckpointError`
         of a `FileState`) and nothing runs.
         """
-        self._allocations.restore()
+        self._restore()
         self._loop.start()
 
     def stop(self, *, drain: float = 5.0) -> None:
@@ -169,7 +187,7 @@ class StatusManager:
         Returns for how many pods a sync was tried. For tests and for those who have their
         own loop; not while `run()` runs. Raises what `start()` does.
         """
-        self._allocations.restore()
+        self._restore()
         return await self._loop.sync_once(full=full)
 
     # Statuses
@@ -372,6 +390,39 @@ class StatusManager:
         return self._loop.take_changes()
 
     # Inside
+
+    def _restore(self) -> None:
+        """Bring back what is remembered, once."""
+        self._allocations.restore()
+        if not self._is_seeded:
+            self._is_seeded = True
+            self._statuses.seed(self._undelivered.load())
+
+    def _make_syncer(
+        self, sender: Sender, events: PodEvents | None, gates: FeatureGates, sending: Sending | None
+    ) -> Syncer | ParallelSyncer:
+        if sending is None:
+            return Syncer(sender, self._statuses, directory=self._pods, gates=gates)
+        elapsed = Elapsed(self._clock)
+        flight = Flight(
+            sender,
+            self._statuses,
+            directory=self._pods,
+            undelivered=self._undelivered,
+            elapsed=elapsed,
+            read_first=sending.read_first,
+        )
+        return ParallelSyncer(
+            flight,
+            self._statuses,
+            directory=self._pods,
+            events=NoPodEvents() if events is None else events,
+            undelivered=self._undelivered,
+            clock=self._clock,
+            elapsed=elapsed,
+            gates=gates,
+            sending=sending,
+        )
 
     def _change_status(self, pod_uid: str, container_id: str, change: Change) -> None:
         with self._lock:

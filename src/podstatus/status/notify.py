@@ -95,6 +95,10 @@ class QueuedObserver:
         """Queue it."""
         self._announcements.put(partial(self._observer.status_synced, duration_seconds))
 
+    def sync_failed(self, failure: str) -> None:
+        """Queue it."""
+        self._announcements.put(partial(self._observer.sync_failed, failure))
+
 
 class GuardedStartupLatency:
     """Tells a startup latency tracker; what goes wrong there is not the sync's failure."""

@@ -26,6 +26,10 @@ class PodSync(msgspec.Struct, frozen=True):
     api_uid: ApiUID
     entry: VersionedStatus
 
+    def __str__(self) -> str:
+        """The pod as log lines name it."""
+        return f"pod={self.entry.namespace}/{self.entry.name} uid={self.uid}"
+
 
 class BatchPlan(msgspec.Struct, frozen=True):
     """What a batch has to do."""
@@ -37,7 +41,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
 
 def plan_changes(entries: Entries, sent: Sent, translations: Translations) -> BatchPlan:
     """Sync what has a newer version than was sent."""
-    syncs = (sync for sync in _addressed(entries, translations) if is_unsent(sync, sent))
+    syncs = (sync for sync in addressed(entries, translations) if is_unsent(sync, sent))
     return BatchPlan(frozenset(), tuple(syncs))
 
 
@@ -53,7 +57,7 @@ def plan_full(
         uid for uid in sent if PodUID(uid) not in entries and uid not in translations.mirror_to_pod
     }
     syncs = []
-    for sync in _addressed(entries, translations):
+    for sync in addressed(entries, translations):
         if needs_update(sync, sent, directory):
             syncs.append(sync)
         elif needs_reconcile(sync.uid, sync.entry.status, directory, gates):
@@ -62,7 +66,7 @@ def plan_full(
     return BatchPlan(frozenset(forget), tuple(syncs))
 
 
-def _addressed(entries: Entries, translations: Translations) -> Iterator[PodSync]:
+def addressed(entries: Entries, translations: Translations) -> Iterator[PodSync]:
     """Each entry with the API object it goes to; static pods without a mirror wait.
 
     So does one whose mirror pod has no UID: nobody could tell which object was meant.

@@ -1,7 +1,9 @@
 """What the status manager needs from others. Any object with these methods will do."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
+
+import msgspec
 
 from podstatus.kube.allocation import PodResourceInfo
 from podstatus.kube.pod import ApiUID, Pod, PodUID
@@ -14,8 +16,9 @@ from podstatus.status.terminations import Termination
 class PodApi(Protocol):
     """The API server's pods. Failures are the errors of `podstatus.kube.errors`.
 
-    Every call must come back, so the client has time-outs: pods are synced one after
-    another, and one that waits for ever keeps all others waiting.
+    Every call must come back, so the client has time-outs: a pod that waits for ever takes the
+    place of another, or with upstream's policy keeps all others waiting. Calls about different
+    pods may overlap, those about one pod do not.
     """
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
@@ -143,6 +146,50 @@ class Observer(Protocol):
     def status_synced(self, duration_seconds: float) -> None:
         """The API server has a pod's status; how long its oldest unsent update had waited."""
 
+    def sync_failed(self, failure: str) -> None:
+        """A pod could not be synced, and why: a value of `podstatus.status.retries.Failure`."""
+
+
+class PodReference(msgspec.Struct, frozen=True):
+    """Which pod is meant, as the API server knows it."""
+
+    namespace: str
+    name: str
+    uid: ApiUID
+
+
+class Undelivered(msgspec.Struct, frozen=True, kw_only=True):
+    """The last status of a pod, which the API server has not acknowledged yet."""
+
+    uid: PodUID
+    namespace: str
+    name: str
+    status: PodStatus
+
+
+class Outbox(Protocol):
+    """Where last statuses are kept until they have arrived, also over a crash.
+
+    Called in threads, never under the manager's lock: it may wait for a disk. What it raises
+    is logged, and the status is sent all the same.
+    """
+
+    def load(self) -> Iterable[Undelivered]:
+        """What an earlier life of this node could not deliver."""
+
+    def keep(self, undelivered: Undelivered) -> None:
+        """Keep a status, in place of what was kept of this pod."""
+
+    def drop(self, uid: PodUID) -> None:
+        """Let go of a pod's status: it has arrived, or the pod is gone."""
+
+
+class PodEvents(Protocol):
+    """Who tells users what happened to a pod. Called by the sync loop: must not block."""
+
+    def warn(self, pod: PodReference, reason: str, message: str) -> None:
+        """Record an event of type Warning."""
+
 
 class StartupObserver(Protocol):
     """Who counts how long pods take to start. Called outside the tracker's lock."""
@@ -202,6 +249,16 @@ class NoObserver:
         """Ignore it."""
 
     def status_synced(self, duration_seconds: float) -> None:
+        """Ignore it."""
+
+    def sync_failed(self, failure: str) -> None:
+        """Ignore it."""
+
+
+class NoPodEvents:
+    """Tells nobody."""
+
+    def warn(self, pod: PodReference, reason: str, message: str) -> None:
         """Ignore it."""
 
 

@@ -7,7 +7,7 @@ status_manager.go v1.36.4.
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from podstatus.base.clock import Clock
 from podstatus.kube.pod import PodUID
@@ -16,7 +16,7 @@ from podstatus.kube.times import Time
 from podstatus.status.allocation import PodAllocations
 from podstatus.status.cache import StatusCache, VersionedStatus
 from podstatus.status.notify import Announcements, QueuedObserver
-from podstatus.status.ports import StartupLatency
+from podstatus.status.ports import StartupLatency, Undelivered
 from podstatus.status.resize_cache import ResizeCache
 
 logger = logging.getLogger(__name__)
@@ -51,6 +51,16 @@ class SyncedStatuses:
         with self._lock:
             return self._cache.entries()
 
+    def entry(self, uid: PodUID) -> VersionedStatus | None:
+        """The newest status of a pod."""
+        with self._lock:
+            return self._cache.get(uid)
+
+    def take_changed(self) -> tuple[PodUID, ...]:
+        """The pods that have a new version since the last call of this, in that order."""
+        with self._lock:
+            return self._cache.take_changed()
+
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         """Put a status that differs in times only into the entry, if it is still this one."""
         with self._lock:
@@ -64,6 +74,18 @@ class SyncedStatuses:
             if (seconds := entry.unsent_seconds(now)) is not None:
                 self._observer.status_synced(seconds)
         self._announcements.deliver(wait=False)
+
+    def count_failure(self, failure: str) -> None:
+        """Say that a pod could not be synced, and why."""
+        self._observer.sync_failed(failure)
+        self._announcements.deliver(wait=False)
+
+    def seed(self, undelivered: Iterable[Undelivered]) -> None:
+        """Take over what an earlier life of the node could not deliver, unless more is known."""
+        now = Time.from_unix_nanos(self._clock.now())
+        with self._lock:
+            for last in undelivered:
+                self._cache.seed(last, now)
 
     async def delete_pod_status(self, uid: PodUID) -> None:
         """Forget a pod that is gone, with all that is known of it."""

@@ -68,6 +68,7 @@ class CountingObserver:
         self.pending: dict[str, int] = {}
         self.in_progress = 0
         self.synced: list[float] = []
+        self.failures: Counter[str] = Counter()
 
     def container_terminated(self, termination: Termination) -> None:
         """Count it."""
@@ -84,3 +85,7 @@ class CountingObserver:
     def status_synced(self, duration_seconds: float) -> None:
         """Remember it."""
         self.synced.append(duration_seconds)
+
+    def sync_failed(self, failure: str) -> None:
+        """Count it."""
+        self.failures[failure] += 1

@@ -1,5 +1,6 @@
 """An API server's pods in memory: real patches, real errors, no network."""
 
+import itertools
 from collections import defaultdict, deque
 from typing import Any, Protocol
 
@@ -41,7 +42,8 @@ class InMemoryPodApi:
     """Pods by namespace and name; satisfies `podstatus.status.ports.PodApi`.
 
     A patch or delete whose UID is not the stored pod's answers 409, as the real server's
-    does; `check_uid=False` switches that off. A `watcher` (a `PodDirectory` will do) is
+    does; `check_uid=False` switches that off. Every write gives the pod a new resource version,
+    unless `versions=False`. A `watcher` (a `PodDirectory` will do) is
     told of every change, as a watch would tell it.
     """
 
@@ -49,12 +51,14 @@ class InMemoryPodApi:
         self,
         *pods: Pod,
         check_uid: bool = True,
+        versions: bool = True,
         watcher: Watcher | None = None,
     ) -> None:
         self.calls: list[ApiCall] = []
         self._pods: dict[tuple[str, str], Pod] = {}
         self._failures: defaultdict[tuple[str, str, str], deque[int]] = defaultdict(deque)
         self._check_uid = check_uid
+        self._versions = itertools.count(1) if versions else None
         self._watcher = watcher
         for pod in pods:
             self.put(pod)
@@ -166,6 +170,11 @@ class InMemoryPodApi:
         return self._store(from_document(document, Pod))
 
     def _store(self, pod: Pod) -> Pod:
+        if self._versions is not None:
+            version = str(next(self._versions))
+            pod = structs.replace(
+                pod, metadata=structs.replace(pod.metadata, resource_version=version)
+            )
         self._pods[pod.full_name] = pod
         if self._watcher is not None:
             self._watcher.update_pod(pod)

@@ -48,7 +48,7 @@ class _Play:
         self._loop = bool(scenario.get("loop"))
         self._given: dict[str, Pod] = {}
         self._clock = FakeClock(START_TEXT)
-        self._api = InMemoryPodApi(*_pods(scenario.get("apiPods")), check_uid=False)
+        self._api = InMemoryPodApi(*_pods(scenario.get("apiPods")), check_uid=False, versions=False)
         self._directory = PodDirectory()
         self._manage(_pods(scenario.get("managerPods")))
         self._safety = FakeDeletionSafety(scenario.get("couldHaveRunningContainers"))

@@ -1,0 +1,288 @@
+"""Keeps the server's copy of every status equal to the cached one: many pods at once.
+
+What differs from upstream, and why, is in docs/decisions/0016-parallel-sync.md; each difference
+is a field of `podstatus.status.policy.Sending`.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Self
+
+from podstatus.base.clock import Clock, Elapsed
+from podstatus.kube.errors import UnavailableError
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import ApiUID, Pod, PodUID, is_static_pod
+from podstatus.status.conditions import READY, is_condition_true
+from podstatus.status.flight import Flight
+from podstatus.status.lanes import Lane
+from podstatus.status.plan import PodSync, addressed, needs_update, plan_full
+from podstatus.status.policy import Sending
+from podstatus.status.ports import Directory, PodEvents, PodReference
+from podstatus.status.retries import Attempt, Failure, Retry
+from podstatus.status.schedule import Schedule
+from podstatus.status.sync import is_cancelled
+from podstatus.status.synced import SyncedStatuses
+from podstatus.status.undelivered import UndeliveredStatuses
+
+logger = logging.getLogger(__name__)
+
+STATUS_REJECTED = "StatusRejected"
+"""The reason of the event about a pod whose status the API server does not take."""
+
+_SHORTEST_WAIT = 0.001
+"""Seconds. A clock that rounds must not wake us just before somebody may go, again and again."""
+
+
+class ParallelSyncer:
+    """Syncs pods as they change. Its tasks live within `async with`, in one loop."""
+
+    def __init__(
+        self,
+        flight: Flight,
+        statuses: SyncedStatuses,
+        *,
+        directory: Directory,
+        events: PodEvents,
+        undelivered: UndeliveredStatuses,
+        clock: Clock,
+        elapsed: Elapsed,
+        gates: FeatureGates,
+        sending: Sending,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._flight = flight
+        self._statuses = statuses
+        self._directory = directory
+        self._events = events
+        self._undelivered = undelivered
+        self._clock = clock
+        self._elapsed = elapsed
+        self._gates = gates
+        self._chance = chance
+        self._schedule = Schedule(sending)
+        self._unlooked: dict[PodUID, None] = {}
+        """Pods to look at with the next batch, whatever it is about: they changed, have no mirror
+        pod yet, or something was in the way."""
+        self._tasks: asyncio.TaskGroup | None = None
+        self._flying: set[asyncio.Task[None]] = set()
+        self._alarm: tuple[float, asyncio.Task[None]] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await asyncio.TaskGroup().__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End what is under way; what was not acknowledged is sent the next time."""
+        tasks, self._tasks = self._tasks, None
+        for task in self._flying:
+            task.cancel()
+        if self._alarm is not None:
+            self._alarm[1].cancel()
+            self._alarm = None
+        try:
+            if tasks is not None:
+                await tasks.__aexit__(kind, error, trace)
+        finally:
+            # Not left to the tasks: one that was cancelled before its first step never runs.
+            self._unlooked.update(dict.fromkeys(self._schedule.abandon()))
+
+    def sent_versions(self) -> Mapping[ApiUID, int]:
+        """The last version that the API server acknowledged, by API UID."""
+        return self._flight.sent_versions()
+
+    async def sync_batch(self, *, full: bool) -> int:
+        """Begin to sync what changed, or with `full` also what the API shows differently.
+
+        Returns how many pods are to be synced; `rest` waits for them.
+        """
+        self._unlooked.update(dict.fromkeys(self._statuses.take_changed()))
+        wanted = self._want(tuple(self._unlooked), Lane.ORDINARY)
+        self._launch()
+        if full:
+            wanted |= self._want(self._plan_full(), Lane.RECONCILE)
+            self._launch()
+            await self._undelivered.tidy(self._statuses.entries())
+        return len(wanted)
+
+    async def rest(self) -> None:
+        """Wait until nothing is under way."""
+        while self._flying:
+            await asyncio.wait(self._flying)
+
+    def forgive(self) -> None:
+        """Give those a last chance that wait after a failure."""
+        self._want(self._schedule.forgive(), Lane.ORDINARY)
+
+    # Who goes next
+
+    def _plan_full(self) -> list[PodUID]:
+        entries = self._statuses.entries()
+        translations = self._directory.uid_translations()
+        plan = plan_full(entries, self._flight.sent, translations, self._directory, self._gates)
+        self._flight.send_again(plan.forget)
+        self._flight.keep({sync.api_uid for sync in addressed(entries, translations)})
+        self._schedule.keep(entries)
+        return [sync.uid for sync in plan.syncs]
+
+    def _want(self, uids: Iterable[PodUID], lane: Lane) -> set[PodUID]:
+        """Have pods synced when their turn comes; those that may."""
+        now, wanted = self._elapsed.seconds(), set()
+        for uid in uids:
+            self._unlooked.pop(uid, None)
+            try:
+                if self._want_one(uid, lane, now):
+                    wanted.add(uid)
+            except Exception as error:  # noqa: BLE001 - a port of somebody else's
+                self._in_the_way(uid, error)
+        return wanted
+
+    def _in_the_way(self, uid: PodUID, error: Exception) -> None:
+        """Somebody else's code is broken; the next batch looks again."""
+        logger.error("pod not looked at, will retry: uid=%s", uid, exc_info=error)
+        self._unlooked[uid] = None
+
+    def _want_one(self, uid: PodUID, lane: Lane, now: float) -> bool:
+        sync = self._look_up(uid)
+        if sync is None:
+            return False
+        shown, retry = self._shown(sync), self._schedule.retry(uid)
+        if retry is not None and retry.attempt.api_uid != sync.api_uid:
+            self._schedule.forget(uid)  # it was another mirror pod that failed
+        elif retry is not None and retry.failure is Failure.GONE and shown is None:
+            self._schedule.hasten(uid)
+            return False  # until the watch shows it again
+        lane = Lane.URGENT if self._is_urgent(sync, shown) else lane
+        return self._schedule.want(uid, sync.entry.version, lane, now)
+
+    def _look_up(self, uid: PodUID) -> PodSync | None:
+        """What to send of a pod, and to which object; None if there is nothing, or no object."""
+        entry = self._statuses.entry(uid)
+        if entry is None:
+            self._schedule.forget(uid)
+            return None
+        sync = next(addressed({uid: entry}, self._directory.uid_translations()), None)
+        if sync is None:
+            self._unlooked[uid] = None  # a static pod that has no mirror pod yet
+        return sync
+
+    def _shown(self, sync: PodSync) -> Pod | None:
+        """What the watch shows of the object."""
+        pod = self._directory.pod_by_uid(sync.uid)
+        if pod is not None and is_static_pod(pod):
+            pod = self._directory.mirror_pod_by_pod(pod)
+        return pod if pod is not None and ApiUID(pod.uid) == sync.api_uid else None
+
+    def _is_urgent(self, sync: PodSync, shown: Pod | None) -> bool:
+        """Whether somebody waits for it: it is to go, or ready for the first time."""
+        if sync.entry.finished:
+            return True
+        if shown is not None and shown.metadata.deletion_timestamp is not None:
+            return True
+        if not is_condition_true(sync.entry.status.conditions, READY):
+            return False
+        seen = shown is not None and is_condition_true(shown.status.conditions, READY)
+        return not seen and not self._flight.has_been_ready(sync.api_uid)
+
+    # What is under way
+
+    def _launch(self) -> None:
+        """Let those go who may, and look again when somebody else may."""
+        if self._tasks is None:
+            return
+        now = self._elapsed.seconds()
+        while (uid := self._schedule.take(now)) is not None:
+            task = self._tasks.create_task(self._fly(uid))
+            self._flying.add(task)
+            task.add_done_callback(self._flying.discard)
+        at = self._schedule.next_look(now)
+        if at is not None and (self._alarm is None or at < self._alarm[0]):
+            self._set_alarm(self._tasks, at, max(at - now, _SHORTEST_WAIT))
+
+    def _set_alarm(self, tasks: asyncio.TaskGroup, at: float, seconds: float) -> None:
+        if self._alarm is not None:
+            self._alarm[1].cancel()
+        self._alarm = at, tasks.create_task(self._wait_and_look(seconds))
+
+    async def _wait_and_look(self, seconds: float) -> None:
+        await self._clock.wait(seconds)
+        self._alarm = None
+        # Last, so that those who fail all the time do not stand before those who do not.
+        self._want(self._schedule.take_due(self._elapsed.seconds()), Lane.RECONCILE)
+        self._launch()
+
+    async def _fly(self, uid: PodUID) -> None:
+        """Sync one pod; whatever goes wrong with it, the others go on."""
+        sync = None
+        try:
+            sync = self._look_up(uid)
+            if sync is not None and self._has_news(sync):
+                await self._sync(sync)
+        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            self._in_the_way(uid, error)
+        # Not if it was cancelled: see `__aexit__`.
+        self._schedule.landed(uid)
+        if sync is not None and self._is_outdated(sync):
+            self._want([uid], Lane.ORDINARY)
+        self._launch()
+
+    def _has_news(self, sync: PodSync) -> bool:
+        """Whether there is anything to send or to delete, or was when it failed."""
+        if self._schedule.retry(sync.uid) is not None:
+            return True
+        return needs_update(sync, self._flight.sent, self._directory)
+
+    def _is_outdated(self, sync: PodSync) -> bool:
+        """Whether more happened to the pod meanwhile."""
+        entry = self._statuses.entry(sync.uid)
+        return entry is not None and entry.version != sync.entry.version
+
+    async def _sync(self, sync: PodSync) -> None:
+        try:
+            await self._flight.sync(sync, self._shown(sync))
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            self._failed(sync, UnavailableError("the client gave up"))
+        except Exception as error:  # noqa: BLE001 - told apart by its kind
+            self._failed(sync, error)
+        else:
+            self._want(self._schedule.succeeded(sync.uid), Lane.ORDINARY)
+
+    def _failed(self, sync: PodSync, error: Exception) -> None:
+        now = self._elapsed.seconds()
+        attempt = Attempt(sync.api_uid, sync.entry.version)
+        retry, released = self._schedule.failed(
+            sync.uid, attempt, error, now=now, chance=self._chance()
+        )
+        if retry.at <= now:
+            self._unlooked[sync.uid] = None  # no waits are wanted: with the next batch, then
+        self._statuses.count_failure(retry.failure.value)
+        self._tell(sync, retry, error)
+        self._want(released, Lane.ORDINARY)
+
+    def _tell(self, sync: PodSync, retry: Retry, error: Exception) -> None:
+        match retry.failure:
+            case Failure.GONE:
+                logger.debug("pod is not on the server: %s error=%s", sync, error)
+            case Failure.REJECTED:
+                logger.error("status rejected, kept until it changes: %s error=%s", sync, error)
+                self._warn(sync, f"Status was rejected: {error}")
+            case Failure.BROKEN:
+                logger.error("pod not synced, will retry: %s", sync, exc_info=error)
+            case _:
+                logger.warning("pod not synced, will retry: %s error=%s", sync, error)
+
+    def _warn(self, sync: PodSync, message: str) -> None:
+        reference = PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid)
+        try:
+            self._events.warn(reference, STATUS_REJECTED, message)
+        except Exception:
+            logger.exception("event not recorded: %s", sync)

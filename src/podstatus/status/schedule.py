@@ -1,0 +1,136 @@
+"""Who may go now: one sync of a pod at a time, so many pods at once, failures kept apart."""
+
+from collections.abc import Collection
+
+from msgspec import structs
+
+from podstatus.kube.pod import PodUID
+from podstatus.status.circuit import Circuit
+from podstatus.status.lanes import Lane, Lanes
+from podstatus.status.policy import Sending
+from podstatus.status.retries import Attempt, Failure, Retries, Retry, next_retry
+
+_MAY_PASS = (
+    Failure.UNAVAILABLE,
+    Failure.BUSY,
+    Failure.CONFLICT,
+    Failure.DENIED,
+    Failure.BROKEN,
+)
+"""Failures after which trying once more may help, without anything having changed."""
+
+
+class Schedule:
+    """The pods that are to be synced, under way, or kept waiting. Pure: it is told the time."""
+
+    def __init__(self, sending: Sending) -> None:
+        self._sending = sending
+        self._lanes = Lanes()
+        self._retries = Retries()
+        self._circuit = Circuit(after=sending.circuit_after)
+        self._flying: set[PodUID] = set()
+        self._probes: set[PodUID] = set()
+        """Those of them that were sent to see whether the server is there."""
+
+    def retry(self, uid: PodUID) -> Retry | None:
+        """What went wrong with a pod last time; None if nothing did."""
+        return self._retries.get(uid)
+
+    def want(self, uid: PodUID, version: int, lane: Lane, now: float) -> bool:
+        """Have a pod synced, when its turn comes; False if it has to wait after a failure.
+
+        Of one that is under way nothing is kept: who wants it asks again when it has landed.
+        """
+        if uid in self._flying:
+            return True
+        retry = self._retries.get(uid)
+        if retry is not None and now < retry.due(version):
+            self._retries.remind(uid, retry.due(version))
+            return False
+        self._lanes.put(uid, lane if self._sending.lanes else Lane.ORDINARY, now)
+        return True
+
+    def take(self, now: float) -> PodUID | None:
+        """The next pod to sync, which counts as under way from now on; None if none may go."""
+        if len(self._flying) >= self._circuit.most_in_flight(now, self._sending.in_flight):
+            return None
+        uid = self._lanes.pop()
+        if uid is not None:
+            self._flying.add(uid)
+            if self._circuit.is_open:
+                self._probes.add(uid)
+        return uid
+
+    def take_due(self, now: float) -> list[PodUID]:
+        """The pods that have waited long enough after a failure."""
+        return self._retries.take_due(now)
+
+    def next_look(self, now: float) -> float | None:
+        """When somebody may go who may not now; None if that takes another event."""
+        moments = [] if (due := self._retries.next_due()) is None else [due]
+        if self._circuit.is_open and len(self._lanes) and now < self._circuit.closed_until:
+            moments.append(self._circuit.closed_until)
+        return min(moments, default=None)
+
+    def landed(self, uid: PodUID) -> None:
+        """A pod is under way no more, however that ended."""
+        self._flying.discard(uid)
+        self._probes.discard(uid)
+
+    def abandon(self) -> frozenset[PodUID]:
+        """Nobody is under way any more; those who were."""
+        abandoned, self._flying, self._probes = frozenset(self._flying), set(), set()
+        return abandoned
+
+    def succeeded(self, uid: PodUID) -> list[PodUID]:
+        """All is well with a pod; those that only found the server absent may go now."""
+        self._retries.forget(uid)
+        return self._answered()
+
+    def failed(
+        self, uid: PodUID, attempt: Attempt, error: Exception, *, now: float, chance: float
+    ) -> tuple[Retry, list[PodUID]]:
+        """Remember a failure; what becomes of the pod, and who may go now."""
+        known = self._retries.get(uid)
+        retry = next_retry(known, attempt, error, self._sending, now=now, chance=chance)
+        released: list[PodUID] = []
+        match retry.failure:
+            case Failure.UNAVAILABLE:
+                retry = structs.replace(retry, probe=uid in self._probes)
+                self._circuit = self._circuit.failed(uid, now, chance)
+            case Failure.BROKEN:
+                pass  # says nothing about the server
+            case _:
+                released = self._answered()
+        self._retries.put(uid, retry)
+        if retry.at > now:
+            self._retries.remind(uid, retry.at)
+        return retry, released
+
+    def forget(self, uid: PodUID) -> None:
+        """The pod is no more, or its object is another one now."""
+        self._retries.forget(uid)
+        self._lanes.discard(uid)
+
+    def keep(self, known: Collection[PodUID]) -> None:
+        """Forget the failures of all pods but these."""
+        self._retries.keep(known)
+
+    def hasten(self, uid: PodUID) -> None:
+        """Let a pod wait no more for its time, only for an event."""
+        self._retries.hasten([uid])
+
+    def forgive(self) -> list[PodUID]:
+        """Give those a last chance now for whom trying again may help."""
+        self._circuit = self._circuit.forgiven()
+        forgiven = self._retries.of(_MAY_PASS)
+        self._retries.hasten(forgiven)
+        return forgiven
+
+    def _answered(self) -> list[PodUID]:
+        """The server is there; those who may go now because of that."""
+        was_open = self._circuit.is_open
+        self._circuit = self._circuit.answered()
+        released = self._retries.probes() if was_open else []
+        self._retries.hasten(released)
+        return released

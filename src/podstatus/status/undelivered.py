@@ -1,0 +1,75 @@
+"""Last statuses that have not arrived yet, kept where a crash does not reach them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from podstatus.kube.pod import PodUID
+from podstatus.status.plan import PodSync
+from podstatus.status.ports import Outbox, Undelivered
+
+logger = logging.getLogger(__name__)
+
+
+class UndeliveredStatuses:
+    """The outbox of somebody else, if there is one; what goes wrong with it stops nothing.
+
+    The primary guarantee is another one: the node keeps what it knows of a pod until its last
+    status was acknowledged.
+    """
+
+    def __init__(self, outbox: Outbox | None) -> None:
+        self._outbox = outbox
+        self._kept: dict[PodUID, int] = {}
+        """The version that is in the outbox; 0 for one of an earlier life."""
+
+    def load(self) -> Iterable[Undelivered]:
+        """What an earlier life of this node could not deliver."""
+        if self._outbox is None:
+            return ()
+        try:
+            loaded = tuple(self._outbox.load())
+        except Exception:
+            logger.exception("outbox not read: last statuses of an earlier life may be lost")
+            return ()
+        self._kept.update((undelivered.uid, 0) for undelivered in loaded)
+        return loaded
+
+    async def keep(self, sync: PodSync) -> None:
+        """Keep the last status of a pod, before it is sent for the first time."""
+        entry = sync.entry
+        if self._outbox is None or not entry.finished or not entry.unsent:
+            return
+        if self._kept.get(sync.uid) == entry.version:
+            return
+        undelivered = Undelivered(
+            uid=sync.uid, namespace=entry.namespace, name=entry.name, status=entry.status
+        )
+        self._kept.setdefault(sync.uid, 0)
+        if await self._do(lambda outbox: outbox.keep(undelivered), "kept", sync.uid):
+            self._kept[sync.uid] = entry.version
+
+    async def drop(self, uid: PodUID) -> None:
+        """Let go of a pod's status: it has arrived, or the pod is gone."""
+        if uid not in self._kept:
+            return
+        if await self._do(lambda outbox: outbox.drop(uid), "dropped", uid):
+            self._kept.pop(uid, None)
+
+    async def tidy(self, known: Collection[PodUID]) -> None:
+        """Let go of all pods but these."""
+        for uid in [uid for uid in self._kept if uid not in known]:
+            await self.drop(uid)
+
+    async def _do(self, work: Callable[[Outbox], None], what: str, uid: PodUID) -> bool:
+        """Whether it was done."""
+        outbox = self._outbox
+        if outbox is None:
+            return False
+        try:
+            # It may wait for a disk, which the event loop must not.
+            await asyncio.to_thread(work, outbox)
+        except Exception:
+            logger.exception("last status not %s in the outbox: uid=%s", what, uid)
+            return False
+        return True

@@ -1,0 +1,185 @@
+"""Many pods on one node with the default policy, in virtual time."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from podstatus.kube.pod import ApiUID, Pod, PodUID
+from podstatus.kube.pod_status import PodStatus
+from podstatus.pods.directory import PodDirectory
+from podstatus.status.manager import StatusManager
+from podstatus.status.policy import SyncPolicy
+from podstatus.status.ports import PodReference, Undelivered
+from podstatus.testing.builders import make_pod, make_status, running
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety
+from podstatus.testing.pod_api import InMemoryPodApi
+
+RUNNING = make_status("Running", running("app", ready=False), Ready="False")
+READY = make_status("Running", running("app"), Ready="True")
+
+
+def saying(message: str, status: PodStatus = RUNNING) -> PodStatus:
+    """The status with a message, to tell it from others."""
+    return PodStatus(
+        phase=status.phase,
+        message=message,
+        conditions=status.conditions,
+        container_statuses=status.container_statuses,
+    )
+
+
+class DistantPodApi(InMemoryPodApi):
+    """Each call takes a round trip; what was called when, and how many at once, is counted."""
+
+    def __init__(self, clock: FakeClock, round_trip: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._clock = clock
+        self._way = round_trip / 2
+        self._under_way = Counter[str]()
+        self.most_at_once = 0
+        self.most_per_pod = 0
+        self.times: list[tuple[float, str, str]] = []
+        """The moment, verb and pod of every call."""
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        async with self._trip("get", name):
+            return await super().get_pod(namespace, name)
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        async with self._trip("patch", name):
+            return await super().patch_pod_status(namespace, name, patch)
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+    ) -> None:
+        async with self._trip("delete", name):
+            await super().delete_pod(
+                namespace, name, uid=uid, grace_period_seconds=grace_period_seconds
+            )
+
+    @asynccontextmanager
+    async def _trip(self, verb: str, name: str) -> AsyncIterator[None]:
+        self.times.append((self._clock.now() / 1e9, verb, name))
+        self._under_way[name] += 1
+        self.most_at_once = max(self.most_at_once, self._under_way.total())
+        self.most_per_pod = max(self.most_per_pod, self._under_way[name])
+        try:
+            await self._clock.wait(self._way)
+            yield
+            await self._clock.wait(self._way)
+        finally:
+            self._under_way[name] -= 1
+
+
+class Told:
+    """Remembers events."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[PodReference, str, str]] = []
+
+    def warn(self, pod: PodReference, reason: str, message: str) -> None:
+        self.events.append((pod, reason, message))
+
+
+class MemoryOutbox:
+    """An outbox that survives the manager, and remembers the order of things."""
+
+    def __init__(self) -> None:
+        self.kept: dict[PodUID, Undelivered] = {}
+        self.log: list[str] = []
+
+    def load(self) -> Iterable[Undelivered]:
+        return list(self.kept.values())
+
+    def keep(self, undelivered: Undelivered) -> None:
+        self.log.append(f"keep {undelivered.name}")
+        self.kept[undelivered.uid] = undelivered
+
+    def drop(self, uid: PodUID) -> None:
+        self.log.append(f"drop {uid}")
+        self.kept.pop(uid, None)
+
+
+class Fleet:
+    """A node with so many pods; the watch shows every change at once, unless it is `deaf`."""
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        *,
+        round_trip: float = 0.0,
+        policy: SyncPolicy | None = None,
+        deaf: bool = False,
+        versions: bool = True,
+        outbox: MemoryOutbox | None = None,
+        rounds: int = 12,
+    ) -> None:
+        self.clock = FakeClock(rounds=rounds)
+        self.directory = PodDirectory()
+        watcher = None if deaf else self.directory
+        self.api = DistantPodApi(self.clock, round_trip, versions=versions, watcher=watcher)
+        self.pods = [make_pod(name, restart_policy="Never") for name in names]
+        for pod in self.pods:
+            self.api.put(pod)
+            self.watch(pod)
+        self.safety = FakeDeletionSafety()
+        self.observer = CountingObserver()
+        self.told = Told()
+        self.outbox = outbox
+        self.policy = policy
+        self.manager = self.another_life()
+
+    def another_life(self) -> StatusManager:
+        """The node's next process: nothing is left but the outbox."""
+        self.manager = StatusManager(
+            self.api,
+            self.directory,
+            self.safety,
+            observer=self.observer,
+            events=self.told,
+            outbox=self.outbox,
+            clock=self.clock,
+            policy=self.policy,
+        )
+        return self.manager
+
+    def watch(self, pod: Pod) -> Pod:
+        """Let the watch show the API server's copy."""
+        stored = self.stored(pod)
+        self.directory.update_pod(stored)
+        return stored
+
+    def stored(self, pod: Pod) -> Pod:
+        stored = self.api.pod(pod.namespace, pod.name)
+        assert stored is not None
+        return stored
+
+    def message(self, pod: Pod) -> str:
+        """What tells one status from another, at the API server."""
+        return self.stored(pod).status.message
+
+    def set(self, pod: Pod, message: str, status: PodStatus = RUNNING) -> None:
+        """Report a status."""
+        self.manager.set_pod_status(pod, saying(message, status))
+
+    def calls(self) -> list[str]:
+        """The calls since the last look, as in `get a` or `patch a 503`."""
+        calls, self.api.calls = self.api.calls, []
+        return [" ".join(map(str, filter(None, (c.verb, c.name, c.code)))) for c in calls]
+
+    def now(self) -> float:
+        return self.clock.now() / 1e9
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[asyncio.Task[None]]:
+        """The manager's loop; stopped in the end."""
+        loop = asyncio.create_task(self.manager.run())
+        await self.clock.advance(0)
+        try:
+            yield loop
+        finally:
+            self.manager.stop(drain=0)
+            await loop

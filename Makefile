@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver format lock clean
+.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver bench-sync format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -46,6 +46,9 @@ bench-replay: $(READY) ## how long a recorded scenario takes
 
 bench-apiserver: $(READY) ## what the embedded API server does in a second
 	@$(BIN)/python bench/apiserver.py
+
+bench-sync: $(READY) ## how fast statuses reach a real API server, next to its limit and to Go
+	@$(BIN)/python bench/sync.py
 
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .

@@ -187,9 +187,7 @@ async def fill(access: ServerAccess, nodes: Sequence[str]) -> None:
 def observing(access: ServerAccess) -> Iterator[Peer]:
     """Somebody who watches all pods."""
     observer = Peer([sys.executable, "-m", "peers.observer"])
-    start = Start(
-        server=access.url, token=access.token, authority=str(access.authority), node=""
-    )
+    start = Start(server=access.url, token=access.token, authority=str(access.authority), node="")
     try:
         observer.ask(start, Started)
         yield observer
@@ -240,10 +238,10 @@ def results(seen: Mapping[str, Figures]) -> dict[str, float | None]:
         "limit_per_s": seen["limit"].per_s,
         "default_per_s": seen["default"].per_s,
         "upstream_policy_per_s": seen["upstream_policy"].per_s,
-        "go_per_s": go and go.per_s,
-        "go_default_qps_per_s": go_default_qps and go_default_qps.per_s,
+        "go_per_s": None if go is None else go.per_s,
+        "go_default_qps_per_s": None if go_default_qps is None else go_default_qps.per_s,
         "default_p99_ms": seen["default"].p99_ms,
-        "go_p99_ms": go and go.p99_ms,
+        "go_p99_ms": None if go is None else go.p99_ms,
         "requests_per_status": seen["default"].requests,
         "cpu_ms_per_status": seen["default"].cpu_ms,
         "limit_cpu_ms_per_status": seen["limit"].cpu_ms,

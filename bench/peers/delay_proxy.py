@@ -52,15 +52,25 @@ async def carry(
 class Proxy:
     """Connects everybody who comes to the server."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, tasks: asyncio.TaskGroup) -> None:
         self._way = way
+        self._tasks = tasks
+        self._connections: list[asyncio.Task[None]] = []
 
-    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Be the way of one connection, both directions."""
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Somebody has come."""
+        self._connections.append(self._tasks.create_task(self._connect(reader, writer)))
+
+    def close(self) -> None:
+        """Let go of all who are still there."""
+        for connection in self._connections:
+            connection.cancel()
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self._way.port)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(carry(reader, back, self._way.delay_seconds))
-            tasks.create_task(carry(there, writer, self._way.delay_seconds))
+        async with asyncio.TaskGroup() as directions:
+            directions.create_task(carry(reader, back, self._way.delay_seconds))
+            directions.create_task(carry(there, writer, self._way.delay_seconds))
 
 
 async def main() -> None:
@@ -69,10 +79,13 @@ async def main() -> None:
     way = await lines.read(Way)
     if way is None:
         return
-    server = await asyncio.start_server(Proxy(way).connect, "127.0.0.1")
-    lines.write(Entrance(server.sockets[0].getsockname()[1]))
-    await lines.read(Way)
-    server.close()
+    async with asyncio.TaskGroup() as tasks:
+        proxy = Proxy(way, tasks)
+        server = await asyncio.start_server(proxy.accept, "127.0.0.1")
+        lines.write(Entrance(server.sockets[0].getsockname()[1]))
+        await lines.read(Way)
+        server.close()
+        proxy.close()
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

@@ -90,17 +90,12 @@ class Loop:
 
 async def obey(lines: Lines, loop: Loop) -> None:
     """Do as told until nobody tells anything."""
-    async with asyncio.TaskGroup() as tasks:
-        while (order := await lines.read(Flip)) is not None:
-            if order.ready is None:
-                await sending
-                lines.write(loop.report())
-            else:
-                began = loop.began()
-                sending = tasks.create_task(
-                    loop.send(ready=order.ready, connections=order.connections)
-                )
-                lines.write(began)
+    while (order := await lines.read(Flip)) is not None:
+        if order.ready is not None:
+            lines.write(loop.began())
+            await loop.send(ready=order.ready, connections=order.connections)
+        else:
+            lines.write(loop.report())
 
 
 async def main() -> None:

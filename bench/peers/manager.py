@@ -10,7 +10,7 @@ from podstatus import Pod, PodDirectory, StatusManager, SyncPolicy, decode
 from podstatus.client.api_client import ApiClient
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.client.resources import PODS
-from podstatus.client.watch_event import MODIFIED
+from podstatus.client.watch_event import BOOKMARK
 from podstatus.kube.pod import ApiUID
 from podstatus.status.ports import PodApi
 
@@ -73,12 +73,15 @@ class Node:
 
 async def feed(client: ApiClient, node: str, version: str, directory: PodDirectory) -> None:
     """Let the directory know what becomes of the node's pods."""
-    async with client.watch(
-        PODS, field_selector=on_node(node), resource_version=version, timeout_seconds=_LONG
-    ) as events:
-        async for event in events:
-            if event.type == MODIFIED:
-                directory.update_pod(decode(bytes(event.object), Pod))
+    while True:
+        async with client.watch(
+            PODS, field_selector=on_node(node), resource_version=version, timeout_seconds=_LONG
+        ) as events:
+            async for event in events:
+                pod = decode(bytes(event.object), Pod)
+                version = pod.metadata.resource_version
+                if event.type != BOOKMARK:
+                    directory.update_pod(pod)
 
 
 async def obey(lines: Lines, node: Node) -> None:

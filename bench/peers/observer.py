@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 import time
 
 import msgspec
@@ -10,6 +11,7 @@ from peers.node_pods import TokenAccess
 from peers.orders import Await, Lines, Seen, Start, Started
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
+from podstatus.client.watch_event import BOOKMARK
 
 _LONG = 3_600
 """Seconds: more than the benchmark takes."""
@@ -49,7 +51,7 @@ class _List(msgspec.Struct, frozen=True):
     items: list[_Seen]
 
 
-_decoder = msgspec.json.Decoder(_Seen)
+read_pod = msgspec.json.Decoder(_Seen).decode
 
 
 class Node:
@@ -99,10 +101,15 @@ class Observer:
 
 
 async def follow(client: ApiClient, version: str, observer: Observer) -> None:
-    """See what becomes of the pods."""
-    async with client.watch(PODS, resource_version=version, timeout_seconds=_LONG) as events:
-        async for event in events:
-            observer.take(_decoder.decode(event.object), time.time_ns())
+    """See what becomes of the pods. A server ends a watch when it likes to: go on from there."""
+    while True:
+        async with client.watch(PODS, resource_version=version, timeout_seconds=_LONG) as events:
+            async for event in events:
+                pod = read_pod(event.object)
+                version = pod.metadata.resource_version
+                if event.type != BOOKMARK:
+                    observer.take(pod, time.time_ns())
+        print("observer: the server has ended the watch, going on", file=sys.stderr, flush=True)
 
 
 async def main() -> None:

@@ -209,12 +209,12 @@ def measure(
                 stack.callback(entrant.close)
                 entrants[contender.node] = entrant
         for number in range(ROUNDS):
-            for contender in found:
-                if number == 0 or not contender.once:
-                    time.sleep(_PAUSE)
-                    entrant = entrants[contender.node]
-                    rounds[contender.name].append(entrant.burst(observer, contender.connections))
-            rates = (f"{name} {seen[-1].per_s:.0f}" for name, seen in rounds.items())
+            taking_part = [one for one in found if number == 0 or not one.once]
+            for contender in taking_part:
+                time.sleep(_PAUSE)
+                entrant = entrants[contender.node]
+                rounds[contender.name].append(entrant.burst(observer, contender.connections))
+            rates = (f"{one.name} {rounds[one.name][-1].per_s:.0f}" for one in taking_part)
             print(f"{way} round {number + 1} of {ROUNDS}: {', '.join(rates)}", file=sys.stderr)
     return {name: medians(seen) for name, seen in rounds.items()}
 

@@ -122,6 +122,10 @@ def test_an_observed_node_tells_when_each_pod_came_to_be_as_it_is(load: Load) ->
     take("b", "True", 4)
     assert node.are_all(ready=True)
     assert node.since() == [2, 4]
+    take("a", "False", 5)
+    take("b", "False", 6)
+    assert node.are_all(ready=False)
+    assert node.since() == [5, 6]
 
 
 def test_what_is_delayed_comes_late_in_order_and_to_its_end(load: Load) -> None:

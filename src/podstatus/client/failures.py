@@ -1,5 +1,7 @@
 """What happened on the way to a server, in one line that says what to do."""
 
+import os
+import socket
 import ssl
 from urllib.parse import urlsplit
 
@@ -63,6 +65,10 @@ def _cause(error: BaseException) -> str:
             told = inner.verify_message
         case ssl.SSLError():
             told = (inner.reason or "handshake failed").replace("_", " ")
+        case socket.gaierror():
+            told = inner.strerror or "look-up failed"
+        case OSError() if inner.errno:
+            told = os.strerror(inner.errno)
         case OSError() if inner.strerror:
             told = inner.strerror
         case _:

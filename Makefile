@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver bench-client format lock clean
+.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -49,6 +49,9 @@ bench-apiserver: $(READY) ## what the embedded API server does in a second
 
 bench-client: $(READY) ## what the client costs, next to bare aiohttp
 	@$(BIN)/python bench/client.py
+
+bench-sync: $(READY) ## how fast statuses reach a real API server, next to its limit and to Go
+	@$(BIN)/python bench/sync.py
 
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	kubepod "k8s.io/kubernetes/pkg/kubelet/pod"
+)
+
+// newClient is set up as the kubelet's is: protobuf where the server takes it, HTTP/2.
+func newClient(told start, requests *atomic.Int64) (kubernetes.Interface, error) {
+	return kubernetes.NewForConfig(&rest.Config{
+		Host:            told.Server,
+		BearerToken:     told.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: told.Authority},
+		ContentConfig: rest.ContentConfig{
+			ContentType:        runtime.ContentTypeProtobuf,
+			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
+		},
+		QPS:   told.QPS,
+		Burst: told.Burst,
+		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+			return counting{next: next, requests: requests}
+		},
+	})
+}
+
+type counting struct {
+	next     http.RoundTripper
+	requests *atomic.Int64
+}
+
+func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
+	c.requests.Add(1)
+	return c.next.RoundTrip(request)
+}
+
+// feed lets the pod manager know the node's pods from now on, as a watch tells them.
+func feed(ctx context.Context, client kubernetes.Interface, node string, pods kubepod.Manager) error {
+	own := func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(
+		client, 0, informers.WithTweakListOptions(own))
+	informer := factory.Core().V1().Pods().Informer()
+	fed, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { pods.AddPod(object.(*v1.Pod)) },
+		UpdateFunc: func(_, object any) { pods.UpdatePod(object.(*v1.Pod)) },
+	})
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), fed.HasSynced) {
+		return errors.New("the pods were not listed")
+	}
+	return nil
+}

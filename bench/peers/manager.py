@@ -1,0 +1,116 @@
+"""A contender: podstatus' own manager over its own client, as a node would run it."""
+
+import asyncio
+import contextlib
+import time
+
+from peers.node_pods import NothingRuns, TokenAccess, flipped, is_ready, list_pods, on_node
+from peers.orders import Flip, Lines, Report, Set, Start, Started
+from podstatus import Pod, PodDirectory, StatusManager, SyncPolicy, decode
+from podstatus.client.api_client import ApiClient
+from podstatus.client.pod_api import HttpPodApi
+from podstatus.client.resources import PODS
+from podstatus.client.watch_event import BOOKMARK
+from podstatus.kube.pod import ApiUID
+from podstatus.status.ports import PodApi
+
+_LONG = 3_600
+"""Seconds: more than the benchmark takes."""
+
+
+class CountedPodApi:
+    """The API server's pods, and how often they were asked for."""
+
+    def __init__(self, pods: PodApi) -> None:
+        self.requests = 0
+        self._pods = pods
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """Read one pod."""
+        self.requests += 1
+        return await self._pods.get_pod(namespace, name)
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        """Patch a pod's status."""
+        self.requests += 1
+        return await self._pods.patch_pod_status(namespace, name, patch)
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+    ) -> None:
+        """Delete a pod."""
+        self.requests += 1
+        await self._pods.delete_pod(
+            namespace, name, uid=uid, grace_period_seconds=grace_period_seconds
+        )
+
+
+class Node:
+    """A status manager, its directory, and what the last burst took."""
+
+    def __init__(self, pods: CountedPodApi, directory: PodDirectory, policy: str) -> None:
+        self._pods = pods
+        self._directory = directory
+        chosen = SyncPolicy.upstream() if policy == "upstream" else None
+        self.manager = StatusManager(pods, directory, NothingRuns(), policy=chosen)
+        self._requests_then = 0
+        self._cpu_then = 0.0
+
+    def flip(self, *, ready: bool) -> Set:
+        """Set all pods' statuses at once."""
+        flips = [(pod, flipped(pod, ready=ready)) for pod in self._directory.pods()]
+        self._requests_then, self._cpu_then = self._pods.requests, time.process_time()
+        began = time.time_ns()
+        for pod, status in flips:
+            self.manager.set_pod_status(pod, status)
+        return Set(began)
+
+    def report(self) -> Report:
+        """What it took so far."""
+        spent = time.process_time() - self._cpu_then
+        return Report(spent, self._pods.requests - self._requests_then)
+
+
+async def feed(client: ApiClient, node: str, version: str, directory: PodDirectory) -> None:
+    """Let the directory know what becomes of the node's pods."""
+    while True:
+        async with client.watch(
+            PODS, field_selector=on_node(node), resource_version=version, timeout_seconds=_LONG
+        ) as events:
+            async for event in events:
+                pod = decode(bytes(event.object), Pod)
+                version = pod.metadata.resource_version
+                if event.type != BOOKMARK:
+                    directory.update_pod(pod)
+
+
+async def obey(lines: Lines, node: Node) -> None:
+    """Do as told until nobody tells anything."""
+    while (order := await lines.read(Flip)) is not None:
+        lines.write(node.report() if order.ready is None else node.flip(ready=order.ready))
+
+
+async def main() -> None:
+    """Be a node of its own."""
+    lines = await Lines.open()
+    start = await lines.read(Start)
+    if start is None:
+        return
+    async with ApiClient(TokenAccess.of(start)) as client:
+        pods, version = await list_pods(client, start.node)
+        directory = PodDirectory(pods)
+        node = Node(CountedPodApi(HttpPodApi(client)), directory, start.policy)
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                tasks.create_task(feed(client, start.node, version, directory)),
+                tasks.create_task(node.manager.run()),
+            ]
+            lines.write(Started(len(pods), is_ready(pods[0].status)))
+            await obey(lines, node)
+            for task in running:
+                task.cancel()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -1,0 +1,91 @@
+"""The pods of one node: how to get at them, and their ready flips."""
+
+import ssl
+
+import msgspec
+from msgspec import structs
+
+from peers.orders import Start
+from podstatus import Pod, PodStatus, decode
+from podstatus.client.access import Credentials
+from podstatus.client.api_client import ApiClient
+from podstatus.client.resources import PODS
+from podstatus.status.conditions import replace_or_append_pod_condition
+from podstatus.status.generate import (
+    generate_containers_ready_condition,
+    generate_pod_ready_condition,
+)
+
+
+class TokenAccess:
+    """A server and the one token for it."""
+
+    source = "the benchmark"
+    namespace = "default"
+    server_hostname = None
+    proxy = None
+
+    def __init__(self, server: str, token: str, authority: str) -> None:
+        self.server = server
+        self.tls = ssl.create_default_context(cafile=authority)
+        self._credentials = Credentials(authorization=f"Bearer {token}", tls=self.tls)
+
+    @classmethod
+    def of(cls, start: Start) -> "TokenAccess":
+        """The access that a peer was given."""
+        return cls(start.server, start.token, start.authority)
+
+    async def credentials(self) -> Credentials:
+        """The same as ever."""
+        return self._credentials
+
+    async def renew(self, refused: Credentials) -> None:
+        """There are no others."""
+
+
+class NothingRuns:
+    """A node whose containers nobody has to wait for."""
+
+    def could_have_running_containers(self, pod: Pod) -> bool:
+        """It has none."""
+        return False
+
+
+class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: _Meta
+    items: list[msgspec.Raw]
+
+
+def on_node(node: str) -> str:
+    """The field selector of a node's pods."""
+    return f"spec.nodeName={node}"
+
+
+async def list_pods(client: ApiClient, node: str) -> tuple[list[Pod], str]:
+    """The pods of a node, and the version they are of."""
+    text = await client.list(PODS, field_selector=on_node(node))
+    listed = msgspec.json.decode(text, type=_List)
+    pods = [decode(bytes(item), Pod) for item in listed.items]
+    return pods, listed.metadata.resource_version
+
+
+def is_ready(status: PodStatus) -> bool:
+    """Whether the pod shows as ready."""
+    return any(c.type == "Ready" and c.status == "True" for c in status.conditions or ())
+
+
+def flipped(pod: Pod, *, ready: bool) -> PodStatus:
+    """The pod's status with all containers ready, or none: as a kubelet makes it."""
+    status = pod.status
+    containers = tuple(structs.replace(c, ready=ready) for c in status.container_statuses or ())
+    conditions = status.conditions
+    for condition in (
+        generate_pod_ready_condition(pod, status, conditions, containers, status.phase),
+        generate_containers_ready_condition(pod, status, containers, status.phase),
+    ):
+        conditions = replace_or_append_pod_condition(conditions, condition)
+    return structs.replace(status, container_statuses=containers, conditions=conditions)

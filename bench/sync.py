@@ -32,10 +32,9 @@ from msgspec import structs
 from peers.build_kubelet import kubelet_program
 from peers.delay_proxy import Entrance, Way
 from peers.node_objects import create_pods
-from peers.node_pods import TokenAccess
 from peers.orders import Await, Flip, Report, Seen, Set, Start, Started
 from peers.process import Peer
-from podstatus.client.api_client import ApiClient
+from podstatus.client import ApiClient, token_access
 from podstatus.testing.kube_apiserver import running_kube_apiserver
 from podstatus.testing.real_parts import MissingPartsError
 from podstatus.testing.server_access import ServerAccess
@@ -178,8 +177,7 @@ def way_to(server: str, delay_seconds: float) -> Iterator[str]:
 
 async def fill(access: ServerAccess, nodes: Sequence[str]) -> None:
     """Give every node its pods."""
-    way_in = TokenAccess(access.url, access.token, str(access.authority))
-    async with ApiClient(way_in) as client:
+    async with ApiClient(token_access(access.url, access.token, access.authority)) as client:
         await create_pods(client, nodes, PODS)
 
 

@@ -6,13 +6,14 @@ the HTTP client do not allow. The patches are those that a status manager made o
 
 import asyncio
 import contextlib
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 
 import aiohttp
 from yarl import URL
 
-from peers.node_pods import NothingRuns, TokenAccess, flipped, is_ready, list_pods
+from peers.node_pods import NothingRuns, flipped, is_ready, list_pods, way_in
 from peers.orders import Flip, Lines, Report, Set, Start, Started
 from podstatus import Pod, PodDirectory, StatusManager
 from podstatus.client.api_client import ApiClient
@@ -104,13 +105,14 @@ async def main() -> None:
     start = await lines.read(Start)
     if start is None:
         return
-    access = TokenAccess.of(start)
-    async with ApiClient(access) as client:
+    async with ApiClient(way_in(start)) as client:
         pods, _ = await list_pods(client, start.node)
     patches = await record_patches(pods, start.server)
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=access.tls
+            limit=0,
+            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            ssl=ssl.create_default_context(cafile=start.authority),
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={

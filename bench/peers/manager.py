@@ -4,18 +4,12 @@ import asyncio
 import contextlib
 import time
 
-from peers.node_pods import NothingRuns, TokenAccess, flipped, is_ready, list_pods, on_node
+from peers.node_pods import NothingRuns, flipped, is_ready, way_in
 from peers.orders import Flip, Lines, Report, Set, Start, Started
-from podstatus import Pod, PodDirectory, StatusManager, SyncPolicy, decode
-from podstatus.client.api_client import ApiClient
-from podstatus.client.pod_api import HttpPodApi
-from podstatus.client.resources import PODS
-from podstatus.client.watch_event import BOOKMARK
+from podstatus import Pod, PodDirectory, StatusManager, SyncPolicy
+from podstatus.client import ApiClient, HttpPodApi, pod_reflector
 from podstatus.kube.pod import ApiUID
 from podstatus.status.ports import PodApi
-
-_LONG = 3_600
-"""Seconds: more than the benchmark takes."""
 
 
 class CountedPodApi:
@@ -71,19 +65,6 @@ class Node:
         return Report(spent, self._pods.requests - self._requests_then)
 
 
-async def feed(client: ApiClient, node: str, version: str, directory: PodDirectory) -> None:
-    """Let the directory know what becomes of the node's pods."""
-    while True:
-        async with client.watch(
-            PODS, field_selector=on_node(node), resource_version=version, timeout_seconds=_LONG
-        ) as events:
-            async for event in events:
-                pod = decode(bytes(event.object), Pod)
-                version = pod.metadata.resource_version
-                if event.type != BOOKMARK:
-                    directory.update_pod(pod)
-
-
 async def obey(lines: Lines, node: Node) -> None:
     """Do as told until nobody tells anything."""
     while (order := await lines.read(Flip)) is not None:
@@ -96,15 +77,17 @@ async def main() -> None:
     start = await lines.read(Start)
     if start is None:
         return
-    async with ApiClient(TokenAccess.of(start)) as client:
-        pods, version = await list_pods(client, start.node)
-        directory = PodDirectory(pods)
+    directory = PodDirectory()
+    async with ApiClient(way_in(start)) as client:
         node = Node(CountedPodApi(HttpPodApi(client)), directory, start.policy)
+        reflector = pod_reflector(client, start.node, directory)
         async with asyncio.TaskGroup() as tasks:
             running = [
-                tasks.create_task(feed(client, start.node, version, directory)),
+                tasks.create_task(reflector.run()),
                 tasks.create_task(node.manager.run()),
             ]
+            await reflector.wait_synced()
+            pods = directory.pods()
             lines.write(Started(len(pods), is_ready(pods[0].status)))
             await obey(lines, node)
             for task in running:

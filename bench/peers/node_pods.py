@@ -1,15 +1,14 @@
 """The pods of one node: how to get at them, and their ready flips."""
 
-import ssl
+from pathlib import Path
 
 import msgspec
 from msgspec import structs
 
 from peers.orders import Start
 from podstatus import Pod, PodStatus, decode
-from podstatus.client.access import Credentials
-from podstatus.client.api_client import ApiClient
-from podstatus.client.resources import PODS
+from podstatus.client import PODS, ApiClient, token_access
+from podstatus.client.server_access import ServerAccess
 from podstatus.status.conditions import replace_or_append_pod_condition
 from podstatus.status.generate import (
     generate_containers_ready_condition,
@@ -17,30 +16,9 @@ from podstatus.status.generate import (
 )
 
 
-class TokenAccess:
-    """A server and the one token for it."""
-
-    source = "the benchmark"
-    namespace = "default"
-    server_hostname = None
-    proxy = None
-
-    def __init__(self, server: str, token: str, authority: str) -> None:
-        self.server = server
-        self.tls = ssl.create_default_context(cafile=authority)
-        self._credentials = Credentials(authorization=f"Bearer {token}", tls=self.tls)
-
-    @classmethod
-    def of(cls, start: Start) -> "TokenAccess":
-        """The access that a peer was given."""
-        return cls(start.server, start.token, start.authority)
-
-    async def credentials(self) -> Credentials:
-        """The same as ever."""
-        return self._credentials
-
-    async def renew(self, refused: Credentials) -> None:
-        """There are no others."""
+def way_in(start: Start) -> ServerAccess:
+    """The access that a peer was given."""
+    return token_access(start.server, start.token, Path(start.authority))
 
 
 class NothingRuns:

@@ -7,7 +7,7 @@ import time
 
 import msgspec
 
-from peers.node_pods import TokenAccess
+from peers.node_pods import way_in
 from peers.orders import Await, Lines, Seen, Start, Started
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
@@ -119,7 +119,7 @@ async def main() -> None:
     if start is None:
         return
     observer = Observer()
-    async with ApiClient(TokenAccess.of(start)) as client, asyncio.TaskGroup() as tasks:
+    async with ApiClient(way_in(start)) as client, asyncio.TaskGroup() as tasks:
         listed = msgspec.json.decode(await client.list(PODS), type=_List)
         for pod in listed.items:
             observer.take(pod, time.time_ns())

@@ -5,6 +5,7 @@ now and then beside the running watch: it repairs what the watch missed, and cou
 """
 
 import asyncio
+import inspect
 import logging
 import random as chance
 from collections.abc import AsyncIterator, Callable
@@ -24,6 +25,7 @@ from podstatus.client.sighting import ObjectKey, T
 from podstatus.client.source import Selection, Source
 from podstatus.client.watch_event import WatchEvent
 from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
+from podstatus.kube.wire import Wire
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Reflector(Generic[T]):
         clock: Clock | None = None,
         random: Callable[[], float] = chance.random,
     ) -> None:
+        _check_kind_and_handler(kind, handler)
         self._selection = selection = Selection(
             resource=resource,
             namespace=namespace,
@@ -175,9 +178,13 @@ class Reflector(Generic[T]):
         try:
             async with stream, self._open() as events:
                 self._stream_opened()
-                async for event in events:
-                    if stream.when() is None:
-                        self._take_event(event)
+                settling = asyncio.create_task(self._settle())
+                try:
+                    async for event in events:
+                        if stream.when() is None:
+                            self._take_event(event)
+                finally:
+                    settling.cancel()
         except TimeoutError:
             if not stream.expired():
                 raise
@@ -206,18 +213,25 @@ class Reflector(Generic[T]):
         self._opened, self._is_idle = self._clock.now(), True
         self._reflection.count(watches=1)
 
+    async def _settle(self) -> None:
+        """Take a stream for a good one after a moment, though it has nothing to tell."""
+        await self._clock.wait(SHORT_SECONDS)
+        self._works(self._clock.now())
+
     def _take_event(self, event: WatchEvent) -> None:
         now = self._clock.now()
         if self._reflection.take_event(event, now):
             self._is_idle = False
         if not self._is_short(now):
-            self._has_expired = False
-            self._following.over(now)
+            self._works(now)
 
     def _stream_ended(self) -> None:
         now = self._clock.now()
         if self._is_short(now):
             raise UnavailableError("the watch ended as soon as it had begun")
+        self._works(now)
+
+    def _works(self, now: int) -> None:
         self._has_expired = False
         self._following.over(now)
 
@@ -237,6 +251,20 @@ class Reflector(Generic[T]):
                 return 0.0
         self._reflection.count(failures=1)
         return self._following.failed(error, self._clock.now())
+
+
+def _check_kind_and_handler(kind: object, handler: object) -> None:
+    """Raise TypeError for what can never work."""
+    if not (isinstance(kind, type) and issubclass(kind, Wire) and hasattr(kind, "metadata")):
+        raise TypeError(
+            f"{kind!r} is no kind of object; pass a type of podstatus.kube, such as Pod or Node, "
+            "or a subclass of podstatus.kube.records.Named with the fields that you need"
+        )
+    if inspect.iscoroutinefunction(handler):
+        raise TypeError(
+            "the handler is a coroutine function, which nobody would await; pass a plain one that "
+            "hands work on, to an asyncio.Queue for example"
+        )
 
 
 def _is_expired(error: Exception) -> bool:

@@ -1,7 +1,7 @@
 """Send requests: the connections, who we are, and what became of it."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 
 import aiohttp
 import msgspec
@@ -9,7 +9,7 @@ from yarl import URL
 
 from podstatus.client.access import Access, Credentials
 from podstatus.client.answers import read_status, refusal
-from podstatus.client.failures import failure
+from podstatus.client.failures import failure, not_an_api_server
 from podstatus.client.request import JSON, Request
 from podstatus.client.resolver import Resolver
 
@@ -39,6 +39,7 @@ class Transport:
             total=timing.total_seconds, sock_connect=timing.connect_seconds
         )
         self._session: aiohttp.ClientSession | None = None
+        self._streams: set[Stream] = set()
 
     def open(self) -> None:
         """Be ready to connect."""
@@ -55,6 +56,8 @@ class Transport:
     async def close(self) -> None:
         """End all connections."""
         session, self._session = self._session, None
+        for stream in tuple(self._streams):
+            stream.close()
         if session is not None:
             await session.close()
 
@@ -65,11 +68,10 @@ class Transport:
                 body = await response.read()
         return self._checked(request, response, body)
 
-    @asynccontextmanager
-    async def stream(
+    async def open_stream(
         self, request: Request, *, total_seconds: float, silence_seconds: float
-    ) -> AsyncIterator["Stream"]:
-        """The body of an answer as it comes. Raises ApiError."""
+    ) -> "Stream":
+        """The body of an answer as it comes, to be closed. Raises ApiError."""
         within = aiohttp.ClientTimeout(
             total=total_seconds,
             sock_connect=self._timing.connect_seconds,
@@ -77,13 +79,16 @@ class Transport:
         )
         with self._translated(request):
             response = await self._answer(request, within)
+        stream = Stream(response, lambda: self._translated(request), self._streams.discard)
+        self._streams.add(stream)
         try:
-            if response.status >= 300:
+            if response.status >= 300 or _is_page(response):
                 with self._translated(request):
                     self._checked(request, response, await response.read())
-            yield Stream(response.content, lambda: self._translated(request))
-        finally:
-            _abandon(response)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
 
     async def _answer(
         self, request: Request, within: aiohttp.ClientTimeout
@@ -115,11 +120,13 @@ class Transport:
         )
 
     def _checked(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> bytes:
-        if response.status < 300:
-            return body
-        after = response.headers.get("Retry-After")
-        status = read_status(body)
-        raise refusal(_tried(request), self._access.source, response.status, status, after)
+        source = self._access.source
+        if response.status >= 300:
+            after = response.headers.get("Retry-After")
+            raise refusal(_tried(request), source, response.status, read_status(body), after)
+        if _is_page(response):
+            raise not_an_api_server(_tried(request), self._base, source)
+        return body
 
     @contextmanager
     def _translated(self, request: Request) -> Iterator[None]:
@@ -134,28 +141,37 @@ class Stream:
     """What is left of a body."""
 
     def __init__(
-        self, content: aiohttp.StreamReader, translated: Callable[[], AbstractContextManager[None]]
+        self,
+        response: aiohttp.ClientResponse,
+        translated: Callable[[], AbstractContextManager[None]],
+        closed: Callable[["Stream"], None],
     ) -> None:
-        self._content = content
+        self._response = response
         self._translated = translated
+        self._closed = closed
 
     async def read(self) -> bytes:
         """What has come, once there is something; empty at the end. Raises ApiError."""
         with self._translated():
-            return await self._content.readany()
+            return await self._response.content.readany()
+
+    def close(self) -> None:
+        """End the connection at once: what was not read is of no use, and may never end."""
+        connection = self._response.connection
+        if connection is not None and connection.protocol is not None:
+            # Without a goodbye in TLS, for which a server that hangs would be waited for.
+            connection.protocol.abort()
+        self._response.close()
+        self._closed(self)
 
 
-def _abandon(response: aiohttp.ClientResponse) -> None:
-    """End a connection at once: what was not read is of no use, and may never end."""
-    connection = response.connection
-    if connection is not None and connection.protocol is not None:
-        # Without a goodbye in TLS, for which a server that hangs would be waited for.
-        connection.protocol.abort()
-    response.close()
+def _is_page(response: aiohttp.ClientResponse) -> bool:
+    """Whether a person was meant to read it: some other server, a portal, a proxy."""
+    return response.content_type == "text/html"
 
 
 def _tried(request: Request) -> str:
-    return f"{request.method} {request.path.partition('?')[0]}"
+    return f"{request.method} {request.bare_path}"
 
 
 def _headers(request: Request, credentials: Credentials) -> Mapping[str, str]:

@@ -106,7 +106,9 @@ async def main(kubeconfig: Path | None) -> None:
         await register(client)
         manager = ps.StatusManager(kube.HttpPodApi(client), pods, Safety())
         watch = kube.pod_reflector(client, NAME, pods)
-        await asyncio.gather(live(client), watch.run(), manager.run(), report(manager, pods))
+        async with asyncio.TaskGroup() as tasks:
+            for work in (live(client), watch.run(), manager.run(), report(manager, pods)):
+                tasks.create_task(work)
 
 
 if __name__ == "__main__":

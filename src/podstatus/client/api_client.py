@@ -1,6 +1,7 @@
 """A thin client of a Kubernetes API server: bytes in, bytes out."""
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from types import TracebackType
 from typing import Self
 
@@ -19,7 +20,9 @@ class ApiClient:
     """Speaks to one API server, within `async with` and one event loop.
 
     Objects are the JSON text that travels. All calls raise the errors of
-    `podstatus.kube.errors` and come back within the time-outs of `timing`.
+    `podstatus.kube.errors`. Each request comes back within the time-outs of `timing`; before it may
+    be the wait for a limit or for a plugin that says who we are, after it a second one if our
+    credentials were refused.
     """
 
     def __init__(
@@ -58,8 +61,8 @@ class ApiClient:
 
     def limited(self, limit: TokenBucket | None) -> "ApiClient":
         """The same client over the same connections, for a purpose with a limit of its own."""
-        twin = object.__new__(ApiClient)
-        twin._access, twin._transport, twin._limit = self._access, self._transport, limit
+        twin = copy(self)
+        twin._limit = limit  # noqa: SLF001 - of the same class
         return twin
 
     async def get(
@@ -108,8 +111,9 @@ class ApiClient:
         """What happens after a version: `async with … as events`, then `async for`.
 
         Bookmarks are among the events. It ends when the server ends it, after
-        `timeout_seconds`. A server that says nothing for `silence_seconds` has forgotten us
-        (bookmarks come about once a minute).
+        `timeout_seconds`. If nothing is said for `silence_seconds`, it raises SilentError: the
+        server has forgotten us, or nothing happened (bookmarks come about once a minute, but not
+        all servers send them for what rests).
         """
         query: dict[str, str | int] = {
             "watch": "1",

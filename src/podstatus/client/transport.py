@@ -1,5 +1,6 @@
 """Send requests: the connections, who we are, and what became of it."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
@@ -9,9 +10,11 @@ from yarl import URL
 
 from podstatus.client.access import Access, Credentials
 from podstatus.client.answers import read_status, refusal
+from podstatus.client.errors import SilentError
 from podstatus.client.failures import failure, not_an_api_server
 from podstatus.client.request import JSON, Request
 from podstatus.client.resolver import Resolver
+from podstatus.kube.errors import UnavailableError
 
 _KEEP_ALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than the 10 s between two reconciles, and shorter
@@ -35,9 +38,7 @@ class Transport:
         self._timing = timing
         self._base = access.server
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
-        self._timeout = aiohttp.ClientTimeout(
-            total=timing.total_seconds, sock_connect=timing.connect_seconds
-        )
+        self._timeout = self._within(timing.total_seconds)
         self._session: aiohttp.ClientSession | None = None
         self._streams: set[Stream] = set()
 
@@ -72,14 +73,16 @@ class Transport:
         self, request: Request, *, total_seconds: float, silence_seconds: float
     ) -> "Stream":
         """The body of an answer as it comes, to be closed. Raises ApiError."""
-        within = aiohttp.ClientTimeout(
-            total=total_seconds,
-            sock_connect=self._timing.connect_seconds,
-            sock_read=silence_seconds,
-        )
+        within = self._within(total_seconds, silence_seconds)
         with self._translated(request):
             response = await self._answer(request, within)
-        stream = Stream(response, lambda: self._translated(request), self._streams.discard)
+        stream = Stream(
+            response,
+            silence_seconds=silence_seconds,
+            tried=_tried(request),
+            translated=lambda: self._translated(request),
+            closed=self._streams.discard,
+        )
         self._streams.add(stream)
         try:
             if response.status >= 300 or _is_page(response):
@@ -89,6 +92,13 @@ class Transport:
             stream.close()
             raise
         return stream
+
+    def _within(self, total: float, silence: float | None = None) -> aiohttp.ClientTimeout:
+        connect = self._timing.connect_seconds
+        # An address and a connection; a proxy that is asked to connect has to be as fast.
+        return aiohttp.ClientTimeout(
+            total=total, connect=2 * connect, sock_connect=connect, sock_read=silence
+        )
 
     async def _answer(
         self, request: Request, within: aiohttp.ClientTimeout
@@ -132,9 +142,14 @@ class Transport:
     def _translated(self, request: Request) -> Iterator[None]:
         try:
             yield
+        except aiohttp.ClientResponseError as error:
+            # It holds the request, and with it our token: whoever prints it would show that.
+            raise self._failure(request, error) from None
         except (aiohttp.ClientError, OSError) as error:
-            source = self._access.source
-            raise failure(_tried(request), self._base, source, error) from error
+            raise self._failure(request, error) from error
+
+    def _failure(self, request: Request, error: Exception) -> UnavailableError:
+        return failure(_tried(request), self._base, self._access.source, error)
 
 
 class Stream:
@@ -143,17 +158,29 @@ class Stream:
     def __init__(
         self,
         response: aiohttp.ClientResponse,
+        *,
+        silence_seconds: float,
+        tried: str,
         translated: Callable[[], AbstractContextManager[None]],
         closed: Callable[["Stream"], None],
     ) -> None:
         self._response = response
+        self._silence_seconds = silence_seconds
+        self._tried = tried
         self._translated = translated
         self._closed = closed
 
     async def read(self) -> bytes:
         """What has come, once there is something; empty at the end. Raises ApiError."""
         with self._translated():
-            return await self._response.content.readany()
+            try:
+                # aiohttp's own limit ends with the connection, and a body that is no proper one
+                # may never end (3.14: chunks that cannot be read).
+                async with asyncio.timeout(self._silence_seconds):
+                    return await self._response.content.readany()
+            except TimeoutError as error:
+                said = f"nothing was said for {self._silence_seconds:g} s"
+                raise SilentError(f"{self._tried}: {said}") from error
 
     def close(self) -> None:
         """End the connection at once: what was not read is of no use, and may never end."""

@@ -31,21 +31,30 @@ async def put(client: kube.ApiClient, resource: kube.Resource, **content: Any) -
         await client.patch(resource, NAME, body, namespace=where, subresource=part)
 
 
+def stamp() -> str:
+    """The time, as Kubernetes writes it with microseconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+
+
 async def register(client: kube.ApiClient) -> None:
     """Say that there is a node, how large it is, and that it is ready."""
+    now = stamp()
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    ready |= {"lastHeartbeatTime": now, "lastTransitionTime": now}
     room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
     status = {"conditions": [ready], "capacity": room, "allocatable": room}
     await put(client, kube.NODES, status=status)
     print(f"{NAME} is ready at {client.server}; try:\n", flush=True)
-    print(f"""    kubectl run web --image=x --overrides='{{"spec":{{"nodeName":"{NAME}"}}}}'""")
+    way = f"--kubeconfig {sys.argv[1]} " if sys.argv[1:] else ""
+    print(
+        f"""    kubectl {way}run web --image=x --overrides='{{"spec":{{"nodeName":"{NAME}"}}}}'"""
+    )
 
 
 async def live(client: kube.ApiClient) -> None:
     """Say every ten seconds that the node is alive."""
     while True:
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
-        spec = {"holderIdentity": NAME, "leaseDurationSeconds": 40, "renewTime": stamp}
+        spec = {"holderIdentity": NAME, "leaseDurationSeconds": 40, "renewTime": stamp()}
         try:
             await put(client, kube.LEASES, spec=spec)
         except ps.ApiError as error:
@@ -60,9 +69,13 @@ def is_to_go(pod: ps.Pod) -> bool:
 
 def facts(pod: ps.Pod) -> ps.PodFacts:
     """What your runtime knows. This one has everything running until the pod is to go."""
-    state = ps.ContainerRunState.EXITED if is_to_go(pod) else ps.ContainerRunState.RUNNING
-    names = [container.name for container in pod.spec.containers or ()]
-    containers = [ps.ContainerFacts(id=f"fake://{n}", name=n, state=state) for n in names]
+    state, reason = ps.ContainerRunState.RUNNING, ""
+    if is_to_go(pod):
+        state, reason = ps.ContainerRunState.EXITED, "Completed"
+    containers = [
+        ps.ContainerFacts(id=f"fake://{c.name}", name=c.name, state=state, reason=reason)
+        for c in pod.spec.containers or ()
+    ]
     return ps.PodFacts(containers=tuple(containers), ips=("10.1.2.3",))
 
 
@@ -93,7 +106,9 @@ async def main(kubeconfig: Path | None) -> None:
         await register(client)
         manager = ps.StatusManager(kube.HttpPodApi(client), pods, Safety())
         watch = kube.pod_reflector(client, NAME, pods)
-        await asyncio.gather(live(client), watch.run(), manager.run(), report(manager, pods))
+        async with asyncio.TaskGroup() as tasks:
+            for work in (live(client), watch.run(), manager.run(), report(manager, pods)):
+                tasks.create_task(work)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ CASES = [
     Case("prints half", prints(json.dumps(answer(token=SECRET))[:-3]), "it printed no JSON"),
     Case("prints two", prints(json.dumps(answer(token=SECRET)) * 2), "it printed no JSON"),
     Case("prints noise", does("os.write(1, bytes(range(256)) * 40)"), "it printed no JSON"),
+    Case("prints depths", prints('{"a":' + "[" * 10_000), "it printed no JSON"),
     Case("prints a list", prints(f'["{SECRET}"]'), "an object that is no ExecCredential"),
     Case(
         "prints without end",

@@ -11,6 +11,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 DAY = datetime.timedelta(days=1)
+_KEY_USAGE = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Pair(NamedTuple):
@@ -27,9 +38,14 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named(name)
         made = _builder(self._name, self._name, self._key.public_key(), DAY)
-        self._certificate = made.add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True
-        ).sign(self._key, hashes.SHA256())
+        self._certificate = (
+            made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_KEY_USAGE, critical=True)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False
+            )
+            .sign(self._key, hashes.SHA256())
+        )
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def pair(
@@ -44,6 +60,11 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         made = _builder(_named(name), self._name, key.public_key(), lasts).add_extension(
             x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False
+        )
+        # Python 3.13 asks for it.
+        made = made.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+            critical=False,
         )
         certificate = made.sign(self._key, hashes.SHA256())
         encryption: serialization.KeySerializationEncryption = (

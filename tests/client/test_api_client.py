@@ -166,17 +166,66 @@ def test_a_patch_that_names_another_uid_is_a_conflict(api_server: ApiServerThrea
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b"])
-def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(name: str) -> None:
+@pytest.mark.parametrize("verb", ["get", "replace", "patch", "delete"])
+def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(
+    api_server: ApiServerThread, verb: str, name: str
+) -> None:
+    # An empty one would lead to all objects: a DELETE of that deletes them all.
+    api_server.request(
+        "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}}
+    )
+    body = [b"{}"] if verb in ("replace", "patch") else []
+
+    async def call(client: ApiClient) -> None:
+        with pytest.raises(ValueError, match="is no name of an object"):
+            await getattr(client, verb)(CONFIG_MAPS, name, *body, namespace="default")
+        with pytest.raises(ValueError, match="are in namespaces"):
+            await getattr(client, verb)(CONFIG_MAPS, "kept", *body)
+
+    run(api_server, call)
+    assert [stored["metadata"]["name"] for stored in api_server.all_stored("configmaps")] == [
+        "kept"
+    ]
+
+
+def test_what_is_in_no_namespace_is_not_looked_for_in_one() -> None:
+    with pytest.raises(ValueError, match="nodes are in no namespace"):
+        NODES.object("n1", "default")
     with pytest.raises(ValueError, match="is no namespace"):
-        PODS.path(name, "pod")
+        PODS.collection("")
+    with pytest.raises(ValueError, match="pass the one it is to be in"):
+        asyncio.run(ApiClient(PlainAccess("http://127.0.0.1:1")).create(PODS, b"{}"))
+
+
+@pytest.mark.parametrize("body", [{}, "{}", 5])
+def test_a_body_that_is_no_text_is_refused(body: Any) -> None:
+    client = ApiClient(PlainAccess("http://127.0.0.1:1"))
+    with pytest.raises(TypeError, match="its JSON text is expected, as bytes"):
+        asyncio.run(client.patch(NODES, "n1", body))
 
 
 def test_paths_are_where_kubernetes_has_them() -> None:
-    assert NODES.path(None, "n1", "status") == "/api/v1/nodes/n1/status"
-    assert PODS.path() == "/api/v1/pods"
+    assert NODES.object("n1", subresource="status") == "/api/v1/nodes/n1/status"
+    assert PODS.collection() == "/api/v1/pods"
     lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1"
-    assert LEASES.path("kube-node-lease", "n1") == lease
-    assert PODS.path("default", "a?b") == "/api/v1/namespaces/default/pods/a%3Fb"
+    assert LEASES.object("n1", "kube-node-lease") == lease
+    assert PODS.object("a?b", "default") == "/api/v1/namespaces/default/pods/a%3Fb"
+
+
+async def _web_page(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(answer(b"<html>welcome</html>", "200 OK", "Content-Type: text/html; charset=x"))
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_web_page_is_no_answer(watched: bool) -> None:
+    async def call() -> str:
+        async with raw_server(_web_page) as address, ApiClient(PlainAccess(address)) as client:
+            asked = client.watch(NODES).__aenter__() if watched else client.get(NODES, "n1")
+            with pytest.raises(UnavailableError) as caught:
+                await asked
+        return str(caught.value)
+
+    assert "is a web page, no API server; check the server of the test" in asyncio.run(call())
 
 
 async def _refused_with_a_page(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -74,3 +74,24 @@ def test_the_status_manager_keeps_a_pod_over_it(api_server: ApiServerThread) -> 
         assert json.loads(client.get(PODS, "web", namespace="default"))["status"]["phase"] == (
             "Running"
         )
+
+
+def test_a_watch_ends_when_another_thread_closes_the_client(api_server: ApiServerThread) -> None:
+    began = threading.Event()
+    ended: list[object] = []
+
+    def watch(client: BlockingClient) -> None:
+        try:
+            with client.watch(CONFIG_MAPS) as events:
+                began.set()
+                ended.extend(events)
+        except (UnavailableError, RuntimeError) as error:
+            ended.append(error)
+
+    with BlockingClient(PlainAccess.of(api_server)) as client:
+        watching = threading.Thread(target=watch, args=(client,))
+        watching.start()
+        assert began.wait(30)
+    watching.join(30)
+    assert not watching.is_alive()
+    assert ended

@@ -136,4 +136,6 @@ def test_something_that_does_not_speak_http() -> None:
 
 
 def test_a_connection_that_breaks() -> None:
-    assert "broke (server disconnected); try again" in failing_at(hang_up)
+    assert "hangs up (server disconnected); check the server of the test: is it https?" in (
+        failing_at(hang_up)
+    )

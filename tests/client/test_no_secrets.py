@@ -12,15 +12,19 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
+from podstatus.client.api_client import ApiClient
 from podstatus.client.errors import CredentialsError, KubeconfigError
 from podstatus.client.find_access import kubeconfig_access, token_access
 from podstatus.client.kubeconfig import pick
 from podstatus.client.kubeconfig_files import load_kubeconfig
+from podstatus.client.resources import NODES
 from podstatus.client.server_access import ServerAccess
+from podstatus.kube.errors import UnavailableError
 from tests.client import bad_kubeconfigs, bad_plugins
 from tests.client.certificates import authority
 from tests.client.kubeconfigs import data, write
 from tests.client.plugins import Plugin
+from tests.client.raw_server import raw_server
 
 PAIR = authority().pair("me")
 SECRETS = (bad_kubeconfigs.SECRET, bad_plugins.SECRET, "s3cr3t", "hunter2")
@@ -56,7 +60,9 @@ def printed(value: object) -> str:
 
 def told(error: BaseException) -> str:
     """All that is shown of an error, with its causes."""
-    return f"{error} {error!r} " + "".join(traceback.format_exception(error))
+    behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    causes = "" if behind is None else told(behind)
+    return f"{error} {error!r} " + "".join(traceback.format_exception(error)) + causes
 
 
 @pytest.fixture(autouse=True)
@@ -132,6 +138,22 @@ def test_a_good_plugin_shows_none(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     credentials = asyncio.run(renewed(), debug=True)
     assert "credentials renewed" in caplog.text
     assert secrets_in(printed(access) + printed(credentials) + caplog.text) == []
+
+
+def test_a_server_that_speaks_something_else_shows_none() -> None:
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+    async def call() -> None:
+        async with (
+            raw_server(greet) as address,
+            ApiClient(token_access(address, "s3cr3t")) as client,
+        ):
+            await client.get(NODES, "n1")
+
+    with pytest.raises(UnavailableError) as caught:
+        asyncio.run(call())
+    assert secrets_in(told(caught.value)) == []
 
 
 def test_a_plain_token_is_not_shown() -> None:

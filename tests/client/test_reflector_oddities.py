@@ -1,6 +1,7 @@
 """Objects, servers and handlers that are not as they should be."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from podstatus.client.reflector import Reflector
 from podstatus.client.reflector_policy import ReflectorPolicy
 from podstatus.client.replica import Added, Change
+from podstatus.client.resource_version import ResourceVersion
 from podstatus.client.resources import CONFIG_MAPS
 from podstatus.client.watch_event import ADDED, BOOKMARK, MODIFIED
 from podstatus.kube.errors import UnavailableError
@@ -221,3 +223,16 @@ def test_what_no_port_names_is_logged_with_its_place_and_survived(
 
     run(play)
     assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize("kind", [dict, object, "Pod", ResourceVersion])
+def test_what_is_no_kind_of_object_is_refused_at_once(kind: Any) -> None:
+    with pytest.raises(TypeError, match="is no kind of object"):
+        Reflector(FakeSource(), CONFIG_MAPS, kind, print)
+
+
+def test_a_handler_that_nobody_would_await_is_refused_at_once() -> None:
+    async def handle(_: object) -> None: ...
+
+    with pytest.raises(TypeError, match="coroutine function"):
+        Reflector(FakeSource(), CONFIG_MAPS, ConfigMap, handle)  # type: ignore[arg-type]

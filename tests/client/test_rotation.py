@@ -166,6 +166,18 @@ async def test_a_file_that_comes_back_is_used(rotated: Rotated) -> None:
 
 
 @in_loop
+async def test_all_who_are_refused_wait_for_a_file_that_is_being_replaced(rotated: Rotated) -> None:
+    refused = await rotated.access.credentials()
+    rotated.path.write_bytes(b"")
+    waiting = [asyncio.ensure_future(rotated.access.renew(refused)) for _ in range(3)]
+    await asyncio.sleep(0)
+    rotated.path.write_bytes(b"second")
+    await rotated.clock.advance(0.02)
+    renewed = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [getattr(each, "authorization", each) for each in renewed] == ["Bearer second"] * 3
+
+
+@in_loop
 async def test_a_clock_that_is_set_back_does_not_stop_the_looking(rotated: Rotated) -> None:
     await rotated.sent()
     rotated.clock._now -= 3600 * 10**9

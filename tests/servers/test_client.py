@@ -95,10 +95,14 @@ def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotte
         await reflector.wait_synced()
         await client.create(CONFIG_MAPS, config_map("new"), namespace=namespace)
         await story.has(2)
-        await asyncio.to_thread(server.forget)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
         await client.replace(CONFIG_MAPS, "new", config_map("new", x="1"), namespace=namespace)
         await client.delete(CONFIG_MAPS, "old", namespace=namespace)
+        await asyncio.to_thread(server.forget)
+        following = asyncio.create_task(reflector.run())
         await story.has(4)
+        assert reflector.counts.expired == 1
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
         listed = json.loads(await client.list(CONFIG_MAPS, namespace=namespace))["items"]
@@ -110,8 +114,8 @@ def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotte
     assert run(server, live) == [
         ("Added", "old"),
         ("Added", "new"),
-        ("Updated", "new"),
         ("Removed", "old"),
+        ("Updated", "new"),
     ]
 
 

@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
 from podstatus.client.access import Access, Credentials
 from podstatus.client.api_client import ApiClient
 from podstatus.client.blocking import BlockingClient
-from podstatus.client.errors import CredentialsError, KubeconfigError
+from podstatus.client.errors import CredentialsError, KubeconfigError, SilentError
 from podstatus.client.find_access import (
     default_access,
     in_cluster_access,
@@ -68,6 +68,7 @@ __all__ = [
     "ReflectorPolicy",
     "Removed",
     "Resource",
+    "SilentError",
     "Timing",
     "TokenBucket",
     "Updated",

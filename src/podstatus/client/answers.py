@@ -84,4 +84,5 @@ def _advice(code: int, source: str) -> str:
 
 def _seconds(retry_after: str | None) -> float | None:
     """Retry-After in seconds; its other form, a date, is not used by API servers."""
-    return float(retry_after) if retry_after and retry_after.isdecimal() else None
+    is_number = retry_after is not None and len(retry_after) <= 9 and retry_after.isdecimal()
+    return float(retry_after or 0) if is_number else None

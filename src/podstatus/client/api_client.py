@@ -1,7 +1,7 @@
 """A thin client of a Kubernetes API server: bytes in, bytes out."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from copy import copy
 from types import TracebackType
 from typing import Self
 
@@ -9,7 +9,7 @@ from podstatus.client.access import Access
 from podstatus.client.limits import TokenBucket
 from podstatus.client.request import JSON, STRATEGIC_MERGE, Request, with_query
 from podstatus.client.resources import Resource
-from podstatus.client.transport import Timing, Transport
+from podstatus.client.transport import Stream, Timing, Transport
 from podstatus.client.watching import Watching
 
 _LATE_SECONDS = 30.0
@@ -20,7 +20,9 @@ class ApiClient:
     """Speaks to one API server, within `async with` and one event loop.
 
     Objects are the JSON text that travels. All calls raise the errors of
-    `podstatus.kube.errors` and come back within the time-outs of `timing`.
+    `podstatus.kube.errors`. Each request comes back within the time-outs of `timing`; before it may
+    be the wait for a limit or for a plugin that says who we are, after it a second one if our
+    credentials were refused.
     """
 
     def __init__(
@@ -59,8 +61,8 @@ class ApiClient:
 
     def limited(self, limit: TokenBucket | None) -> "ApiClient":
         """The same client over the same connections, for a purpose with a limit of its own."""
-        twin = object.__new__(ApiClient)
-        twin._access, twin._transport, twin._limit = self._access, self._transport, limit
+        twin = copy(self)
+        twin._limit = limit  # noqa: SLF001 - of the same class
         return twin
 
     async def get(
@@ -72,7 +74,7 @@ class ApiClient:
         subresource: str = "",
     ) -> bytes:
         """One object."""
-        return await self._call(Request("GET", resource.path(namespace, name, subresource)))
+        return await self._call(Request("GET", resource.object(name, namespace, subresource)))
 
     async def list(
         self,
@@ -93,10 +95,9 @@ class ApiClient:
             "continue": continue_token,
             "resourceVersion": resource_version,
         }
-        return await self._call(Request("GET", with_query(resource.path(namespace), query)))
+        return await self._call(Request("GET", with_query(resource.collection(namespace), query)))
 
-    @asynccontextmanager
-    async def watch(
+    def watch(
         self,
         resource: Resource,
         *,
@@ -106,11 +107,13 @@ class ApiClient:
         resource_version: str = "",
         timeout_seconds: int = 300,
         silence_seconds: float = 90.0,
-    ) -> AsyncIterator[Watching]:
-        """What happens after a version, bookmarks included; to be iterated over.
+    ) -> "OpenWatch":
+        """What happens after a version: `async with … as events`, then `async for`.
 
-        It ends when the server ends it, after `timeout_seconds`. A server that says nothing
-        for `silence_seconds` has forgotten us (bookmarks come about once a minute).
+        Bookmarks are among the events. It ends when the server ends it, after
+        `timeout_seconds`. If nothing is said for `silence_seconds`, it raises SilentError: the
+        server has forgotten us, or nothing happened (bookmarks come about once a minute, but not
+        all servers send them for what rests).
         """
         query: dict[str, str | int] = {
             "watch": "1",
@@ -120,14 +123,17 @@ class ApiClient:
             "resourceVersion": resource_version,
             "timeoutSeconds": timeout_seconds,
         }
-        path = resource.path(namespace)
-        await self._may_go()
-        async with self._transport.stream(
-            Request("GET", with_query(path, query)),
-            total_seconds=timeout_seconds + _LATE_SECONDS,
-            silence_seconds=silence_seconds,
-        ) as chunks:
-            yield Watching(chunks, f"watch {path}", self._access.source)
+        request = Request("GET", with_query(resource.collection(namespace), query))
+
+        async def open_stream() -> Stream:
+            await self._may_go()
+            return await self._transport.open_stream(
+                request,
+                total_seconds=timeout_seconds + _LATE_SECONDS,
+                silence_seconds=silence_seconds,
+            )
+
+        return OpenWatch(open_stream, request.bare_path, self._access.source)
 
     async def create(
         self,
@@ -138,8 +144,14 @@ class ApiClient:
         name: str = "",
         subresource: str = "",
     ) -> bytes:
-        """Create an object, or (with both) a subresource of one, such as `binding`."""
-        return await self._call(Request("POST", resource.path(namespace, name, subresource), body))
+        """Create an object; or, with a name and a subresource, a part of one, as `binding`."""
+        if subresource:
+            path = resource.object(name, namespace, subresource)
+        elif resource.namespaced and namespace is None:
+            raise ValueError(f"{resource.plural} are in namespaces; pass the one it is to be in")
+        else:
+            path = resource.collection(namespace)
+        return await self._call(Request("POST", path, body))
 
     async def replace(
         self,
@@ -151,7 +163,7 @@ class ApiClient:
         subresource: str = "",
     ) -> bytes:
         """Put an object in place of the one that is there."""
-        return await self._call(Request("PUT", resource.path(namespace, name, subresource), body))
+        return await self._call(Request("PUT", resource.object(name, namespace, subresource), body))
 
     async def patch(
         self,
@@ -164,7 +176,7 @@ class ApiClient:
         content_type: str = STRATEGIC_MERGE,
     ) -> bytes:
         """Patch an object; the object afterwards."""
-        path = resource.path(namespace, name, subresource)
+        path = resource.object(name, namespace, subresource)
         return await self._call(Request("PATCH", path, body, content_type))
 
     async def delete(
@@ -176,7 +188,7 @@ class ApiClient:
         options: bytes | None = None,
     ) -> bytes:
         """Delete an object; `options` are DeleteOptions, with grace period and preconditions."""
-        return await self._call(Request("DELETE", resource.path(namespace, name), options, JSON))
+        return await self._call(Request("DELETE", resource.object(name, namespace), options, JSON))
 
     async def _call(self, request: Request) -> bytes:
         await self._may_go()
@@ -185,3 +197,32 @@ class ApiClient:
     async def _may_go(self) -> None:
         if self._limit is not None:
             await self._limit.take()
+
+
+class OpenWatch:
+    """A watch within `async with`."""
+
+    def __init__(
+        self, open_stream: Callable[[], Awaitable[Stream]], path: str, source: str
+    ) -> None:
+        self._open_stream = open_stream
+        self._path = path
+        self._source = source
+        self._stream: Stream | None = None
+
+    async def __aenter__(self) -> Watching:
+        self._stream = await self._open_stream()
+        return Watching(self._stream, f"watch {self._path}", self._source)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it."""
+        if self._stream is not None:
+            self._stream.close()

@@ -4,12 +4,13 @@ import asyncio
 import functools
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from concurrent.futures import CancelledError, wait
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from podstatus.client.access import Access
-from podstatus.client.api_client import ApiClient
+from podstatus.client.api_client import ApiClient, OpenWatch
 from podstatus.client.limits import TokenBucket
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.client.transport import Timing
@@ -20,6 +21,9 @@ from podstatus.kube.pod import ApiUID, Pod
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 Running = Coroutine[Any, Any, Answer]
+
+_LOOK_SECONDS = 1.0
+"""How often a caller who waits looks whether another thread has closed the client."""
 
 
 def _waiting(
@@ -35,7 +39,7 @@ def _waiting(
 
 
 def _iterating(
-    call: Callable[Concatenate[ApiClient, P], AbstractAsyncContextManager[Watching]],
+    call: Callable[Concatenate[ApiClient, P], OpenWatch],
 ) -> Callable[Concatenate["BlockingClient", P], AbstractContextManager[Iterator[WatchEvent]]]:
     """A watch of `ApiClient` that is read with a plain `for`."""
 
@@ -49,7 +53,7 @@ def _iterating(
         try:
             yield self._read(events)
         finally:
-            self._wait(watch.__aexit__(None, None, None))
+            self._post(watch.close)
 
     return blocking
 
@@ -120,14 +124,25 @@ class BlockingClient:
             raise
         future = asyncio.run_coroutine_threadsafe(running, loop)
         try:
+            while not wait([future], _LOOK_SECONDS).done:
+                self._opened()  # or nobody will ever answer
             return future.result()
+        except CancelledError as error:
+            raise RuntimeError("the client was closed while a call was under way") from error
         except BaseException:
             future.cancel()  # a Ctrl-C here ends the request there
             raise
 
+    def _post(self, call: Callable[[], None]) -> None:
+        """Have something done in the client's thread, if that is still there."""
+        thread = self._thread
+        if thread is not None:
+            with suppress(RuntimeError):
+                thread.loop.call_soon_threadsafe(call)
+
     def _opened(self) -> "_LoopThread":
         if self._thread is None:
-            raise RuntimeError("the client is not open; use it within `with`")
+            raise RuntimeError("the client is not open, or not any more; use it within `with`")
         return self._thread
 
 

@@ -90,7 +90,7 @@ def _decoded(printed: bytes) -> _Answer:
         return msgspec.json.decode(printed, type=_Answer)
     except msgspec.ValidationError:
         raise BadAnswerError("it printed an object that is no ExecCredential") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadAnswerError("it printed no JSON") from None
 
 

@@ -13,7 +13,16 @@ from podstatus.kube.errors import UnavailableError
 def failure(tried: str, server: str, source: str, error: Exception) -> UnavailableError:
     """The error of the tree for one of the HTTP library's."""
     what, advice = _told(server, source, error)
-    return UnavailableError(f"{tried}: {what} ({_cause(error)}); {advice}")
+    cause = f" ({_cause(error)})" if not isinstance(error, TimeoutError) else ""
+    return UnavailableError(f"{tried}: {what}{cause}; {advice}")
+
+
+def not_an_api_server(tried: str, server: str, source: str) -> UnavailableError:
+    """The error for an answer that is a page for people."""
+    return UnavailableError(
+        f"{tried}: what answers at {server} is a web page, no API server; "
+        f"check the server of {source}: the host and the port"
+    )
 
 
 def _told(server: str, source: str, error: Exception) -> tuple[str, str]:
@@ -36,6 +45,10 @@ def _told(server: str, source: str, error: Exception) -> tuple[str, str]:
             return f"cannot connect to {server}", f"check that it runs, and {named}"
         case aiohttp.ClientResponseError():
             return f"no HTTP from {server}", f"check {named}: http or https, and the port"
+        case aiohttp.ServerDisconnectedError() if server.startswith("http:"):
+            return f"{server} hangs up", f"check {named}: is it https?"
+        case aiohttp.ClientPayloadError():
+            return f"the connection to {server} was cut", "try again"
     return f"the connection to {server} broke", "try again"
 
 
@@ -63,6 +76,8 @@ def _cause(error: BaseException) -> str:
     match inner:
         case ssl.SSLCertVerificationError():
             told = inner.verify_message
+        case aiohttp.ClientPayloadError():
+            told = "in the middle of an answer"
         case aiohttp.ClientResponseError():
             # Its text has the URL in it, and a proxy's URL may have a password.
             told = f"{inner.status} {inner.message}"

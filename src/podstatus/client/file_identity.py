@@ -47,10 +47,8 @@ class FileIdentity:
 
     async def renew(self, refused: Credentials) -> Credentials | None:
         """Others than these, if the files have some by now. Raises CredentialsError."""
-        current = self.look()
-        if current is not refused:
-            return current
-        self._header.refuse()
+        if self._current is refused:
+            self._header.refuse()
         for seconds in _REPLACED_AFTER:
             try:
                 return _other(self.look(), refused)

@@ -39,10 +39,10 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def default_access(
-    kubeconfig: Path | None = None,
+    kubeconfig: Path | str | None = None,
     context: str | None = None,
     *,
-    service_account: Path = SERVICE_ACCOUNT,
+    service_account: Path | str = SERVICE_ACCOUNT,
     environment: Mapping[str, str] | None = None,
 ) -> ServerAccess:
     """By the named kubeconfig, else by KUBECONFIG or ~/.kube/config, else inside of a cluster."""
@@ -59,7 +59,7 @@ def default_access(
 
 
 def kubeconfig_access(
-    path: Path | None = None,
+    path: Path | str | None = None,
     context: str | None = None,
     *,
     environment: Mapping[str, str] | None = None,
@@ -71,12 +71,12 @@ def kubeconfig_access(
     A plugin that takes longer than `plugin_seconds` is ended.
     """
     environment = os.environ if environment is None else environment
-    config = load_kubeconfig(path, environment)
+    config = load_kubeconfig(None if path is None else Path(path), environment)
     return _access(config, context or "", environment, clock or SystemClock(), plugin_seconds)
 
 
 def in_cluster_access(
-    folder: Path = SERVICE_ACCOUNT,
+    folder: Path | str = SERVICE_ACCOUNT,
     *,
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
@@ -91,6 +91,7 @@ def in_cluster_access(
             "not inside of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
             "set; pass a kubeconfig"
         )
+    folder = Path(folder)
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment["KUBERNETES_SERVICE_PORT"]
     server = f"https://{host_and_port(host, port)}"
     source = f"the service account in {folder}"
@@ -112,7 +113,7 @@ def in_cluster_access(
 def token_access(
     server: str,
     token: str,
-    authority: Path | None = None,
+    authority: Path | str | None = None,
     *,
     namespace: str = "default",
     environment: Mapping[str, str] | None = None,

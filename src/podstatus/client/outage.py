@@ -4,9 +4,11 @@ import logging
 from collections.abc import Callable
 
 from podstatus.base.backoff import Backoff
-from podstatus.kube.errors import ApiError, BusyError
+from podstatus.kube.errors import ApiError
 
 _SECOND = 1e9
+_LONGEST_ASKED = 120.0
+"""Seconds. Whoever asks for more patience is asked again all the same."""
 
 
 class Outage:
@@ -45,4 +47,5 @@ class Outage:
 
 
 def _asked_to_wait(error: Exception) -> float:
-    return (error.retry_after or 0.0) if isinstance(error, BusyError) else 0.0
+    after = error.retry_after if isinstance(error, ApiError) else None
+    return min(after or 0.0, _LONGEST_ASKED)

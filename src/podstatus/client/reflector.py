@@ -5,6 +5,7 @@ now and then beside the running watch: it repairs what the watch missed, and cou
 """
 
 import asyncio
+import inspect
 import logging
 import random as chance
 from collections.abc import AsyncIterator, Callable
@@ -13,6 +14,7 @@ from typing import Generic
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
+from podstatus.client.errors import SilentError
 from podstatus.client.listing import Lister
 from podstatus.client.outage import Outage
 from podstatus.client.reflection import Reflection
@@ -24,6 +26,7 @@ from podstatus.client.sighting import ObjectKey, T
 from podstatus.client.source import Selection, Source
 from podstatus.client.watch_event import WatchEvent
 from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
+from podstatus.kube.wire import Wire
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +66,7 @@ class Reflector(Generic[T]):
         clock: Clock | None = None,
         random: Callable[[], float] = chance.random,
     ) -> None:
+        _check_kind_and_handler(kind, handler)
         self._selection = selection = Selection(
             resource=resource,
             namespace=namespace,
@@ -80,11 +84,12 @@ class Reflector(Generic[T]):
         self._following = Outage(logger, f"watch of {selection}", policy.backoff, random)
         self._repairing = Outage(logger, f"full list of {selection}", policy.backoff, random)
         self._stream: asyncio.Timeout | None = None
-        self._opened = 0
+        self._opened: int | None = None
+        """When the stream was opened; None if it was not, this time."""
         self._is_idle = True
         """Whether the stream has told nothing new since it was opened."""
-        self._has_expired = False
-        """Whether the watch could not go on, and has not proved that it can since."""
+        self._is_unproven = False
+        """Whether a watch was refused from where it was to begin, and none has worked since."""
 
     @property
     def has_synced(self) -> bool:
@@ -136,6 +141,7 @@ class Reflector(Generic[T]):
 
         Returns the seconds to wait before the next time.
         """
+        self._opened = None
         try:
             if self._reflection.progress.must_list:
                 await self._list(beside=False)
@@ -167,7 +173,8 @@ class Reflector(Generic[T]):
             if reflection.take_list(listing, asked, newest, beside=beside):
                 self._end_stream()
         self._synced.set()
-        if not self._has_expired and not beside:
+        # That a list works does not say that the watch does, which may be what is refused.
+        if not self._is_unproven and not beside:
             self._following.over(self._clock.now())
 
     async def _watch(self) -> None:
@@ -175,9 +182,13 @@ class Reflector(Generic[T]):
         try:
             async with stream, self._open() as events:
                 self._stream_opened()
-                async for event in events:
-                    if stream.when() is None:
-                        self._take_event(event)
+                settling = asyncio.create_task(self._settle())
+                try:
+                    async for event in events:
+                        if stream.when() is None:
+                            self._take_event(event)
+                finally:
+                    settling.cancel()
         except TimeoutError:
             if not stream.expired():
                 raise
@@ -206,37 +217,69 @@ class Reflector(Generic[T]):
         self._opened, self._is_idle = self._clock.now(), True
         self._reflection.count(watches=1)
 
+    async def _settle(self) -> None:
+        """Take a stream for a good one after a moment, though it has nothing to tell."""
+        await self._clock.wait(SHORT_SECONDS)
+        self._works(self._clock.now())
+
     def _take_event(self, event: WatchEvent) -> None:
         now = self._clock.now()
         if self._reflection.take_event(event, now):
             self._is_idle = False
         if not self._is_short(now):
-            self._has_expired = False
-            self._following.over(now)
+            self._works(now)
 
     def _stream_ended(self) -> None:
         now = self._clock.now()
         if self._is_short(now):
             raise UnavailableError("the watch ended as soon as it had begun")
-        self._has_expired = False
+        self._works(now)
+
+    def _works(self, now: int) -> None:
+        self._is_unproven = False
         self._following.over(now)
 
     def _is_short(self, now: int) -> bool:
         """Whether the stream has been of no use yet: it would be no wonder if it failed again."""
+        if self._opened is None:
+            return True
         return self._is_idle and now - self._opened < SHORT_SECONDS * _SECOND
 
     def _failed(self, error: Exception) -> float:
         """Decide how to go on, and when."""
+        now = self._clock.now()
+        if not self._is_short(now):
+            self._works(now)
+            if isinstance(error, SilentError):
+                # Nothing to worry about: not all servers send bookmarks of what rests.
+                self._reflection.count(silences=1)
+                logger.debug("watch was silent, opened anew: %s", self._selection)
+                return 0.0
+        was_unproven = self._is_unproven
         if _needs_list(error):
             self._reflection.progress.begin_anew()
+            self._is_unproven = True
         if _is_expired(error):
             self._reflection.count(expired=1)
-            has_expired, self._has_expired = self._has_expired, True
-            if not has_expired:
+            if not was_unproven:
                 logger.info("watch expired, will list: %s error=%s", self._selection, error)
                 return 0.0
         self._reflection.count(failures=1)
-        return self._following.failed(error, self._clock.now())
+        return self._following.failed(error, now)
+
+
+def _check_kind_and_handler(kind: object, handler: object) -> None:
+    """Raise TypeError for what can never work."""
+    if not (isinstance(kind, type) and issubclass(kind, Wire) and hasattr(kind, "metadata")):
+        raise TypeError(
+            f"{kind!r} is no kind of object; pass a type of podstatus.kube, such as Pod or Node, "
+            "or a subclass of podstatus.kube.records.Named with the fields that you need"
+        )
+    if inspect.iscoroutinefunction(handler):
+        raise TypeError(
+            "the handler is a coroutine function, which nobody would await; pass a plain one that "
+            "hands work on, to an asyncio.Queue for example"
+        )
 
 
 def _is_expired(error: Exception) -> bool:

@@ -21,6 +21,8 @@ class ReflectorCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that only a full list has shown, although the watch had come past them."""
     expired: int = 0
     """Times that the watch could not go on from where it was (410)."""
+    silences: int = 0
+    """Streams that were opened anew because they said nothing for too long."""
     failures: int = 0
     """Of lists and watches, attempt by attempt."""
     handler_failures: int = 0

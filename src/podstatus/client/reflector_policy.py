@@ -11,7 +11,8 @@ class ReflectorPolicy(msgspec.Struct, frozen=True, kw_only=True):
     list_seconds: float = 300.0
     """A full list at least so often, beside the watch."""
     silence_seconds: float = 90.0
-    """A watch that says nothing for so long is broken; bookmarks come once a minute."""
+    """A watch that says nothing for so long is opened anew: it may be broken. Bookmarks come once a
+    minute, but from kube-apiserver only if something happened, or its etcd says how far it is."""
     backoff: Backoff = Backoff()
     """After failures. Upstream: defaultBackoffInit and so on, reflector.go of client-go v0.36.4."""
     page: int = 500

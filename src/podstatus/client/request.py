@@ -20,6 +20,17 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes | None = None
     content_type: str = JSON
 
+    def __post_init__(self) -> None:
+        body: object = self.body
+        if not isinstance(body, bytes | None):
+            kind = type(body).__name__
+            raise TypeError(f"the body is a {kind}; its JSON text is expected, as bytes")
+
+    @property
+    def bare_path(self) -> str:
+        """The path without the query, for messages."""
+        return self.path.partition("?")[0]
+
 
 def with_query(path: str, query: Mapping[str, str | int]) -> str:
     """A path with those of the parameters that say something."""

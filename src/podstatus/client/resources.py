@@ -13,20 +13,28 @@ class Resource(msgspec.Struct, frozen=True):
     version: str = "v1"
     namespaced: bool = True
 
-    def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
-        """The path of one object, or of all of them, in a namespace or in all.
+    def collection(self, namespace: str | None = None) -> str:
+        """The path of all objects, of a namespace or of all of them. Raises ValueError."""
+        return "/" + "/".join([*self._root(namespace), self.plural])
 
-        Raises ValueError for a name that no object can have, as it would lead elsewhere.
+    def object(self, name: str, namespace: str | None = None, subresource: str = "") -> str:
+        """The path of one object, or of a part of it.
+
+        Raises ValueError for a name that no object has: it would lead elsewhere, an empty one to
+        all objects. So would a missing namespace.
         """
-        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
-        if self.namespaced and namespace is not None:
-            parts += ["namespaces", _segment(namespace, "namespace")]
-        parts.append(self.plural)
-        if name:
-            parts.append(_segment(name, "name"))
-        if subresource:
-            parts.append(subresource)
-        return "/" + "/".join(parts)
+        if self.namespaced and namespace is None:
+            raise ValueError(f"{self.plural} are in namespaces; pass the one of {name!r}")
+        path = f"{self.collection(namespace)}/{_segment(name, 'name')}"
+        return f"{path}/{subresource}" if subresource else path
+
+    def _root(self, namespace: str | None) -> list[str]:
+        root = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        if namespace is None:
+            return root
+        if not self.namespaced:
+            raise ValueError(f"{self.plural} are in no namespace; leave {namespace!r} out")
+        return [*root, "namespaces", _segment(namespace, "namespace")]
 
 
 def _segment(text: str, what: str) -> str:

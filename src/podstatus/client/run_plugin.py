@@ -91,8 +91,8 @@ async def _kill(process: asyncio.subprocess.Process, *, has_group: bool) -> None
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-    except ProcessLookupError:
-        return
+    except (ProcessLookupError, PermissionError):
+        return  # macOS says the latter of a group whose processes have all ended
     try:
         async with asyncio.timeout(_KILL_SECONDS):
             await process.wait()
@@ -113,7 +113,6 @@ class _Pipe:
         self._last = last
         self._reader, self.writer = os.pipe()
         self._loop = asyncio.get_running_loop()
-        self._is_open = True
         self.content = b""
         self.ended = asyncio.Event()
 

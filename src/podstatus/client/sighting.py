@@ -44,14 +44,14 @@ def key_of(object_: HasMetadata) -> ObjectKey:
     return ObjectKey(object_.metadata.namespace, object_.metadata.name)
 
 
-def read_object(data: msgspec.Raw, kind: type[T]) -> Sighting[T] | None:
+def read_object(data: bytes, kind: type[T]) -> Sighting[T] | None:
     """The object, without its content if that cannot be decoded.
 
     None if not even its name can be read.
     """
     try:
         # A kind is a Wire that has metadata; Python cannot spell "both".
-        found = cast(T, decode(bytes(data), cast(type[Wire], kind)))
+        found = cast(T, decode(data, cast(type[Wire], kind)))
     except DecodeError:
         return read_metadata(data)
     metadata = found.metadata
@@ -62,7 +62,7 @@ def read_object(data: msgspec.Raw, kind: type[T]) -> Sighting[T] | None:
 
 
 def read_item(
-    data: msgspec.Raw, kind: type[T], known: Callable[[ObjectKey], T | None]
+    data: bytes, kind: type[T], known: Callable[[ObjectKey], T | None]
 ) -> Sighting[T] | None:
     """The object in a list; one that is known as it is there is not decoded again.
 
@@ -79,7 +79,7 @@ def read_item(
     return Sighting(seen.key, seen.uid, seen.version, ours)
 
 
-def read_metadata(data: msgspec.Raw) -> Sighting[T] | None:
+def read_metadata(data: bytes) -> Sighting[T] | None:
     """Where an object is, which one and how new; None if that cannot be read."""
     metadata = _metadata(data)
     if metadata is None or not metadata.name:
@@ -88,7 +88,7 @@ def read_metadata(data: msgspec.Raw) -> Sighting[T] | None:
     return Sighting(key, metadata.uid or "", read_version(metadata))
 
 
-def read_bookmark(data: msgspec.Raw) -> ResourceVersion | None:
+def read_bookmark(data: bytes) -> ResourceVersion | None:
     """How far a watch is that says nothing else; None if that cannot be read."""
     metadata = _metadata(data)
     return None if metadata is None else read_version(metadata)
@@ -110,7 +110,7 @@ class _Object(msgspec.Struct, frozen=True):
 _DECODER = msgspec.json.Decoder(_Object)
 
 
-def _metadata(data: msgspec.Raw) -> Metadata | None:
+def _metadata(data: bytes) -> Metadata | None:
     try:
         return _DECODER.decode(data).metadata
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -1,7 +1,8 @@
 """Send requests: the connections, who we are, and what became of it."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 
 import aiohttp
 import msgspec
@@ -9,9 +10,11 @@ from yarl import URL
 
 from podstatus.client.access import Access, Credentials
 from podstatus.client.answers import read_status, refusal
-from podstatus.client.failures import failure
+from podstatus.client.errors import SilentError
+from podstatus.client.failures import failure, not_an_api_server
 from podstatus.client.request import JSON, Request
 from podstatus.client.resolver import Resolver
+from podstatus.kube.errors import UnavailableError
 
 _KEEP_ALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than the 10 s between two reconciles, and shorter
@@ -35,10 +38,9 @@ class Transport:
         self._timing = timing
         self._base = access.server
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
-        self._timeout = aiohttp.ClientTimeout(
-            total=timing.total_seconds, sock_connect=timing.connect_seconds
-        )
+        self._timeout = self._within(timing.total_seconds)
         self._session: aiohttp.ClientSession | None = None
+        self._streams: set[Stream] = set()
 
     def open(self) -> None:
         """Be ready to connect."""
@@ -55,6 +57,8 @@ class Transport:
     async def close(self) -> None:
         """End all connections."""
         session, self._session = self._session, None
+        for stream in tuple(self._streams):
+            stream.close()
         if session is not None:
             await session.close()
 
@@ -65,25 +69,36 @@ class Transport:
                 body = await response.read()
         return self._checked(request, response, body)
 
-    @asynccontextmanager
-    async def stream(
+    async def open_stream(
         self, request: Request, *, total_seconds: float, silence_seconds: float
-    ) -> AsyncIterator["Stream"]:
-        """The body of an answer as it comes. Raises ApiError."""
-        within = aiohttp.ClientTimeout(
-            total=total_seconds,
-            sock_connect=self._timing.connect_seconds,
-            sock_read=silence_seconds,
-        )
+    ) -> "Stream":
+        """The body of an answer as it comes, to be closed. Raises ApiError."""
+        within = self._within(total_seconds, silence_seconds)
         with self._translated(request):
             response = await self._answer(request, within)
+        stream = Stream(
+            response,
+            silence_seconds=silence_seconds,
+            tried=_tried(request),
+            translated=lambda: self._translated(request),
+            closed=self._streams.discard,
+        )
+        self._streams.add(stream)
         try:
-            if response.status >= 300:
+            if response.status >= 300 or _is_page(response):
                 with self._translated(request):
                     self._checked(request, response, await response.read())
-            yield Stream(response.content, lambda: self._translated(request))
-        finally:
-            _abandon(response)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def _within(self, total: float, silence: float | None = None) -> aiohttp.ClientTimeout:
+        connect = self._timing.connect_seconds
+        # An address and a connection; a proxy that is asked to connect has to be as fast.
+        return aiohttp.ClientTimeout(
+            total=total, connect=2 * connect, sock_connect=connect, sock_read=silence
+        )
 
     async def _answer(
         self, request: Request, within: aiohttp.ClientTimeout
@@ -115,47 +130,75 @@ class Transport:
         )
 
     def _checked(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> bytes:
-        if response.status < 300:
-            return body
-        after = response.headers.get("Retry-After")
-        status = read_status(body)
-        raise refusal(_tried(request), self._access.source, response.status, status, after)
+        source = self._access.source
+        if response.status >= 300:
+            after = response.headers.get("Retry-After")
+            raise refusal(_tried(request), source, response.status, read_status(body), after)
+        if _is_page(response):
+            raise not_an_api_server(_tried(request), self._base, source)
+        return body
 
     @contextmanager
     def _translated(self, request: Request) -> Iterator[None]:
         try:
             yield
+        except aiohttp.ClientResponseError as error:
+            # It holds the request, and with it our token: whoever prints it would show that.
+            raise self._failure(request, error) from None
         except (aiohttp.ClientError, OSError) as error:
-            source = self._access.source
-            raise failure(_tried(request), self._base, source, error) from error
+            raise self._failure(request, error) from error
+
+    def _failure(self, request: Request, error: Exception) -> UnavailableError:
+        return failure(_tried(request), self._base, self._access.source, error)
 
 
 class Stream:
     """What is left of a body."""
 
     def __init__(
-        self, content: aiohttp.StreamReader, translated: Callable[[], AbstractContextManager[None]]
+        self,
+        response: aiohttp.ClientResponse,
+        *,
+        silence_seconds: float,
+        tried: str,
+        translated: Callable[[], AbstractContextManager[None]],
+        closed: Callable[["Stream"], None],
     ) -> None:
-        self._content = content
+        self._response = response
+        self._silence_seconds = silence_seconds
+        self._tried = tried
         self._translated = translated
+        self._closed = closed
 
     async def read(self) -> bytes:
         """What has come, once there is something; empty at the end. Raises ApiError."""
         with self._translated():
-            return await self._content.readany()
+            try:
+                # aiohttp's own limit ends with the connection, and a body that is no proper one
+                # may never end (3.14: chunks that cannot be read).
+                async with asyncio.timeout(self._silence_seconds):
+                    return await self._response.content.readany()
+            except TimeoutError as error:
+                said = f"nothing was said for {self._silence_seconds:g} s"
+                raise SilentError(f"{self._tried}: {said}") from error
+
+    def close(self) -> None:
+        """End the connection at once: what was not read is of no use, and may never end."""
+        connection = self._response.connection
+        if connection is not None and connection.protocol is not None:
+            # Without a goodbye in TLS, for which a server that hangs would be waited for.
+            connection.protocol.abort()
+        self._response.close()
+        self._closed(self)
 
 
-def _abandon(response: aiohttp.ClientResponse) -> None:
-    """End a connection at once: what was not read is of no use, and may never end."""
-    connection = response.connection
-    if connection is not None and connection.protocol is not None:
-        # Without a goodbye in TLS, for which a server that hangs would be waited for.
-        connection.protocol.abort()
-    response.close()
+def _is_page(response: aiohttp.ClientResponse) -> bool:
+    """Whether a person was meant to read it: some other server, a portal, a proxy."""
+    return response.content_type == "text/html"
 
 
 def _tried(request: Request) -> str:
-    return f"{request.method} {request.path.partition('?')[0]}"
+    return f"{request.method} {request.bare_path}"
 
 
 def _headers(request: Request, credentials: Credentials) -> Mapping[str, str]:

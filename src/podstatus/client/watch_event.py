@@ -15,4 +15,5 @@ class WatchEvent(msgspec.Struct, frozen=True):
     """What happened, and the object as the server sent it."""
 
     type: str
-    object: msgspec.Raw
+    object: bytes
+    """JSON text."""

@@ -13,7 +13,13 @@ from podstatus.kube.errors import ApiError, UnavailableError
 _MOST_BYTES = 64 << 20
 """Of one event. etcd takes objects of a few megabytes at most."""
 
-_decoder = msgspec.json.Decoder(WatchEvent)
+
+class _Line(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+_decoder = msgspec.json.Decoder(_Line)
 
 
 class Chunks(Protocol):
@@ -68,10 +74,11 @@ class Watching(AsyncIterator[WatchEvent]):
 
     def _read_event(self, line: bytes) -> WatchEvent:
         try:
-            return _decoder.decode(line)
+            told = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise UnavailableError(f"{self._tried}: not an event of a watch: {error}") from error
+        return WatchEvent(told.type, bytes(told.object))
 
     def _told(self, event: WatchEvent) -> ApiError:
-        status = read_status(bytes(event.object))
+        status = read_status(event.object)
         return refusal(self._tried, self._source, status.code or 500, status)

@@ -1,0 +1,55 @@
+"""What hangs on the way, or stops making sense, is given up within the time that is promised."""
+
+import asyncio
+
+import pytest
+
+from podstatus.base.loop import SystemClock
+from podstatus.client.api_client import ApiClient
+from podstatus.client.file_identity import FileIdentity
+from podstatus.client.resources import NODES
+from podstatus.client.server_access import ServerAccess
+from podstatus.client.tls_files import TlsFiles
+from podstatus.client.token_file import FixedHeader
+from podstatus.client.transport import Timing
+from podstatus.kube.errors import UnavailableError
+from tests.client.loops import in_loop
+from tests.client.plain_access import PlainAccess
+from tests.client.raw_server import chunk, chunked_head, hang, raw_server
+
+
+@in_loop
+async def test_a_proxy_that_never_answers_is_given_up_by_a_watch_too() -> None:
+    async with raw_server(hang, greets=True) as proxy:
+        access = ServerAccess(
+            server="https://127.0.0.1:1",
+            source="the test",
+            namespace="default",
+            identity=FileIdentity(FixedHeader(None), TlsFiles(insecure=True), SystemClock()),
+            proxy=proxy,
+        )
+        async with ApiClient(access, timing=Timing(connect_seconds=0.1)) as client:
+            with pytest.raises(UnavailableError, match="no answer in time"):
+                async with asyncio.timeout(5), client.watch(NODES):
+                    pass
+
+
+@in_loop
+async def test_a_stream_that_is_no_proper_one_any_more_is_given_up() -> None:
+    parsed = asyncio.Event()
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(chunked_head() + chunk(b'{"type":"BOOKMARK","object":{}}\n'))
+        await parsed.wait()
+        writer.write(b"no chunk at all\r\n")
+        await reader.read()
+
+    async with (
+        raw_server(say) as address,
+        ApiClient(PlainAccess(address)) as client,
+        client.watch(NODES, silence_seconds=0.2) as events,
+    ):
+        await anext(events)
+        parsed.set()
+        with pytest.raises(UnavailableError):
+            await asyncio.wait_for(anext(events), 5)

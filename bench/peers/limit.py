@@ -52,7 +52,7 @@ async def record_patches(pods: list[Pod], server: str) -> Mapping[bool, list[Pat
 
 
 def _url(server: str, namespace: str, name: str) -> URL:
-    return URL(server + PODS.path(namespace, name, "status"), encoded=True)
+    return URL(server + PODS.object(name, namespace, "status"), encoded=True)
 
 
 class Loop:

@@ -3,6 +3,7 @@
 Python calls True, 1 and 1.0 equal; Go keeps bool, int64 and float64 apart, and so do these.
 """
 
+from collections.abc import Iterable
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import TypeAlias
@@ -71,10 +72,16 @@ def _encoded_fast(document: Document) -> bytes:
 
 def _holds_float(value: JsonValue) -> bool:
     if isinstance(value, dict):
-        return any(_holds_float(item) for item in value.values() if type(item) is not str)
-    if isinstance(value, list):
-        return any(map(_holds_float, value))
-    return isinstance(value, float) or (isinstance(value, int) and _is_float(value))
+        items: Iterable[JsonValue] = value.values()
+    elif isinstance(value, list):
+        items = value
+    else:
+        return isinstance(value, float) or (isinstance(value, int) and _is_float(value))
+    # A loop, and texts passed over first: a patch is gone through before each time it is sent.
+    for item in items:  # noqa: SIM110 - see above
+        if type(item) is not str and item is not None and _holds_float(item):
+            return True
+    return False
 
 
 def _is_float(value: int) -> bool:

@@ -16,7 +16,7 @@ from podstatus.kube.quantity import Quantity
 V = TypeVar("V")
 
 
-class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A frozen value with Kubernetes' field names on the wire."""
 
 

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test lint bench-core bench-replay bench-apiserver format lock clean
+.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver bench-client format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -26,6 +26,12 @@ tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 test: $(READY) ## run all tests
 	$(BIN)/python -m pytest -n 2
 
+test-real: $(READY) ## run what is true of both API servers on both, the embedded and a real one
+	$(BIN)/python -m pytest -n 2 -m servers --servers=embedded,real $(REAL)
+
+real-parts: $(READY) ## build the real one for test-real, once: kube-apiserver (needs Go), etcd
+	@$(BIN)/python tools/build_real_parts.py
+
 lint: $(READY) ## style, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -41,12 +47,16 @@ bench-replay: $(READY) ## how long a recorded scenario takes
 bench-apiserver: $(READY) ## what the embedded API server does in a second
 	@$(BIN)/python bench/apiserver.py
 
+bench-client: $(READY) ## what the client costs, next to bare aiohttp
+	@$(BIN)/python bench/client.py
+
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 lock: ## lock the requirements anew (needs uv)
 	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra agent requirements/build.in pyproject.toml -o requirements/dev.txt
+	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 requirements/real.in -o requirements/real.txt
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,16 +6,12 @@ changes every few seconds. With `--forever` it goes on until Ctrl-C.
 """
 
 import asyncio
+import json
 import signal
-import ssl
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
-
-import aiohttp
-import msgspec
 
 from podstatus import (
     ContainerFacts,
@@ -28,13 +24,11 @@ from podstatus import (
     SandboxState,
     StatusManager,
     Time,
-    api_error,
-    decode,
     generate_api_pod_status,
 )
+from podstatus.client import PODS, ApiClient, HttpPodApi, kubeconfig_access, pod_reflector
 from podstatus.testing.apiserver import ApiAccess, running_api_server
 
-PODS = "/api/v1/namespaces/default/pods"
 POD = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -46,40 +40,6 @@ POD = {
         ],
     },
 }
-PATCH = "application/strategic-merge-patch+json"
-
-
-class HttpPodApi:
-    """The port `PodApi` over HTTP."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Read one pod."""
-        return decode(await self._call("GET", namespace, name), Pod)
-
-    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Patch the `status` subresource; the UID in the patch must be the pod's."""
-        headers = {"Content-Type": PATCH}
-        body = await self._call("PATCH", namespace, f"{name}/status", data=patch, headers=headers)
-        return decode(body, Pod)
-
-    async def delete_pod(
-        self, namespace: str, name: str, *, uid: str, grace_period_seconds: int
-    ) -> None:
-        """Delete the pod, if it still is the one with this UID."""
-        options = {"gracePeriodSeconds": grace_period_seconds, "preconditions": {"uid": uid}}
-        await self._call("DELETE", namespace, name, json=options)
-
-    async def _call(self, method: str, namespace: str, rest: str, **body: Any) -> bytes:
-        path = f"/api/v1/namespaces/{namespace}/pods/{rest}"
-        async with self._session.request(method, path, **body) as response:
-            answered = await response.read()
-            if response.status >= 400:
-                why = msgspec.json.decode(answered).get("message", "")
-                raise api_error(response.status, f"{method} {path}: {why}")
-            return answered
 
 
 class NothingElseRuns:
@@ -90,24 +50,22 @@ class NothingElseRuns:
         return False
 
 
-async def watch(session: aiohttp.ClientSession, pods: PodDirectory) -> None:
-    """Put what the API server shows into the directory, and say what it is."""
-    ours = f"{PODS}?watch=1&fieldSelector=spec.nodeName%3Dlaptop"
-    async with session.get(ours, timeout=aiohttp.ClientTimeout(total=None)) as response:
-        async for line in response.content:
-            event = msgspec.json.decode(line)
-            pod = decode(msgspec.json.encode(event["object"]), Pod)
-            (pods.remove_pod if event["type"] == "DELETED" else pods.update_pod)(pod)
-            true = [c.type for c in pod.status.conditions or () if c.status == "True"]
-            print(f"{event['type']:<9}{pod.status.phase:<9}true: {', '.join(true) or 'nothing'}")
+class ShownPods(PodDirectory):
+    """The directory, which also says what the API server shows."""
+
+    def update_pod(self, pod: Pod) -> None:
+        """Put a pod into the directory, and say what it is."""
+        super().update_pod(pod)
+        true = [c.type for c in pod.status.conditions or () if c.status == "True"]
+        print(f"{pod.name}: {pod.status.phase:<9}true: {', '.join(true) or 'nothing'}", flush=True)
 
 
-async def keep(session: aiohttp.ClientSession, seconds: float) -> None:
+async def keep(client: ApiClient, seconds: float) -> None:
     """Run the manager, and report the pod again and again."""
-    pods = PodDirectory()
-    manager = StatusManager(HttpPodApi(session), pods, NothingElseRuns())
+    pods = ShownPods()
+    manager = StatusManager(HttpPodApi(client), pods, NothingElseRuns())
     async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(watch(session, pods))
+        watching = tasks.create_task(pod_reflector(client, "laptop", pods).run())
         running = tasks.create_task(manager.run())
         end = time.monotonic() + seconds
         began = now()
@@ -144,12 +102,9 @@ def now() -> Time:
 
 async def main(server: ApiAccess, seconds: float) -> None:
     """Create the pod and keep its status."""
-    trust = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(server.authority)))
-    headers = {"Authorization": f"Bearer {server.token}"}
-    async with aiohttp.ClientSession(server.url, connector=trust, headers=headers) as session:
-        async with session.post(PODS, json=POD) as created:
-            created.raise_for_status()
-        await keep(session, seconds)
+    async with ApiClient(kubeconfig_access(server.kubeconfig)) as client:
+        await client.create(PODS, json.dumps(POD).encode(), namespace="default")
+        await keep(client, seconds)
 
 
 def announce(server: ApiAccess) -> None:
@@ -157,7 +112,10 @@ def announce(server: ApiAccess) -> None:
     print(f"serving {server.url}; look at it from another terminal:\n")
     print(f"    kubectl --kubeconfig {server.kubeconfig} get pods -o wide -w")
     print(f"    kubectl --kubeconfig {server.kubeconfig} describe pod web")
-    print(f"    curl --cacert {server.authority} -H @{server.folder}/header {server.url}{PODS}/web")
+    print(
+        f"    curl --cacert {server.authority} -H @{server.folder}/header "
+        f"{server.url}/api/v1/namespaces/default/pods/web"
+    )
     header = server.folder / "header"
     header.touch(mode=0o600)
     header.write_text(f"Authorization: Bearer {server.token}\n")
@@ -166,7 +124,7 @@ def announce(server: ApiAccess) -> None:
 
 if __name__ == "__main__":
     forever = "--forever" in sys.argv
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the same end as Ctrl-C
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # as Ctrl-C
     with tempfile.TemporaryDirectory() as folder, running_api_server(Path(folder)) as api:
         announce(api)
         try:

@@ -1,7 +1,152 @@
-"""For all tests."""
+"""For all tests: which API servers they run against, and how many must have met the real one."""
 
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+from podstatus.testing.real_parts import MissingPartsError, find_parts
+
+if TYPE_CHECKING:
+    from tests.api_servers import EmbeddedServer, RealServer, Server
 
 # The machines that run them are shared: how long one example takes says nothing.
 settings.register_profile("podstatus", deadline=None)
 settings.load_profile("podstatus")
+
+SERVERS = ("embedded", "real")
+REAL = "real_server"
+REAL_TESTS = 162
+"""So many tests pass on a real kube-apiserver, or CI fails: none is lost unnoticed. Raise it with
+every new one."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--servers",
+        type=_servers,
+        default=("embedded",),
+        help="API servers to run tests against: embedded (default), real, or embedded,real",
+    )
+    parser.addoption(
+        "--require-real",
+        action="store_true",
+        help=f"fail unless {REAL_TESTS} tests or more passed on a real kube-apiserver",
+    )
+
+
+def _servers(text: str) -> tuple[str, ...]:
+    chosen = tuple(text.split(","))
+    if not set(chosen) <= set(SERVERS):
+        raise argparse.ArgumentTypeError(f"choose from {', '.join(SERVERS)}")
+    return chosen
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Workers of xdist only hand on what they saw.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(RealTests(config), "real-tests")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "each_server" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--servers")
+        metafunc.parametrize("each_server", chosen, indirect=True, scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        mark_by_fixtures(item)
+    if why_not_real(config):
+        left_out = [item for item in items if item.get_closest_marker(REAL)]
+        items[:] = [item for item in items if not item.get_closest_marker(REAL)]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def why_not_real(config: pytest.Config) -> str:
+    """Why no test meets the real server; empty if they do."""
+    if "real" not in config.getoption("--servers"):
+        return "not asked for"
+    try:
+        find_parts()
+    except MissingPartsError as error:
+        return str(error)
+    return ""
+
+
+def mark_by_fixtures(item: pytest.Item) -> None:
+    """A test tells by its fixtures which servers it needs."""
+    fixtures: list[str] = getattr(item, "fixturenames", [])
+    chosen = getattr(item, "callspec", None)
+    if "each_server" in fixtures or "real_server" in fixtures:
+        item.add_marker("servers")
+    if "real_server" in fixtures or (chosen and chosen.params.get("each_server") == "real"):
+        item.add_marker(REAL)
+
+
+@pytest.fixture(scope="session")
+def each_server(request: pytest.FixtureRequest) -> "Server":
+    """Each of the servers that were chosen: a test runs once for each."""
+    found: Server = request.getfixturevalue(f"{request.param}_server")
+    return found
+
+
+@pytest.fixture(scope="session")
+def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[EmbeddedServer]":
+    """The embedded server, one for all tests of this process."""
+    pytest.importorskip("aiohttp", reason="the API server needs podstatus[agent]")
+    from podstatus.testing.apiserver import running_api_server  # noqa: PLC0415 - needs aiohttp
+    from tests.api_servers import EmbeddedServer  # noqa: PLC0415 - needs aiohttp
+
+    with running_api_server(tmp_path_factory.mktemp("embedded")) as running:
+        server = EmbeddedServer(running)
+        yield server
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def real_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealServer]":
+    """A real kube-apiserver, one for all tests of this process."""
+    from podstatus.testing.kube_apiserver import (  # noqa: PLC0415 - needs aiohttp
+        running_kube_apiserver,
+    )
+    from tests.api_servers import NODES, RealServer  # noqa: PLC0415 - needs aiohttp
+
+    with running_kube_apiserver(tmp_path_factory.mktemp("real"), nodes=NODES) as running:
+        server = RealServer(running)
+        yield server
+        server.close()
+
+
+class RealTests:
+    """Counts what passed on the real server."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._asked = "real" in config.getoption("--servers")
+        self._required: bool = config.getoption("--require-real")
+        self._why_not = why_not_real(config)
+        self._passed = 0
+
+    @property
+    def _too_few(self) -> bool:
+        return self._required and self._passed < REAL_TESTS
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed and REAL in report.keywords:
+            self._passed += 1
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        if self._too_few:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        yield
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._asked and self._why_not:
+            terminalreporter.write_line(f"skipped on a real API server: {self._why_not}")
+        if self._required:
+            told = f"{self._passed} tests passed on a real API server, {REAL_TESTS} are expected"
+            terminalreporter.write_line(told, red=self._too_few, bold=self._too_few)

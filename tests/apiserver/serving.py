@@ -44,11 +44,12 @@ class ServerProcess:
         log: Path | None = None,
         tls: Path | None = None,
         settings: Mapping[str, float] | None = None,
+        faults: bool = False,
     ) -> None:
         ours, theirs = _FORKS.Pipe()
         self._commands = ours
         self._process = _FORKS.Process(
-            target=_serve, args=(theirs, path, log, tls, settings or {}), daemon=True
+            target=_serve, args=(theirs, path, log, tls, settings or {}, faults), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -119,6 +120,7 @@ def _serve(
     log: Path | None,
     tls: Path | None,
     settings: Mapping[str, float],
+    faults: bool,
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(filename=log or os.devnull, level=logging.DEBUG, force=True)
@@ -126,16 +128,16 @@ def _serve(
         module, _, constant = name.partition(".")
         assert hasattr(_MODULES[module], constant)
         setattr(_MODULES[module], constant, value)
-    asyncio.run(_run(pipe, path, tls))
+    asyncio.run(_run(pipe, path, tls, faults=faults))
 
 
-async def _run(pipe: Connection, path: Path | None, tls: Path | None) -> None:
+async def _run(pipe: Connection, path: Path | None, tls: Path | None, *, faults: bool) -> None:
     store = Store.open(path, lambda name, doc: object_fields(doc, STRATEGIES[name].fields(doc)))
     context = None
     if tls is not None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(tls / "server.crt", tls / "server.key")
-    server = ApiServer(store, token=TOKEN, ssl_context=context)
+    server = ApiServer(store, token=TOKEN, ssl_context=context, faults=faults)
     pipe.send(await server.start())
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_reader(pipe.fileno(), _obey, pipe, server, stopped)

@@ -1,6 +1,7 @@
 """What the README shows works, and says what there is."""
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from podstatus.status.counters import Counts
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FACTS = (ROOT / "docs" / "facts.md").read_text()
+CLIENT = (ROOT / "docs" / "client.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README + FACTS, re.DOTALL)
 
 
@@ -23,7 +25,11 @@ def test_python_in_the_pages_runs(block: str) -> None:
     subprocess.run([sys.executable, "-c", block], check=True)
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=str)
+# own_node.py needs a server: tests/client/test_own_node.py runs it.
+EXAMPLES = sorted(set((ROOT / "examples").glob("*.py")) - {ROOT / "examples" / "own_node.py"})
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example: Path) -> None:
     subprocess.run([sys.executable, str(example)], check=True)
 
@@ -55,3 +61,28 @@ def test_the_page_about_facts_names_every_keyword() -> None:
     keywords = inspect.signature(generate_api_pod_status).parameters.values()
     named = [k.name for k in keywords if k.kind is k.KEYWORD_ONLY and k.name != "gates"]
     assert [name for name in named if f"`{name}`" not in FACTS] == []
+
+
+def test_the_page_about_the_client_names_everything_public() -> None:
+    pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
+    from podstatus import client  # noqa: PLC0415 - may not be there
+
+    names = [*client.__all__, *_methods(client.ApiClient), *_methods(client.Reflector)]
+    values = (client.Timing, client.ReflectorPolicy)
+    fields = [field for value in values for field in value.__struct_fields__]
+    internal = {"follow_once", "repair_once"}
+    assert [n for n in [*names, *fields] if n not in CLIENT and n not in internal] == []
+
+
+def test_python_in_the_page_about_the_client_runs(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
+    from podstatus.testing.apiserver import running_api_server  # noqa: PLC0415 - may not be there
+
+    with running_api_server(tmp_path) as server:
+        environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
+        for block in re.findall(r"```python\n(.*?)```", CLIENT, re.DOTALL):
+            subprocess.run([sys.executable, "-c", block], check=True, env=environment)
+
+
+def _methods(kind: type) -> list[str]:
+    return [name for name in vars(kind) if not name.startswith("_")]

@@ -10,6 +10,7 @@ import msgspec
 
 from podstatus.apiserver.problems import Cause
 from podstatus.kube.text import go_quoted
+from podstatus.kube.times import Time
 
 NON_NEGATIVE = "must be greater than or equal to 0"
 
@@ -92,4 +93,6 @@ def _told(what: str, detail: str) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, str):
         return go_quoted(value)
+    if isinstance(value, Time):
+        return go_quoted(value.wire or "")
     return msgspec.json.encode(value).decode()

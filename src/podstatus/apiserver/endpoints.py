@@ -14,7 +14,7 @@ from podstatus.apiserver.field_validation import (
     check_patched,
     warning_headers,
 )
-from podstatus.apiserver.hub import Hub
+from podstatus.apiserver.hub import Hub, TooOldError
 from podstatus.apiserver.lists import Lists
 from podstatus.apiserver.patches import apply_patch_of, check_patch_type
 from podstatus.apiserver.paths import Target
@@ -24,7 +24,7 @@ from podstatus.apiserver.resources import PODS
 from podstatus.apiserver.store import Store
 from podstatus.apiserver.strategy import DeleteOptions, Document
 from podstatus.apiserver.views import Views
-from podstatus.apiserver.watching import begin, lines
+from podstatus.apiserver.watching import begin, lines, too_old_line
 from podstatus.base.clock import Clock
 from podstatus.kube.times import Time
 
@@ -81,7 +81,10 @@ class Endpoints:
 
     def _watch(self, request: Request, target: Target) -> Stream:
         self._views.check(request)
-        begun = begin(request, target, self._lists, self._hub)
+        try:
+            begun = begin(request, target, self._lists, self._hub)
+        except TooOldError:
+            return Stream(lines=too_old_line(request), end=_nothing)
         return Stream(
             lines=lines(begun, request, target, self._lists, self._views),
             end=lambda: self._hub.unwatch(target.resource.plural, begun.watcher),
@@ -161,12 +164,17 @@ class Endpoints:
         )
 
 
+def _nothing() -> None:
+    """There is nobody to be told."""
+
+
 def _sent(request: Request, target: Target) -> Document:
-    """The object in the body, if it is of the right kind; what it leaves out, the path says."""
+    """The object in the body, if it is of the right kind; one that does not say is taken for it."""
     document = request.document()
     resource = target.resource
-    kind = document.setdefault("kind", resource.kind) or resource.kind
-    version = document.setdefault("apiVersion", resource.api_version) or resource.api_version
+    kind = document.get("kind") or resource.kind
+    version = document.get("apiVersion") or resource.api_version
+    document |= {"kind": kind, "apiVersion": version}
     if (kind, version) != (resource.kind, resource.api_version):
         raise problems.bad_request(
             f"{version}, Kind={kind} in the body is not {resource.api_version}, "

@@ -47,13 +47,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Breaks the connection, for one that does not read its answer."""
 
     def flag(self, name: str) -> bool:
-        """A parameter that is on or off. Raises Problem."""
-        value = self.query.get(name, "")
-        if value.lower() in ("", "0", "f", "false"):
-            return False
-        if value.lower() in ("1", "t", "true"):
-            return True
-        raise problems.bad_request(f"parameter {name} is {value[:40]!r}; true or false is expected")
+        """A parameter that is on or off: as upstream reads it, on unless it says no."""
+        return self.query.get(name, "false").lower() not in ("0", "false")
 
     def number(self, name: str) -> int | None:
         """A parameter that is a whole number. Raises Problem."""

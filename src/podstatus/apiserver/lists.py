@@ -1,6 +1,5 @@
 """Which objects a list is about, and in which pages it is handed out."""
 
-import re
 from collections.abc import Callable
 
 import msgspec
@@ -8,16 +7,20 @@ import msgspec
 from podstatus.apiserver import problems
 from podstatus.apiserver.exchange import Request
 from podstatus.apiserver.hub import Hub, TooOldError
-from podstatus.apiserver.paging import continue_token, read_continue_token, read_limit
+from podstatus.apiserver.list_options import ListOptions, read_list_options, too_large
+from podstatus.apiserver.paging import NEWEST, continue_token, read_continue_token
 from podstatus.apiserver.paths import Target
-from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.selectors import parse_field_selector, parse_label_selector
 from podstatus.apiserver.store import Key, Store, Stored
 
 Selects = Callable[[Stored], bool]
 
-_VERSION = re.compile("[0-9]{1,19}")
-TOO_OLD = "The provided continue parameter is too old to display a consistent list result."
+TOO_OLD = "The resourceVersion for the provided list is too old."
+CONTINUE_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. Start a new "
+    "list without it, or go on with the token in this answer: the rest of the list is then as it "
+    "is by now, not as it was."
+)
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,24 +48,31 @@ class Lists:
 
     def page(self, request: Request, target: Target) -> Page:
         """What a request lists. Raises Problem."""
-        check_version(request)
-        limit = read_limit(request.query.get("limit", "0"))
-        token = request.query.get("continue", "")
+        asked = read_list_options(request.query)
+        request.number("timeoutSeconds")
         selects = selector(request, target)
-        if not limit and not token:
-            objects = self._store.objects(target.resource.plural, target.namespace)
-            return Page(objects=tuple(filter(selects, objects)), version=self._store.version)
-        version, start = self._store.version, None
-        if token:
-            version, key = read_continue_token(token)
-            start = Key(*key)
-        return self._cut(target, self._at(target, version), version, start, limit, selects)
+        if asked.version is not None and asked.version > self._store.version:
+            raise too_large(asked.version, self._store.version)
+        if not asked.limit and not asked.token and not asked.exact:
+            return Page(objects=self.all(target, selects), version=self._store.version)
+        version, start = self._begin(asked)
+        objects = self._at(target, version, start)
+        return self._cut(target, objects, version, start, asked.limit, selects)
 
     def all(self, target: Target, selects: Selects) -> tuple[Stored, ...]:
         """All objects that are selected, now."""
         return tuple(filter(selects, self._store.objects(target.resource.plural, target.namespace)))
 
-    def _at(self, target: Target, version: int) -> list[Stored]:
+    def _begin(self, asked: ListOptions) -> tuple[int, Key | None]:
+        """The version that is listed, and after which key."""
+        if asked.token:
+            version, key = read_continue_token(asked.token)
+            return self._store.version if version == NEWEST else version, Key(*key)
+        if asked.exact and asked.version is not None:
+            return asked.version, None
+        return self._store.version, None
+
+    def _at(self, target: Target, version: int, start: Key | None) -> list[Stored]:
         """The objects as they were, in the order of their keys."""
         plural = target.resource.plural
         now = {stored.key: stored for stored in self._store.objects(plural)}
@@ -70,7 +80,10 @@ class Lists:
             try:
                 now = self._hub.state_at(plural, version, now)
             except TooOldError:
-                raise problems.expired(TOO_OLD) from None
+                if start is None:
+                    raise problems.expired(TOO_OLD) from None
+                token = continue_token(NEWEST, start)
+                raise problems.expired(CONTINUE_TOO_OLD, token) from None
         keys = sorted(k for k in now if target.namespace in (None, k.namespace))
         return [now[key] for key in keys]
 
@@ -113,18 +126,6 @@ def selector(request: Request, target: Target) -> Selects:
         return labels.matches(stored.labels) and fields.matches(stored.fields)
 
     return selects
-
-
-def check_version(request: Request) -> int | None:
-    """The resource version that is asked for. Raises Problem."""
-    text = request.query.get("resourceVersion", "")
-    if not text:
-        return None
-    if not _VERSION.fullmatch(text):
-        raise Problem(
-            400, "BadRequest", f'resourceVersion: Invalid value: "{text[:40]}": not a number'
-        )
-    return int(text)
 
 
 def _everything(_: Stored) -> bool:

@@ -28,6 +28,7 @@ class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours
         message: str,
         details: dict[str, Any] | None = None,
         *,
+        metadata: dict[str, Any] | None = None,
         retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
@@ -35,6 +36,7 @@ class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours
         self.reason = reason
         self.message = message
         self.details = details
+        self.metadata = metadata or {}
         self.retry_after = retry_after
 
     @property
@@ -43,7 +45,7 @@ class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
         }
@@ -120,9 +122,9 @@ def unsupported_media_type(message: str) -> Problem:
     return Problem(415, "UnsupportedMediaType", message)
 
 
-def expired(message: str) -> Problem:
-    """What was asked for is too old: list anew."""
-    return Problem(410, "Expired", message)
+def expired(message: str, token: str = "") -> Problem:
+    """What was asked for is too old: list anew, or go on with this token and the newest state."""
+    return Problem(410, "Expired", message, metadata={"continue": token} if token else None)
 
 
 def qualified(resource: str, group: str) -> str:

@@ -243,6 +243,7 @@ _SERVERS_OWN = frozenset(
         "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation",
     }
 )  # fmt: skip
+_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -319,10 +320,16 @@ def _name_causes(metadata: Document) -> list[Cause]:
 
 
 def _kept_metadata(new: Document, old: Document) -> Document:
-    """The metadata of an update, with what is the server's taken from the old object."""
+    """The metadata of an update, with what is the server's taken from the old object.
+
+    Only a deletion marks an object as going: an update that tries is left as it is, and refused.
+    """
     kept = {key: value for key, value in new.items() if key not in _SERVERS_OWN}
     own = {key: old[key] for key in old if key in _SERVERS_OWN and key != "managedFields"}
-    return kept | own
+    tried = {key: new[key] for key in _DELETION if new.get(key) is not None}
+    if "deletionTimestamp" in own:
+        tried.pop("deletionTimestamp", None)
+    return kept | own | tried
 
 
 def _metadata_causes(new: Document, old: Document) -> list[Cause]:

@@ -7,10 +7,10 @@ import msgspec
 
 from podstatus.apiserver import problems
 from podstatus.apiserver.exchange import Request
-from podstatus.apiserver.hub import Hub, TooOldError, Watcher, selected
-from podstatus.apiserver.lists import Lists, Selects, check_version, selector
+from podstatus.apiserver.hub import Hub, Watcher, selected
+from podstatus.apiserver.list_options import check_watch_options, read_version, too_large
+from podstatus.apiserver.lists import Lists, Selects, selector
 from podstatus.apiserver.paths import Target
-from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.store import ADDED, Change, Stored
 from podstatus.apiserver.views import Views
 
@@ -33,15 +33,17 @@ class Watch(msgspec.Struct, frozen=True):
 
 
 def begin(request: Request, target: Target, lists: Lists, hub: Hub) -> Watch:
-    """Find what is to be sent at first, and begin to listen. Raises Problem."""
-    version, selects = check_version(request), selector(request, target)
+    """Find what is to be sent at first, and begin to listen. Raises Problem, TooOldError."""
+    check_watch_options(request.query)
+    version = read_version(request.query.get("resourceVersion", ""))
+    selects = selector(request, target)
     initial: list[tuple[str, Stored]] = []
     send_initial = request.flag("sendInitialEvents")
     seconds, bookmarks = request.number("timeoutSeconds"), request.flag("allowWatchBookmarks")
     if not version or send_initial:
         initial = [(ADDED, stored) for stored in lists.all(target, selects)]
     elif version > lists.version:
-        raise _too_large(version, lists.version)
+        raise too_large(version, lists.version)
     else:
         initial = _missed(target, hub, version, selects)
     watcher = hub.watch(
@@ -51,15 +53,17 @@ def begin(request: Request, target: Target, lists: Lists, hub: Hub) -> Watch:
         on_overflow=request.hang_up,
     )
     return Watch(
-        initial, watcher, lists.version, seconds or LONGEST_SECONDS, bookmarks, send_initial
+        initial,
+        watcher,
+        lists.version,
+        seconds or LONGEST_SECONDS,
+        bookmarks,
+        send_initial and bookmarks,
     )
 
 
 def _missed(target: Target, hub: Hub, version: int, selects: Selects) -> list[tuple[str, Stored]]:
-    try:
-        changes: list[Change] = hub.since(target.resource.plural, version)
-    except TooOldError:
-        raise problems.expired(f"too old resource version: {version}") from None
+    changes: list[Change] = hub.since(target.resource.plural, version)
     events = [
         selected(change, selects)
         for change in changes
@@ -68,18 +72,10 @@ def _missed(target: Target, hub: Hub, version: int, selects: Selects) -> list[tu
     return [(event.type, event.object) for event in events if event is not None]
 
 
-def _too_large(version: int, current: int) -> Problem:
-    return Problem(
-        504,
-        "Timeout",
-        f"Too large resource version: {version}, current: {current}",
-        {
-            "causes": [
-                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-            ]
-        },
-        retry_after=1,
-    )
+async def too_old_line(request: Request) -> AsyncGenerator[bytes, None]:
+    """All that a watch sends whose beginning is forgotten. As upstream's cache does, not a 410."""
+    problem = problems.expired(f"too old resource version: {request.query['resourceVersion']}")
+    yield msgspec.json.encode({"type": "ERROR", "object": problem.document}) + b"\n"
 
 
 async def lines(

@@ -1,5 +1,7 @@
 """What happened on the way to a server, in one line that says what to do."""
 
+import os
+import socket
 import ssl
 from urllib.parse import urlsplit
 
@@ -61,8 +63,15 @@ def _cause(error: BaseException) -> str:
     match inner:
         case ssl.SSLCertVerificationError():
             told = inner.verify_message
+        case aiohttp.ClientResponseError():
+            # Its text has the URL in it, and a proxy's URL may have a password.
+            told = f"{inner.status} {inner.message}"
         case ssl.SSLError():
             told = (inner.reason or "handshake failed").replace("_", " ")
+        case socket.gaierror():
+            told = inner.strerror or "look-up failed"
+        case OSError() if inner.errno:
+            told = os.strerror(inner.errno)
         case OSError() if inner.strerror:
             told = inner.strerror
         case _:

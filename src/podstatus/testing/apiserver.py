@@ -12,66 +12,28 @@ Needs `podstatus[agent]`.
 """
 
 import asyncio
-import http.client
 import signal
-import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
 import pytest
 
-from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
 from podstatus.apiserver.fault_injection import PATH
 from podstatus.apiserver.store import Key, Store
-from podstatus.testing.serve_api import AUTHORITY, Served, serve
+from podstatus.testing.serve_api import Served, serve
+from podstatus.testing.server_access import SECONDS, Document, ServerAccess
 
-Document = dict[str, Any]
 Found = TypeVar("Found")
 
-_SECONDS = 30.0
-"""After which a test that waits for an answer has gone wrong."""
 
-
-class ApiAccess:
-    """How to reach a server, and a plain client for what tests ask now and then."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.kubeconfig = folder / KUBECONFIG
-        self.authority = folder / AUTHORITY
-        """The certificate that clients have to trust, PEM."""
-        endpoints = msgspec.json.decode((folder / ENDPOINTS).read_bytes())
-        self.url: str = endpoints["apiserver"]
-        self.token: str = endpoints["token"]
-
-    def request(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
-    ) -> tuple[int, Any]:
-        """Code and JSON body of an answer. Raises OSError or HTTPException if there is none."""
-        connection = self.connect()
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
-        sent = None if body is None else msgspec.json.encode(body)
-        try:
-            connection.request(method, path, sent, headers)
-            response = connection.getresponse()
-            return response.status, msgspec.json.decode(response.read() or b"null")
-        finally:
-            connection.close()
-
-    def connect(self) -> http.client.HTTPSConnection:
-        """A connection to the server that trusts its certificate."""
-        context = ssl.create_default_context(cafile=str(self.authority))
-        where = urlsplit(self.url)
-        return http.client.HTTPSConnection(
-            where.hostname or "", where.port, context=context, timeout=_SECONDS
-        )
+class ApiAccess(ServerAccess):
+    """How to reach an embedded server, which also takes faults."""
 
     def inject(self, *faults: Document) -> None:
         """Let these things go wrong from now on, and no others; see docs/faults.md."""
@@ -103,7 +65,7 @@ class ApiServerThread(ApiAccess):
             return look(self._store)
 
         # The store is used by the server's thread alone.
-        return asyncio.run_coroutine_threadsafe(found(), self._loop).result(_SECONDS)
+        return asyncio.run_coroutine_threadsafe(found(), self._loop).result(SECONDS)
 
 
 @contextmanager
@@ -184,7 +146,7 @@ class ApiServerProcess:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(number)
-            process.communicate(timeout=_SECONDS)
+            process.communicate(timeout=SECONDS)
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from podstatus.apiserver.service import ApiServer, selectable_fields
 from podstatus.apiserver.store import Store
 
 DATABASE = "objects.db"
-AUTHORITY = "ca.crt"
 
 
 class Served(NamedTuple):

@@ -1,0 +1,83 @@
+"""A full list, page by page."""
+
+from collections.abc import Callable
+from typing import Generic
+
+import msgspec
+
+from podstatus.client.replica import Listing
+from podstatus.client.resource_version import ResourceVersion
+from podstatus.client.sighting import ObjectKey, Sighting, T, read_item
+from podstatus.client.source import Selection, Source
+from podstatus.kube.errors import GoneError, UnavailableError
+
+
+class Lister(Generic[T]):
+    """Lists the objects of a selection."""
+
+    def __init__(self, source: Source, selection: Selection, kind: type[T], *, page: int) -> None:
+        self._source = source
+        self._selection = selection
+        self._kind = kind
+        self._page = page
+
+    async def read(self, known: Callable[[ObjectKey], T | None]) -> Listing[T]:
+        """All objects at one version, of now; `known` ones are not decoded again.
+
+        A list that takes so long that the server forgets its version is asked for in one piece.
+        Raises ApiError.
+        """
+        try:
+            return await self._list(known, self._page)
+        except GoneError as error:
+            if error.code != 410:
+                raise
+        return await self._list(known, 0)
+
+    async def _list(self, known: Callable[[ObjectKey], T | None], limit: int) -> Listing[T]:
+        items: list[Sighting[T]] = []
+        undecodable, token = 0, ""
+        while True:
+            page = _read_page(await self._ask(limit, token))
+            for data in page.items or ():
+                seen = read_item(data, self._kind, known)
+                if seen is not None:
+                    items.append(seen)
+                undecodable += seen is None or seen.object is None
+            before, token = token, page.metadata.continue_token or ""
+            if not token:
+                version = ResourceVersion.parse(page.metadata.resource_version or "")
+                return Listing(version, items, undecodable)
+            if token == before:
+                raise UnavailableError("the list has no end: its pages lead to themselves")
+
+    async def _ask(self, limit: int, token: str) -> bytes:
+        asked = self._selection
+        return await self._source.list(
+            asked.resource,
+            namespace=asked.namespace,
+            label_selector=asked.label_selector,
+            field_selector=asked.field_selector,
+            limit=limit,
+            continue_token=token,
+        )
+
+
+class _PageMetadata(msgspec.Struct, frozen=True):
+    resource_version: str | None = msgspec.field(default=None, name="resourceVersion")
+    continue_token: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _PageMetadata
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Page)
+
+
+def _read_page(data: bytes) -> _Page:
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise UnavailableError(f"the server's answer is no list: {error}") from error

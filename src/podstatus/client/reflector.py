@@ -1,0 +1,253 @@
+"""Keeps a copy of the objects of one kind, and tells what changes.
+
+Upstream: Reflector, tools/cache/reflector.go of client-go v0.36.4. Unlike it, a full list is taken
+now and then beside the running watch: it repairs what the watch missed, and counts it.
+"""
+
+import asyncio
+import logging
+import random as chance
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Generic
+
+from podstatus.base.clock import Clock
+from podstatus.base.loop import SystemClock
+from podstatus.client.listing import Lister
+from podstatus.client.outage import Outage
+from podstatus.client.reflection import Reflection
+from podstatus.client.reflector_counts import ReflectorCounts
+from podstatus.client.reflector_policy import ReflectorPolicy
+from podstatus.client.replica import Change
+from podstatus.client.resources import Resource
+from podstatus.client.sighting import ObjectKey, T
+from podstatus.client.source import Selection, Source
+from podstatus.client.watch_event import WatchEvent
+from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
+
+logger = logging.getLogger(__name__)
+
+WATCH_SECONDS = 300
+"""The shortest time for which a watch is asked for; the longest is twice that, so that watches
+that began together do not end together. Upstream: defaultMinWatchTimeout, reflector.go of
+client-go v0.36.4."""
+SHORT_SECONDS = 1.0
+"""A watch that is over sooner and told nothing new has failed, however it ended."""
+SPREAD = 0.2
+"""The part of the time between two full lists that is left to chance."""
+_SECOND = 1_000_000_000
+
+
+class Reflector(Generic[T]):
+    """A copy of a set of objects; `run` keeps it like the server's.
+
+    The handler is told of every change, in order, in the event loop: it must not block. The copy
+    has changed already when it is told. If it raises, that is logged and counted, and the change
+    counts as told.
+
+    `get`, `objects`, `counts`, `staleness` and `has_synced` may be asked from any thread: each
+    shows one moment, two of them perhaps two moments.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        resource: Resource,
+        kind: type[T],
+        handler: Callable[[Change[T]], None],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        policy: ReflectorPolicy | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] = chance.random,
+    ) -> None:
+        self._selection = selection = Selection(
+            resource=resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+        self._source = source
+        self._policy = policy = policy or ReflectorPolicy()
+        self._clock = clock or SystemClock()
+        self._random = random
+        self._reflection = Reflection(str(selection), kind, handler)
+        self._lister = Lister(source, selection, kind, page=policy.page)
+        self._listing = asyncio.Lock()
+        self._synced = asyncio.Event()
+        self._following = Outage(logger, f"watch of {selection}", policy.backoff, random)
+        self._repairing = Outage(logger, f"full list of {selection}", policy.backoff, random)
+        self._stream: asyncio.Timeout | None = None
+        self._opened = 0
+        self._is_idle = True
+        """Whether the stream has told nothing new since it was opened."""
+        self._has_expired = False
+        """Whether the watch could not go on, and has not proved that it can since."""
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether there was a full list."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Come back after the first full list, when the handler was told of its objects."""
+        await self._synced.wait()
+
+    @property
+    def counts(self) -> ReflectorCounts:
+        """What was seen until now."""
+        return self._reflection.counts
+
+    def staleness(self) -> float:
+        """Seconds since a list, an event or a bookmark confirmed that the copy is right.
+
+        Infinite before the first list.
+        """
+        return self._reflection.staleness(self._clock.now())
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """An object, if it is there; those of a cluster have an empty namespace."""
+        return self._reflection.replica.get(ObjectKey(namespace, name))
+
+    def objects(self) -> list[T]:
+        """All objects, in no particular order."""
+        return self._reflection.replica.objects()
+
+    async def run(self) -> None:
+        """Follow the server until cancelled. What is known stays known for the next time."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self._repair())
+
+    async def _follow(self) -> None:
+        while True:
+            await self._clock.wait(await self.follow_once())
+
+    async def _repair(self) -> None:
+        seconds = self._until_next_list()
+        while True:
+            await self._clock.wait(seconds)
+            seconds = await self.repair_once()
+
+    async def follow_once(self) -> float:
+        """List, if there is nothing to go on from, and watch until the stream ends.
+
+        Returns the seconds to wait before the next time.
+        """
+        try:
+            if self._reflection.progress.must_list:
+                await self._list(beside=False)
+            await self._watch()
+        except Exception as error:  # noqa: BLE001 - logged, once
+            return self._failed(error)
+        return 0.0
+
+    async def repair_once(self) -> float:
+        """List beside the watch, if there is one; returns the seconds until the next time."""
+        try:
+            if self.has_synced:
+                await self._list(beside=True)
+        except Exception as error:  # noqa: BLE001 - logged, once
+            self._reflection.count(failures=1)
+            return self._repairing.failed(error, self._clock.now())
+        self._repairing.over(self._clock.now())
+        return self._until_next_list()
+
+    def _until_next_list(self) -> float:
+        return self._policy.list_seconds * (1 - SPREAD * self._random())
+
+    async def _list(self, *, beside: bool) -> None:
+        reflection = self._reflection
+        # One at a time: that versions went back shows by what was known before asking.
+        async with self._listing:
+            asked, newest = self._clock.now(), reflection.progress.newest
+            listing = await self._lister.read(reflection.replica.get)
+            if reflection.take_list(listing, asked, newest, beside=beside):
+                self._end_stream()
+        self._synced.set()
+        if not self._has_expired and not beside:
+            self._following.over(self._clock.now())
+
+    async def _watch(self) -> None:
+        self._stream = stream = asyncio.timeout(None)
+        try:
+            async with stream, self._open() as events:
+                self._stream_opened()
+                async for event in events:
+                    if stream.when() is None:
+                        self._take_event(event)
+        except TimeoutError:
+            if not stream.expired():
+                raise
+            return  # to begin anew from a list that was taken meanwhile
+        finally:
+            self._stream = None
+        self._stream_ended()
+
+    def _open(self) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        asked = self._selection
+        return self._source.watch(
+            asked.resource,
+            namespace=asked.namespace,
+            label_selector=asked.label_selector,
+            field_selector=asked.field_selector,
+            resource_version=self._reflection.progress.resume_at,
+            timeout_seconds=round(WATCH_SECONDS * (1 + self._random())),
+            silence_seconds=self._policy.silence_seconds,
+        )
+
+    def _end_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.reschedule(asyncio.get_running_loop().time())
+
+    def _stream_opened(self) -> None:
+        self._opened, self._is_idle = self._clock.now(), True
+        self._reflection.count(watches=1)
+
+    def _take_event(self, event: WatchEvent) -> None:
+        now = self._clock.now()
+        if self._reflection.take_event(event, now):
+            self._is_idle = False
+        if not self._is_short(now):
+            self._has_expired = False
+            self._following.over(now)
+
+    def _stream_ended(self) -> None:
+        now = self._clock.now()
+        if self._is_short(now):
+            raise UnavailableError("the watch ended as soon as it had begun")
+        self._has_expired = False
+        self._following.over(now)
+
+    def _is_short(self, now: int) -> bool:
+        """Whether the stream has been of no use yet: it would be no wonder if it failed again."""
+        return self._is_idle and now - self._opened < SHORT_SECONDS * _SECOND
+
+    def _failed(self, error: Exception) -> float:
+        """Decide how to go on, and when."""
+        if _needs_list(error):
+            self._reflection.progress.begin_anew()
+        if _is_expired(error):
+            self._reflection.count(expired=1)
+            has_expired, self._has_expired = self._has_expired, True
+            if not has_expired:
+                logger.info("watch expired, will list: %s error=%s", self._selection, error)
+                return 0.0
+        self._reflection.count(failures=1)
+        return self._following.failed(error, self._clock.now())
+
+
+def _is_expired(error: Exception) -> bool:
+    return isinstance(error, GoneError) and error.code == 410
+
+
+def _needs_list(error: Exception) -> bool:
+    """Whether the server may object to where the watch begins.
+
+    504 is the answer to a version that the server has not reached, and perhaps never will.
+    """
+    if isinstance(error, GoneError | RejectedError):
+        return True
+    return isinstance(error, UnavailableError) and error.code == 504

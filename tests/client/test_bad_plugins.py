@@ -1,0 +1,154 @@
+"""Exec plugins that hang, fail or print garbage: one clear line each, and nothing left behind."""
+
+import asyncio
+import logging
+import os
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
+
+from podstatus.client.errors import CredentialsError
+from podstatus.client.masking import shown_line
+from podstatus.kube.times import Time
+from tests.client.bad_plugins import CASES, SECRET, Case
+from tests.client.loops import in_loop, until
+from tests.client.plugins import Plugin
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    return Plugin(tmp_path)
+
+
+@in_loop
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_one_line_says_what_is_wrong(case: Case, plugin: Plugin) -> None:
+    access = case.made(plugin).access(seconds=case.seconds, **case.fields)
+    with pytest.raises(CredentialsError, match=case.told) as caught:
+        await access.credentials()
+    told = str(caught.value)
+    assert told.startswith("exec plugin ")
+    assert "\n" not in told
+    assert len(told) < 600
+    assert SECRET not in told
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"
+
+
+@in_loop
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
+async def test_one_that_hangs_is_killed_with_its_children(plugin: Plugin) -> None:
+    plugin.program(
+        textwrap.dedent("""
+            import signal, subprocess, time
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            child = subprocess.Popen([sys.executable, "-IS", "-c", "import time; time.sleep(600)"])
+            with open(os.path.dirname(sys.argv[0]) + "/pids", "w") as pids:
+                pids.write(f"{os.getpid()} {child.pid}")
+            sys.stderr.write("waiting for the browser\\n")
+            sys.stderr.flush()
+            time.sleep(600)
+        """)
+    )
+    started = time.monotonic()
+    with pytest.raises(CredentialsError, match=r"killed \(waiting for the browser\); run it"):
+        await plugin.access(seconds=1.0).credentials()
+    assert time.monotonic() - started < 5
+    pids = (plugin.folder / "pids").read_text().split()
+    await until(lambda: not any(is_alive(int(pid)) for pid in pids))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
+def test_the_end_of_the_loop_is_the_end_of_the_plugin(plugin: Plugin) -> None:
+    pid = plugin.folder / "pid"
+    os.mkfifo(pid)
+    plugin.program(f"import time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
+
+    async def begin() -> str:
+        run = asyncio.ensure_future(plugin.access().credentials())
+        number = await asyncio.to_thread(pid.read_text)
+        assert not run.done()
+        return number
+
+    started = time.monotonic()
+    number = asyncio.run(begin())
+    assert not is_alive(int(number))
+    assert time.monotonic() - started < 10
+
+
+@in_loop
+async def test_a_failing_plugin_is_tried_again_once_a_second(plugin: Plugin) -> None:
+    access = plugin.program("sys.exit(1)").access()
+    for _ in range(5):
+        with pytest.raises(CredentialsError, match="exit code 1"):
+            await access.credentials()
+    assert plugin.runs == 1
+    failed = await asyncio.gather(*(access.credentials() for _ in range(9)), return_exceptions=True)
+    assert len(set(map(id, failed))) == 9, "each has an error of its own"
+    await plugin.clock.advance(1)
+    plugin.says("good")
+    assert (await access.credentials()).authorization == "Bearer good"
+
+
+@in_loop
+async def test_one_that_fails_too_early_does_no_harm(
+    plugin: Plugin, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it said before is good for some time yet."""
+    expires = Time.from_unix_nanos(plugin.clock.now() + 600 * 10**9)
+    access = plugin.says("first", expirationTimestamp=str(expires)).access()
+    first = await access.credentials()
+    plugin.program("sys.exit(1)")
+    for _ in range(3):
+        await plugin.clock.advance(574 if plugin.runs == 1 else 2)
+        assert await access.credentials() is first
+        with pytest.raises(CredentialsError):
+            await access.renew(first)
+    assert plugin.runs == 4
+    warned = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warned) == 1
+    await plugin.clock.advance(60)
+    with pytest.raises(CredentialsError, match="exit code 1"):
+        await access.credentials()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("", ""),
+        ("\n \n", ""),
+        ("first\nlast\n", "last"),
+        ("error: you must be logged in to the server", None),
+        ("open /home/me/.kube/cache/oidc-login/config.yaml: no such file", None),
+        ("dial tcp: lookup login.microsoftonline.com on 10.0.0.10:53: no such host", None),
+        ("An error occurred (ExpiredTokenException) when calling AssumeRole", None),
+        ("password: hunter2", "password: …"),
+        ('{"access_token": "abc", "x": 1}', '{"access_token": "…", "x": 1}'),
+        ("AWS_SECRET_ACCESS_KEY=abc/def", "AWS_SECRET_ACCESS_KEY=…"),
+        ("Authorization: Bearer abc", "Authorization: …"),
+        ("authorization=Basic abc, sent", "authorization=…"),
+        ("the token is abc123", "the token is …"),
+        ("failed with status code: 401 Unauthorized", None),
+        (
+            "invalid token: see https://example.com/docs",
+            "invalid token: … https://example.com/docs",
+        ),
+        ("sent bearer abc.def", "sent bearer …"),
+        ("get https://me:pw@host/x", "get https://…@host/x"),
+        ("got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl", "got …"),
+        ("got AKIAIOSFODNN7EXAMPLEKEY", "got …"),
+        ("got 0123456789abcdef0123456789abcdef", "got …"),
+    ],
+)
+def test_what_looks_like_a_secret_is_not_shown(line: str, shown: str | None) -> None:
+    assert shown_line(line) == (line if shown is None else shown)

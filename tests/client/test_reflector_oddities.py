@@ -1,0 +1,223 @@
+"""Objects, servers and handlers that are not as they should be."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from podstatus.client.reflector import Reflector
+from podstatus.client.reflector_policy import ReflectorPolicy
+from podstatus.client.replica import Added, Change
+from podstatus.client.resources import CONFIG_MAPS
+from podstatus.client.watch_event import ADDED, BOOKMARK, MODIFIED
+from podstatus.kube.errors import UnavailableError
+from podstatus.kube.records import ConfigMap
+from podstatus.testing.clock import FakeClock, settle
+from tests.client.fake_source import FakeSource
+from tests.client.reflecting import DOWN, Scene, names, run
+
+
+def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource())
+        for name in "ab":
+            source.put(name)
+        async with scene.running():
+            source.put("a", data="secret words")
+            source.put("c", data=5)
+            source.put("b")
+            source.stream.tell(MODIFIED, {"metadata": {"namespace": "default"}})
+            source.stream.tell(ADDED, "nothing")
+            source.stream.tell("NEW", source.objects["a"])
+            source.stream.tell(BOOKMARK, [])
+            await settle()
+            assert scene.told == ["+a", "+b", "~b"]
+            assert scene.reflector.counts.undecodable == 5
+            await scene.clock.advance(301)
+            assert names(scene) == ["a", "b"], "it is in the list, so it is there"
+            assert scene.reflector.counts.undecodable == 7
+            source.delete("a")
+            source.put("c", data={"k": "v"})
+            await settle()
+        assert scene.told[3:] == ["-a", "+c"]
+        assert len(source.streams) == 1
+        assert scene.reflector.counts.missed == 0
+
+    run(play)
+    assert "namespace=default name=a" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_an_item_without_a_name_does_no_harm() -> None:
+    async def play() -> None:
+        source = FakeSource()
+        source.put("a")
+        items = [{"metadata": {}}, 5, source.objects["a"]]
+        page = {"metadata": {"resourceVersion": "11"}, "items": items}
+        source.list_errors.append(msgspec.json.encode(page))
+        scene = Scene(source)
+        async with scene.running():
+            assert names(scene) == ["a"]
+        assert scene.reflector.counts.undecodable == 2
+
+    run(play)
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"items": []}', b'{"metadata": 5}'])
+def test_an_answer_that_is_no_list_is_a_failure(answer: bytes) -> None:
+    async def play() -> None:
+        source = FakeSource()
+        source.list_errors.append(answer)
+        scene = Scene(source)
+        async with scene.running():
+            assert scene.reflector.counts.lists == 0
+            await scene.clock.advance(1)
+            assert scene.reflector.has_synced
+        assert scene.reflector.counts.failures == 1
+
+    run(play)
+
+
+def test_a_list_without_end_is_a_failure() -> None:
+    async def play() -> None:
+        source = FakeSource()
+        page = b'{"metadata": {"continue": "x"}, "items": []}'
+        source.list_errors.extend([page] * 2)
+        scene = Scene(source)
+        async with scene.running():
+            await scene.clock.advance(2)
+            assert scene.reflector.has_synced
+        assert scene.reflector.counts.failures == 1
+
+    run(play)
+
+
+def test_what_has_no_version_is_no_place_to_resume_at() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource(), versions_grow=False)
+        async with scene.running():
+            source.stream.tell(ADDED, {"metadata": {"name": "a", "uid": "u"}})
+            source.stream.tell(BOOKMARK, {"metadata": {}})
+            await settle()
+            source.stream.end(DOWN)
+            await scene.clock.advance(1)
+            assert source.stream.version == "10"
+        assert scene.told == ["+a"]
+
+    run(play)
+
+
+@pytest.mark.parametrize("wrong", [{"list_seconds": 0}, {"silence_seconds": -1}, {"page": -1}])
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        ReflectorPolicy(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[str] = []
+
+    def handler(change: Change[ConfigMap]) -> None:
+        match change:
+            case Added(new):
+                heard.append(new.metadata.name)
+                raise RuntimeError("no")
+
+    async def play() -> None:
+        source = FakeSource()
+        source.put("a", data={"k": "private"})
+        source.put("b")
+        reflector = Reflector(source, CONFIG_MAPS, ConfigMap, handler, clock=FakeClock())
+        task = asyncio.ensure_future(reflector.run())
+        await settle()
+        source.put("c")
+        await settle()
+        task.cancel()
+        await asyncio.wait({task})
+        assert heard == ["a", "b", "c"]
+        assert len(reflector.objects()) == 3
+        assert reflector.counts.handler_failures == 3
+
+    run(play)
+    assert "change=Added namespace=default name=a" in caplog.text
+    assert "private" not in caplog.text
+
+
+def test_a_server_that_was_begun_anew_is_taken_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource(version=100), versions_grow=False)
+        source.put("a")
+        source.put("b", uid="same")
+        async with scene.running():
+            source.begin_anew(3)
+            source.put("b", uid="same", silently=True)
+            source.put("c", silently=True)
+            too_large = UnavailableError("Too large resource version", code=504)
+            source.watch_errors.append(too_large)
+            source.stream.end(DOWN)
+            await scene.clock.advance(5)
+            assert names(scene) == ["b", "c"]
+            assert source.stream.version == "5"
+            source.put("c")
+            source.delete("b")
+            await settle()
+        assert scene.told == ["+a", "+b", "-a", "~b", "+c", "~c", "-b"]
+        assert scene.reflector.counts.missed == 0
+
+    run(play)
+    assert "resource versions went back" in caplog.text
+
+
+def test_a_watch_of_what_was_before_is_left_when_a_list_shows_it() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource(version=100), versions_grow=False)
+        source.put("a")
+        async with scene.running():
+            source.begin_anew(3)
+            source.put("b", silently=True)
+            late = {"metadata": {"name": "z", "uid": "z", "resourceVersion": "150"}}
+            source.before_list = lambda: source.streams[0].tell(ADDED, late)
+            await scene.clock.advance(301)
+            assert names(scene) == ["b"]
+            assert [stream.version for stream in source.streams] == ["101", "4"]
+            assert [stream.is_open for stream in source.streams] == [False, True]
+        assert scene.reflector.counts.failures == 0
+
+    run(play)
+
+
+def test_versions_that_are_no_numbers_are_followed_in_order() -> None:
+    async def play() -> None:
+        source = FakeSource()
+        source.spell = lambda number: f"v{number}"
+        source.put("a")
+        scene = Scene(source, versions_grow=False)
+        async with scene.running():
+            source.put("a")
+            source.put("b")
+            await settle()
+            source.stream.end(DOWN)
+            await scene.clock.advance(1)
+            assert source.stream.version == "v13"
+            source.delete("a")
+            source.put("c", silently=True)
+            await scene.clock.advance(300)
+            assert source.stream.version == "v15", "a list cannot be put beside such a watch"
+            assert names(scene) == ["b", "c"]
+        assert scene.told == ["+a", "~a", "+b", "-a", "+c"]
+
+    run(play)
+
+
+def test_what_no_port_names_is_logged_with_its_place_and_survived(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def play() -> None:
+        source = FakeSource()
+        source.list_errors.append(ZeroDivisionError("a mistake"))
+        scene = Scene(source)
+        async with scene.running():
+            await scene.clock.advance(1)
+            assert scene.reflector.has_synced
+
+    run(play)
+    assert "Traceback" in caplog.text

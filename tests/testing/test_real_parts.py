@@ -1,0 +1,74 @@
+"""Where the programs of a real API server are looked for."""
+
+from pathlib import Path
+
+import pytest
+
+from podstatus.testing.real_parts import MissingPartsError, cache_folder, find_parts
+
+
+def filled(folder: Path, *names: str) -> Path:
+    """A folder with programs."""
+    folder.mkdir(parents=True)
+    for name in names or ("etcd", "kube-apiserver"):
+        (folder / name).touch(mode=0o755)
+    return folder
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, str]:
+    """All places that are looked at, with nothing in them."""
+    return {
+        "KUBEBUILDER_ASSETS": str(tmp_path / "assets"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "PATH": str(tmp_path / "path"),
+    }
+
+
+def test_the_named_folder_wins_then_the_cache_then_the_path(places: dict[str, str]) -> None:
+    assets = filled(Path(places["KUBEBUILDER_ASSETS"]))
+    built = filled(cache_folder(places) / "v1.36.4-0123")
+    on_path = filled(Path(places["PATH"]))
+    assert find_parts(places).etcd == assets / "etcd"
+    del places["KUBEBUILDER_ASSETS"]
+    assert find_parts(places).kube_apiserver == built / "kube-apiserver"
+    (built / "etcd").unlink()
+    assert find_parts(places).etcd == on_path / "etcd"
+
+
+def test_the_newest_of_the_cache_that_is_whole_is_taken(places: dict[str, str]) -> None:
+    del places["KUBEBUILDER_ASSETS"]
+    older = filled(cache_folder(places) / "v1.36.4-0123")
+    newest = filled(cache_folder(places) / "v1.35.0-4567")
+    filled(cache_folder(places) / "v1.37.0-89ab", "etcd")
+    filled(cache_folder(places) / ".building-x")
+    for folder in (older, newest):
+        assert find_parts(places).etcd.parent in (older, newest)
+        (folder / "etcd").unlink()
+    with pytest.raises(MissingPartsError):
+        find_parts(places)
+
+
+def test_a_named_folder_without_the_programs_is_a_mistake(places: dict[str, str]) -> None:
+    filled(Path(places["PATH"]))
+    filled(Path(places["KUBEBUILDER_ASSETS"]), "etcd")
+    with pytest.raises(
+        MissingPartsError, match=r"does not hold kube-apiserver and etcd.*correct it"
+    ):
+        find_parts(places)
+
+
+def test_if_they_are_nowhere_it_is_said_how_to_get_them(places: dict[str, str]) -> None:
+    del places["KUBEBUILDER_ASSETS"]
+    with pytest.raises(MissingPartsError) as error:
+        find_parts(places)
+    told = str(error.value)
+    assert "make real-parts" in told
+    assert "KUBEBUILDER_ASSETS" in told
+    assert str(cache_folder(places)) in told
+    assert "\n" not in told
+
+
+def test_a_relative_cache_home_counts_as_none() -> None:
+    home = Path.home() / ".cache" / "podstatus" / "real"
+    assert cache_folder({"XDG_CACHE_HOME": "here"}) == cache_folder({}) == home

@@ -292,6 +292,19 @@ async def test_readiness_overtakes_the_first_time_only() -> None:
 
 
 @in_loop
+async def test_a_last_status_overtakes_though_nobody_asked_for_the_deletion() -> None:
+    fleet = Fleet(["a", "b", "c"], round_trip=1, policy=sending(in_flight=1))
+    async with fleet.running():
+        for pod in fleet.pods:
+            fleet.set(pod, "x")
+            await fleet.clock.advance(0)
+        fleet.set(fleet.pods[2], "end", SUCCEEDED)
+        fleet.manager.terminate_pod(fleet.pods[2])
+        await fleet.clock.advance(4)
+    assert fleet.calls() == ["patch a", "patch c", "patch b"]
+
+
+@in_loop
 async def test_a_stream_of_urgent_pods_does_not_starve_an_ordinary_one() -> None:
     fleet = Fleet(["plain", *map(str, range(80))], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
@@ -349,6 +362,23 @@ async def test_gone_is_remembered_until_the_watch_shows_the_pod() -> None:
         fleet.api.put(fleet.pods[0])
         await fleet.clock.advance(10)
         assert fleet.calls() == ["get a", "patch a"]
+
+
+@in_loop
+async def test_however_often_a_pod_was_not_there_it_is_tried_when_the_watch_shows_it_anew() -> None:
+    fleet = Fleet(["a"], deaf=True)
+    pod = fleet.pods[0]
+    fleet.api.remove("default", "a")
+    async with fleet.running():
+        fleet.set(pod, "one")
+        await fleet.clock.advance(200)  # the watch still shows it: waits grow
+        fleet.directory.remove_pod(pod)
+        await fleet.clock.advance(10)
+        fleet.calls()
+        fleet.api.put(pod)
+        fleet.watch(pod)
+        await fleet.clock.advance(10)
+    assert fleet.calls() == ["get a", "patch a"]
 
 
 @in_loop
@@ -423,6 +453,19 @@ def test_a_deletion_that_fails_is_tried_again(code: int) -> None:
         ]
 
     scenario()
+
+
+@in_loop
+async def test_a_deletion_that_failed_does_not_wait_for_the_watch() -> None:
+    fleet = Fleet(["a"], deaf=True)
+    pod = fleet.pods[0]
+    fleet.api.request_deletion("default", "a", at="2100-01-01T00:00:00Z")
+    fleet.api.fail("delete", "default", "a", code=500)
+    async with fleet.running():
+        fleet.set(pod, "end", SUCCEEDED)
+        fleet.manager.terminate_pod(pod)
+        await fleet.clock.advance(1)
+        assert fleet.calls() == ["patch a", "delete a 500", "delete a"]
 
 
 @in_loop
@@ -608,6 +651,22 @@ def test_a_directory_that_raises_loses_no_status(method: str, when: str) -> None
     scenario()
 
 
+@in_loop
+async def test_what_was_not_looked_at_is_looked_at_with_the_next_change_of_any_pod() -> None:
+    fleet = Fleet(["a", "b"])
+    directory = Moody(fleet.api.pods())
+    fleet.directory = directory
+    fleet.another_life()
+    async with fleet.running():
+        directory.broken = "uid_translations"
+        fleet.set(fleet.pods[0], "one")
+        await fleet.clock.advance(1)
+        directory.broken = ""
+        fleet.set(fleet.pods[1], "one")
+        await fleet.clock.advance(0)
+        assert fleet.calls() == ["patch a", "patch b"]
+
+
 # An outage
 
 
@@ -675,8 +734,9 @@ def set_clock(fleet: Fleet, hours: int) -> None:
 # What is remembered
 
 
+@pytest.mark.parametrize("late", [False, True])
 @in_loop
-async def test_pods_that_are_gone_leave_nothing_behind() -> None:
+async def test_pods_that_are_gone_leave_nothing_behind(*, late: bool) -> None:
     fleet = Fleet(map(str, range(30)))
     for number, code in enumerate((404, 409, 422, 429, 500)):
         fleet.api.fail("patch", "default", str(number), code=code, times=9)
@@ -686,6 +746,7 @@ async def test_pods_that_are_gone_leave_nothing_behind() -> None:
         await fleet.clock.advance(0.1)
         for pod in fleet.pods:
             fleet.directory.remove_pod(pod)
+        await fleet.clock.advance(1000 if late else 0)  # nobody looks at those that are gone
         fleet.manager.remove_orphaned_statuses(set())
         await fleet.clock.advance(1000)
         syncer: Any = fleet.manager._syncer

@@ -1,0 +1,166 @@
+"""Stands between a node and its API server, counts what is asked, and lets things go wrong.
+
+Towards the node it speaks plain HTTP; what it passes on goes to the server over TLS. What it
+counts is about single pods: lists and watches are the reflector's, and go through uncounted.
+"""
+
+import asyncio
+import re
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from enum import Enum
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from yarl import URL
+
+from podstatus.testing.server_access import ServerAccess
+from tests.client.plain_access import PlainAccess
+
+_POD = re.compile(r"/api/v1/namespaces/[^/]+/pods/([^/]+)(?:/status)?")
+_PASSED_ON = ("Accept", "Authorization", "Content-Type", "User-Agent")
+
+
+class Asked(msgspec.Struct, kw_only=True):
+    """A request about one pod."""
+
+    at: float
+    method: str
+    name: str
+    failed: bool = False
+    """Whether it had another answer than the server's, or none."""
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An answer that is not the server's: nothing is passed on."""
+
+    code: int
+    retry_after: int | None = None
+
+
+class Trouble(Enum):
+    """What becomes of a connection."""
+
+    CUT = "before the request is passed on"
+    LOSE = "after the server has answered: nobody hears of it"
+    DELAY = "at once, and the request is passed on when `release` is called"
+
+
+Fault = Refusal | Trouble | None
+
+
+class FaultyProxy:
+    """Serves at `access` within `running`."""
+
+    def __init__(self, server: ServerAccess) -> None:
+        self._server = server
+        self._runner: web.ServerRunner | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._released = asyncio.Event()
+        self.asked: list[Asked] = []
+        self.access = PlainAccess("http://nobody.invalid")
+        self.fault: Callable[[Asked], Fault] = lambda _: None
+        """What goes wrong with a request about a pod."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve."""
+        tls = ssl.create_default_context(cafile=str(self._server.authority))
+        connector = aiohttp.TCPConnector(limit=0, ssl=tls)
+        self._runner = web.ServerRunner(
+            web.Server(self._serve, access_log=None), handle_signals=False, shutdown_timeout=0.1
+        )
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=aiohttp.ClientTimeout(), auto_decompress=False
+        ) as self._session:
+            await self._runner.setup()
+            await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+            port: int = self._runner.addresses[0][1]
+            self.access = PlainAccess(f"http://127.0.0.1:{port}", self._server.token)
+            try:
+                yield
+            finally:
+                await self._runner.cleanup()
+
+    def heal(self) -> None:
+        """Let nothing go wrong any more."""
+        self.fault = lambda _: None
+
+    def cut(self) -> None:
+        """End every connection of the node; what the server was asked already is done."""
+        assert self._runner is not None
+        assert self._runner.server is not None
+        for connection in self._runner.server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    def release(self) -> None:
+        """Pass on what was delayed."""
+        self._released.set()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        match = _POD.fullmatch(request.path)
+        asked = Asked(at=time.monotonic(), method=request.method, name=match[1] if match else "")
+        fault = None
+        if match:
+            self.asked.append(asked)
+            fault = self.fault(asked)
+        body = await request.read()
+        asked.failed = True  # until it is answered
+        if isinstance(fault, Refusal):
+            return _refusal(fault)
+        if fault is Trouble.CUT:
+            return _hung_up(request)
+        if fault is Trouble.DELAY:
+            _hung_up(request)
+            await self._released.wait()
+        try:
+            return await self._pass_on(request, body, asked, fault)
+        except aiohttp.ClientError:
+            return _hung_up(request)
+
+    async def _pass_on(
+        self, request: web.BaseRequest, body: bytes, asked: Asked, fault: Fault
+    ) -> web.StreamResponse:
+        assert self._session is not None
+        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        url = URL(self._server.url + request.path_qs, encoded=True)
+        async with self._session.request(
+            request.method, url, data=body or None, headers=headers, allow_redirects=False
+        ) as answer:
+            if asked.name:
+                whole = await answer.read()
+                if fault is not None:
+                    return _hung_up(request)
+                asked.failed = answer.status >= 300
+                return web.Response(
+                    status=answer.status, body=whole, content_type=answer.content_type
+                )
+            return await _streamed(request, answer)
+
+
+async def _streamed(
+    request: web.BaseRequest, answer: aiohttp.ClientResponse
+) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status)
+    response.content_type = answer.content_type
+    await response.prepare(request)
+    async for data in answer.content.iter_any():
+        await response.write(data)
+    await response.write_eof()
+    return response
+
+
+def _refusal(refusal: Refusal) -> web.Response:
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": refusal.code}
+    headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+    return web.json_response(status, status=refusal.code, headers=headers)
+
+
+def _hung_up(request: web.BaseRequest) -> web.Response:
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()

@@ -5,6 +5,7 @@ counts is about single pods: lists and watches are the reflector's, and go throu
 """
 
 import asyncio
+import random
 import re
 import ssl
 import time
@@ -22,6 +23,10 @@ from tests.client.plain_access import PlainAccess
 
 _POD = re.compile(r"/api/v1/namespaces/[^/]+/pods/([^/]+)(?:/status)?")
 _PASSED_ON = ("Accept", "Authorization", "Content-Type", "User-Agent")
+
+
+LATENCY = 0.01
+"""Seconds at most, so that more happens to pods while their requests are under way."""
 
 
 class Asked(msgspec.Struct, kw_only=True):
@@ -55,12 +60,16 @@ Fault = Refusal | Trouble | None
 class FaultyProxy:
     """Serves at `access` within `running`."""
 
-    def __init__(self, server: ServerAccess) -> None:
+    def __init__(self, server: ServerAccess, chance: random.Random) -> None:
+        self._chance = chance
         self._server = server
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
         self._released = asyncio.Event()
         self.asked: list[Asked] = []
+        self.most_under_way = 0
+        """Requests about pods whose client waited for an answer at the same time."""
+        self._under_way: set[web.BaseRequest] = set()
         self.access = PlainAccess("http://nobody.invalid")
         self.fault: Callable[[Asked], Fault] = lambda _: None
         """What goes wrong with a request about a pod."""
@@ -104,10 +113,21 @@ class FaultyProxy:
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         match = _POD.fullmatch(request.path)
         asked = Asked(at=time.monotonic(), method=request.method, name=match[1] if match else "")
-        fault = None
-        if match:
-            self.asked.append(asked)
-            fault = self.fault(asked)
+        if not match:
+            return await self._answer(request, asked, None)
+        self.asked.append(asked)
+        self._under_way.add(request)
+        waiting = sum(not _has_left(other) for other in self._under_way)
+        self.most_under_way = max(self.most_under_way, waiting)
+        try:
+            await asyncio.sleep(self._chance.random() * LATENCY)
+            return await self._answer(request, asked, self.fault(asked))
+        finally:
+            self._under_way.discard(request)
+
+    async def _answer(
+        self, request: web.BaseRequest, asked: Asked, fault: Fault
+    ) -> web.StreamResponse:
         body = await request.read()
         asked.failed = True  # until it is answered
         if isinstance(fault, Refusal):
@@ -135,7 +155,7 @@ class FaultyProxy:
                 whole = await answer.read()
                 if fault is not None:
                     return _hung_up(request)
-                asked.failed = answer.status >= 300
+                asked.failed = answer.status >= 300 or _has_left(request)
                 return web.Response(
                     status=answer.status, body=whole, content_type=answer.content_type
                 )
@@ -158,6 +178,10 @@ def _refusal(refusal: Refusal) -> web.Response:
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": refusal.code}
     headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
     return web.json_response(status, status=refusal.code, headers=headers)
+
+
+def _has_left(request: web.BaseRequest) -> bool:
+    return request.transport is None or request.transport.is_closing()
 
 
 def _hung_up(request: web.BaseRequest) -> web.Response:

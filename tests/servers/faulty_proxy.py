@@ -69,7 +69,7 @@ class FaultyProxy:
         self.asked: list[Asked] = []
         self.most_under_way = 0
         """Requests about pods whose client waited for an answer at the same time."""
-        self._under_way: set[web.BaseRequest] = set()
+        self._under_way: dict[int, web.BaseRequest] = {}
         self.access = PlainAccess("http://nobody.invalid")
         self.fault: Callable[[Asked], Fault] = lambda _: None
         """What goes wrong with a request about a pod."""
@@ -116,14 +116,14 @@ class FaultyProxy:
         if not match:
             return await self._answer(request, asked, None)
         self.asked.append(asked)
-        self._under_way.add(request)
-        waiting = sum(not _has_left(other) for other in self._under_way)
+        self._under_way[id(request)] = request
+        waiting = sum(not _has_left(other) for other in self._under_way.values())
         self.most_under_way = max(self.most_under_way, waiting)
         try:
             await asyncio.sleep(self._chance.random() * LATENCY)
             return await self._answer(request, asked, self.fault(asked))
         finally:
-            self._under_way.discard(request)
+            del self._under_way[id(request)]
 
     async def _answer(
         self, request: web.BaseRequest, asked: Asked, fault: Fault

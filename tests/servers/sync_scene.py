@@ -113,8 +113,10 @@ class Scene:
         users: Users,
         policy: SyncPolicy,
         seed: int,
+        users_work: bool,
     ) -> None:
         self._agent = agent
+        self._users_work = users_work
         self._straight = straight
         self._node_name = users.node
         self.proxy = proxy
@@ -124,6 +126,7 @@ class Scene:
         self.clock = UnsteadyClock()
         self.began = time.monotonic()
         self._jumps = 0
+        self._cancelled = 0
         self._directory = PodDirectory()
         safety = FakeDeletionSafety()
         self.manager = StatusManager(
@@ -153,12 +156,13 @@ class Scene:
                 task.cancel()
 
     async def _use(self) -> None:
-        while not self.node.is_calm:
+        while self._users_work and not self.node.is_calm:
             await self.users.step()
             await asyncio.sleep(0.02)
 
     async def restart(self) -> None:
         """Cancel the sync in whatever it is doing, and run it again."""
+        self._cancelled += self.proxy.most_under_way
         self.syncing.cancel()
         await asyncio.wait({self.syncing})
         self.syncing = self._tasks.create_task(self.manager.run())
@@ -202,9 +206,10 @@ class Scene:
         failed = sum(one.failed for one in asked)
         reconciles = int((time.monotonic() - self.began) / self.policy.full_sync_period)
         # A status is patched once, a pod deleted once. After a failure it is read first; so it
-        # is when its last answer seems old. A reconcile finds nothing to do, or once.
+        # is when its last answer seems old. A reconcile finds something to do once at most. What
+        # was cancelled is done once more.
         needed = self.node.versions + self.node.ends
-        needed += failed + (reconciles + self._jumps) * PODS_OF_NODE
+        needed += failed + (reconciles + self._jumps) * PODS_OF_NODE + 2 * self._cancelled
         assert len(asked) - failed <= needed
 
     async def _listed(self) -> list[Pod]:
@@ -245,6 +250,7 @@ async def playing(
     policy: SyncPolicy,
     timing: Timing | None = None,
     pods: int = PODS_OF_NODE,
+    users_work: bool = True,
 ) -> AsyncIterator[Scene]:
     """A busy node that runs, in a namespace of its own."""
     namespace = f"faults-{os.getpid()}-{next(_numbers)}"
@@ -260,7 +266,13 @@ async def playing(
         users = Users(straight, namespace=namespace, node=f"node-of-{namespace}", names=names, seed=seed)
         await users.make_all()
         scene = Scene(
-            agent=agent, straight=straight, proxy=proxy, users=users, policy=policy, seed=seed
+            agent=agent,
+            straight=straight,
+            proxy=proxy,
+            users=users,
+            policy=policy,
+            seed=seed,
+            users_work=users_work,
         )
         async with scene.running():
             yield scene

@@ -35,8 +35,13 @@ class Asked(msgspec.Struct, kw_only=True):
     at: float
     method: str
     name: str
-    failed: bool = False
-    """Whether it had another answer than the server's, or none."""
+    code: int = 0
+    """Of the answer, the server's or ours; 0 while there is none."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the node had no answer, or a refusal."""
+        return not 200 <= self.code < 300
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -83,7 +88,10 @@ class FaultyProxy:
             web.Server(self._serve, access_log=None), handle_signals=False, shutdown_timeout=0.1
         )
         async with aiohttp.ClientSession(
-            connector=connector, timeout=aiohttp.ClientTimeout(), auto_decompress=False
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(),
+            # Bodies go through as they are, so none may be compressed.
+            skip_auto_headers=["Accept-Encoding"],
         ) as self._session:
             await self._runner.setup()
             await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -129,8 +137,8 @@ class FaultyProxy:
         self, request: web.BaseRequest, asked: Asked, fault: Fault
     ) -> web.StreamResponse:
         body = await request.read()
-        asked.failed = True  # until it is answered
         if isinstance(fault, Refusal):
+            asked.code = fault.code
             return _refusal(fault)
         if fault is Trouble.CUT:
             return _hung_up(request)
@@ -153,18 +161,16 @@ class FaultyProxy:
         ) as answer:
             if asked.name:
                 whole = await answer.read()
-                if fault is not None:
+                if fault is not None or _has_left(request):
                     return _hung_up(request)
-                asked.failed = answer.status >= 300 or _has_left(request)
+                asked.code = answer.status
                 return web.Response(
                     status=answer.status, body=whole, content_type=answer.content_type
                 )
             return await _streamed(request, answer)
 
 
-async def _streamed(
-    request: web.BaseRequest, answer: aiohttp.ClientResponse
-) -> web.StreamResponse:
+async def _streamed(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status)
     response.content_type = answer.content_type
     await response.prepare(request)

@@ -224,7 +224,8 @@ class Scene:
     def _wrongs_of(self, pod: Pod) -> list[str]:
         wrongs = []
         if pod.metadata.deletion_timestamp is not None or pod.uid in self.users.sent_away:
-            wrongs.append("asked to go, and still there")
+            asked = [(a.method, a.code) for a in self.proxy.asked if a.name == pod.name]
+            wrongs.append(f"asked to go, and still there; last asked: {asked[-6:]}")
         cached = self.manager.pod_status(pod.uid)
         shown = normalized(pod)
         if cached is None and mark_of(shown):
@@ -263,7 +264,9 @@ async def playing(
         body = json.dumps({"metadata": {"name": namespace}}).encode()
         await straight.create(NAMESPACES, body)
         names = [f"pod-{index}" for index in range(pods)]
-        users = Users(straight, namespace=namespace, node=f"node-of-{namespace}", names=names, seed=seed)
+        users = Users(
+            straight, namespace=namespace, node=f"node-of-{namespace}", names=names, seed=seed
+        )
         await users.make_all()
         scene = Scene(
             agent=agent,

@@ -59,10 +59,8 @@ def play(
             await acts(scene)
             scene.proxy.heal()
             await scene.go_on(100)
-            took = await scene.come_to_rest(rest)
+            await scene.come_to_rest(rest)
             scene.check()
-            asked = scene.proxy.asked
-            print(f"rest {took:.2f} all {time.monotonic()-scene.began:.1f}; versions {scene.node.versions} ends {scene.node.ends} seen {scene.witness.seen} asked {len(asked)} failed {sum(a.failed for a in asked)} most {scene.proxy.most_under_way} away {len(scene.users.sent_away)} wrote {len(scene.users.wrote)}")
 
     asyncio.run(live())
 
@@ -75,7 +73,7 @@ def some(*faults: Fault, chance: random.Random) -> Callable[[Asked], Fault]:
 def test_without_faults_a_status_costs_one_request_at_most(process: Mortal) -> None:
     async def nothing(scene: Scene) -> None:
         await scene.arrive(300)
-        assert not any(asked.failed for asked in scene.proxy.asked)
+        assert {asked.code for asked in scene.proxy.asked} <= {0, 200}
 
     play(process, nothing, policy=AS_SHIPPED)
 
@@ -85,8 +83,8 @@ def test_a_server_that_is_killed_and_comes_back(process: Mortal) -> None:
         process.kill()
         began = time.monotonic()
         await scene.go_on(300)
-        await asyncio.to_thread(process.start)
         _check_outage(scene, began)
+        await asyncio.to_thread(process.start)
         await _goes_full_width(scene)
 
     play(process, kill)
@@ -250,8 +248,8 @@ def test_an_outage_of_a_minute(process: Mortal, how: str) -> None:
         stop()
         began = time.monotonic()
         await until(lambda: time.monotonic() > began + OUTAGE_SECONDS)
-        await asyncio.to_thread(go_on)
         _check_outage(scene, began)
+        await asyncio.to_thread(go_on)
         await _goes_full_width(scene)
 
     play(process, outage, policy=AS_SHIPPED, rest=120)

@@ -101,6 +101,11 @@ class BusyNode:
         for pod in self._chance.sample(pods, min(some, len(pods))):
             self.change(pod)
 
+    def change_all(self) -> None:
+        """Let something happen to every pod."""
+        for pod in self._directory.pods():
+            self.change(pod)
+
     def change(self, pod: Pod) -> None:
         """Let something happen to this pod."""
         life = self._lives.setdefault(pod.uid, Life())

@@ -102,6 +102,11 @@ class FaultyProxy:
             finally:
                 await self._runner.cleanup()
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether a request about a pod is under way."""
+        return bool(self._under_way)
+
     def heal(self) -> None:
         """Let nothing go wrong any more."""
         self.fault = lambda _: None

@@ -161,10 +161,11 @@ class Scene:
             await asyncio.sleep(0.02)
 
     async def restart(self) -> None:
-        """Cancel the sync in whatever it is doing, and run it again."""
+        """Cancel the sync in whatever it is doing, and run it again when more has happened."""
         self._cancelled += self.proxy.most_under_way
         self.syncing.cancel()
         await asyncio.wait({self.syncing})
+        await self.go_on(50)
         self.syncing = self._tasks.create_task(self.manager.run())
 
     async def go_on(self, statuses: int = 100) -> None:
@@ -178,11 +179,9 @@ class Scene:
         async with asyncio.timeout(REST_SECONDS):
             await until(lambda: self.witness.seen >= goal)
 
-    async def come_to_rest(self, seconds: float = REST_SECONDS) -> float:
-        """Wait until the server has what the node says; how long that took."""
-        began = time.monotonic()
-        self.node.is_calm = True
-        await self._using
+    async def come_to_rest(self, seconds: float = REST_SECONDS) -> None:
+        """Wait until the server has what the node says."""
+        await self._say_last_words()
         try:
             async with asyncio.timeout(seconds):
                 await until(lambda: not self._wrongs(self.witness.reflector.objects()))
@@ -191,7 +190,17 @@ class Scene:
             raise AssertionError(f"{len(wrongs)} wrong: {wrongs[:5]}") from None
         wrongs = self._wrongs(await self._listed())
         assert not wrongs, wrongs[:5]
-        return time.monotonic() - began
+
+    async def _say_last_words(self) -> None:
+        """Let something happen to every pod twice, the second time while the first is sent."""
+        if self.node.is_calm:
+            return
+        self.node.is_calm = True
+        await self._using
+        self.node.change_all()
+        async with asyncio.timeout(REST_SECONDS):
+            await until(lambda: self.proxy.is_asked)
+        self.node.change_all()
 
     def set_clock(self, ahead: float) -> None:
         """Let the node's clock be wrong by so many seconds."""

@@ -20,7 +20,16 @@ from uuid import UUID
 import msgspec
 from msgspec import structs
 
-from podstatus import Pod, PodDirectory, PodStatus, StatusManager, Time, decode, to_document
+from podstatus import (
+    Pod,
+    PodDirectory,
+    PodStatus,
+    StatusManager,
+    SyncPolicy,
+    Time,
+    decode,
+    to_document,
+)
 from podstatus.kube.pod import ApiUID
 from podstatus.kube.pod_status import PodIP
 from podstatus.status.patch import prepare_status_patch
@@ -86,7 +95,9 @@ class Rig:
         self.server = ServerCopies()
         directory = PodDirectory()
         directory.set_pods(self.pods)
-        self.manager = StatusManager(self.server, directory, NothingRuns())
+        # Upstream's policy reads and patches every pod, whatever the directory shows.
+        policy = SyncPolicy.upstream()
+        self.manager = StatusManager(self.server, directory, NothingRuns(), policy=policy)
         self.ready = False
         self._runner = asyncio.Runner()
         self.report()

@@ -18,6 +18,7 @@ from podstatus.kube.errors import (
     ApiError,
     BusyError,
     ConflictError,
+    DeniedError,
     GoneError,
     RejectedError,
     UnavailableError,
@@ -99,7 +100,7 @@ def test_lists_are_selected_and_come_in_pages(api_server: ApiServerThread) -> No
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        (403, RejectedError),
+        (403, DeniedError),
         (404, GoneError),
         (409, ConflictError),
         (410, GoneError),

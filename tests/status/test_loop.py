@@ -169,7 +169,8 @@ def test_a_directory_that_raises_does_not_end_the_loop(caplog: pytest.LogCapture
     async def main() -> None:
         pod = make_pod()
         directory, api, clock = FailingDirectory([pod]), InMemoryPodApi(pod), FakeClock()
-        manager = StatusManager(api, directory, FakeDeletionSafety(), clock=clock)
+        policy = SyncPolicy.upstream()
+        manager = StatusManager(api, directory, FakeDeletionSafety(), clock=clock, policy=policy)
         loop = asyncio.create_task(manager.run())
         directory.fails = True
         manager.set_pod_status(pod, RUNNING)

@@ -36,10 +36,17 @@ OUTAGE_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def process(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mortal]:
+def one_process(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mortal]:
     """For all cases: most of the time would go into starting them."""
     with mortal(each_server, tmp_path_factory.mktemp("mortal")) as process:
         yield process
+
+
+@pytest.fixture
+def process(one_process: Mortal) -> Iterator[Mortal]:
+    """A server to be killed and paused."""
+    yield one_process
+    one_process.recover()
 
 
 def play(
@@ -133,7 +140,7 @@ def test_a_server_that_stands_still_until_clients_give_up(process: Mortal) -> No
         (Refusal(500), ("GET", "PATCH", "DELETE"), 1),
         (Refusal(500), ("PATCH",), 2),
     ],
-    ids=str,
+    ids=["429", "429 with Retry-After", "409", "500", "500 to patches"],
 )
 def test_a_storm_of_refusals_is_met_with_patience(
     process: Mortal, refusal: Refusal, methods: tuple[str, ...], each: int

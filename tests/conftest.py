@@ -18,7 +18,8 @@ settings.load_profile("podstatus")
 
 SERVERS = ("embedded", "real")
 REAL = "real_server"
-REAL_TESTS = 168
+LONG = "long"
+REAL_TESTS = 183
 """So many tests pass on a real kube-apiserver, or CI fails: none is lost unnoticed. Raise it with
 every new one."""
 
@@ -61,9 +62,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         mark_by_fixtures(item)
     if why_not_real(config):
-        left_out = [item for item in items if item.get_closest_marker(REAL)]
-        items[:] = [item for item in items if not item.get_closest_marker(REAL)]
-        config.hook.pytest_deselected(items=left_out)
+        leave_out(REAL, config, items)
+    if LONG not in config.getoption("markexpr"):
+        leave_out(LONG, config, items)
+
+
+def leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests that have this marker."""
+    left_out = [item for item in items if item.get_closest_marker(marker)]
+    items[:] = [item for item in items if not item.get_closest_marker(marker)]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def why_not_real(config: pytest.Config) -> str:

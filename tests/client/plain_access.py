@@ -3,7 +3,7 @@
 import ssl
 
 from podstatus.client.access import Credentials
-from podstatus.testing.apiserver import ApiAccess
+from podstatus.testing.server_access import ServerAccess
 
 
 class PlainAccess:
@@ -22,7 +22,7 @@ class PlainAccess:
         ] or [Credentials(tls=tls)]
 
     @classmethod
-    def of(cls, server: ApiAccess, *refused: str) -> "PlainAccess":
+    def of(cls, server: ServerAccess, *refused: str) -> "PlainAccess":
         """The way into a test server, after tokens that it does not take."""
         tls = ssl.create_default_context(cafile=str(server.authority))
         return cls(server.url, *refused, server.token, tls=tls)

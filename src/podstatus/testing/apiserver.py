@@ -142,10 +142,24 @@ class ApiServerProcess:
         """End it in peace."""
         self._end(signal.SIGTERM)
 
+    def pause(self) -> None:
+        """Let it stand still: connections stay open, nothing is answered."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        if self._process is None:
+            raise RuntimeError("the API server does not run; start() it first")
+        self._process.send_signal(number)
+
     def _end(self, number: int) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(number)
+            process.send_signal(signal.SIGCONT)  # it may be paused
             process.communicate(timeout=SECONDS)
 
 

@@ -98,7 +98,7 @@ def test_everything_is_reconciled_once_per_period() -> None:
 def test_the_period_is_that_of_the_policy() -> None:
     async def main() -> None:
         pod = make_pod()
-        node = Node(pod, policy=SyncPolicy(full_sync_period=3))
+        node = Node(pod, policy=SyncPolicy(full_sync_period=3, sending=None))
         node.api.fail("get", "default", "pod", code=503, times=100)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)

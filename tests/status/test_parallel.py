@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.errors import BusyError
+from podstatus.kube.errors import BusyError, UnavailableError
 from podstatus.kube.pod import ApiUID, Pod
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import Sending, SyncPolicy
-from podstatus.testing.builders import ended, make_static_pod, make_status
+from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
-from tests.status.fleet import READY, RUNNING, Fleet, Told
+from tests.status.fleet import READY, RUNNING, Fleet, Told, saying
 
 SUCCEEDED = make_status("Succeeded", ended("app"), Ready="False")
 NOT_IN_VIRTUAL_TIME = 30
@@ -773,3 +773,90 @@ def test_the_policy_of_the_kubelet_is_the_one_without_sending() -> None:
     assert SyncPolicy().sending == Sending()
     manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
     assert manager.sent_versions() == {}
+
+
+@in_loop
+async def test_a_deletion_that_meets_another_pod_of_the_name_makes_us_ask() -> None:
+    fleet = Fleet(["a"], deaf=True)
+    pod = fleet.pods[0]
+    async with fleet.running():
+        fleet.set(pod, "end", SUCCEEDED)
+        fleet.manager.terminate_pod(pod)
+        await fleet.clock.advance(1)
+        fleet.api.request_deletion("default", "a", at="2100-01-01T00:00:00Z")
+        fleet.watch(pod)
+        fleet.api.remove("default", "a")
+        fleet.api.put(make_pod("a", uid="another"))  # which the watch does not show
+        fleet.calls()
+        await fleet.clock.advance(30)
+    assert fleet.calls() == ["delete a 409", "get a"]
+    assert not fleet.manager.entries()
+
+
+class CuttingApi(InMemoryPodApi):
+    """Takes a patch without answering, when it is told to."""
+
+    cuts = False
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        pod = await super().patch_pod_status(namespace, name, patch)
+        if self.cuts:
+            self.cuts = False
+            raise UnavailableError("cut off")
+        return pod
+
+
+@in_loop
+async def test_a_patch_of_a_new_mirror_that_was_not_answered_leaves_doubt() -> None:
+    fleet = Fleet([])
+    static, mirror = make_static_pod(), make_static_pod(mirror=True)
+    api = CuttingApi(mirror)
+    fleet.directory.set_pods([static, *api.pods()])
+    fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
+    async with fleet.running():
+        fleet.manager.set_pod_status(static, saying("one"))
+        await fleet.clock.advance(0)
+        new = structs.replace(mirror.metadata, uid="mirror-2")
+        api.remove(static.namespace, static.name)
+        api.put(structs.replace(mirror, metadata=new))
+        read = api.get_pod
+
+        async def read_and_watch(namespace: str, name: str) -> Pod:
+            pod = await read(namespace, name)
+            fleet.directory.update_pod(pod)
+            return pod
+
+        api.get_pod = read_and_watch  # type: ignore[method-assign]
+        api.cuts = True
+        fleet.manager.set_pod_status(static, saying("two", READY))
+        await fleet.clock.advance(0)
+        api.calls.clear()
+        await fleet.clock.advance(3)
+        assert api.calls[0].verb == "get"
+
+
+class CancellingApi(InMemoryPodApi):
+    """Cancels the task it is called in, once."""
+
+    cancels = True
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        task = asyncio.current_task()
+        if self.cancels and task is not None:
+            self.cancels = False
+            task.cancel()
+            await asyncio.sleep(0)
+        return await super().patch_pod_status(namespace, name, patch)
+
+
+@in_loop
+async def test_a_client_that_cancels_its_task_does_not_keep_a_pod_under_way_for_ever() -> None:
+    fleet = Fleet(["a"])
+    api = CancellingApi(*fleet.pods)
+    fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
+    async with fleet.running():
+        fleet.set(fleet.pods[0], "news")
+        await fleet.clock.advance(11)
+        stored = api.pod("default", "a")
+        assert stored is not None
+        assert stored.status.message == "news"

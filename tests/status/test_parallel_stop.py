@@ -1,6 +1,7 @@
 """The end of the loop, and of a process: nothing is acknowledged by halves, nothing is lost."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -372,3 +373,83 @@ def test_a_port_that_lacks_methods_is_refused(role: str) -> None:
     odd: Any = {role: object()}
     with pytest.raises(TypeError, match=f"{role} is a object, which lacks"):
         StatusManager(None, fleet.directory, fleet.safety, **odd)
+
+
+class StubbornOutbox(MemoryOutbox):
+    """Cannot drop, the first time."""
+
+    def drop(self, uid: PodUID) -> None:
+        first = not any(line.startswith("drop") for line in self.log)
+        self.log.append(f"drop {uid}")
+        if first:
+            raise OSError("no disk")
+        self.kept.pop(uid, None)
+
+
+@in_loop
+async def test_what_could_not_be_dropped_is_dropped_later() -> None:
+    fleet = Fleet(["a"], outbox=StubbornOutbox())
+    assert fleet.outbox is not None
+    async with fleet.running():
+        fleet.set(fleet.pods[0], "end", SUCCEEDED)
+        fleet.manager.terminate_pod(fleet.pods[0])
+        await patiently(fleet)
+        assert fleet.outbox.kept
+        await patiently(fleet, 11)
+    assert fleet.outbox.kept == {}
+
+
+class HangingOutbox(MemoryOutbox):
+    """Waits for a disk when it is to drop something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disk = threading.Event()
+
+    def drop(self, uid: PodUID) -> None:
+        self.disk.wait(10)
+        super().drop(uid)
+
+
+@in_loop
+async def test_an_outbox_that_hangs_does_not_keep_others_waiting() -> None:
+    outbox = HangingOutbox()
+    outbox.keep(last_status("gone", "end"))
+    fleet = Fleet(["a"], outbox=outbox)
+    try:
+        async with fleet.running():
+            fleet.manager.remove_orphaned_statuses(set())
+            await patiently(fleet, 11)
+            fleet.set(fleet.pods[0], "news")
+            await patiently(fleet)
+            assert fleet.message(fleet.pods[0]) == "news"
+    finally:
+        outbox.disk.set()
+
+
+@in_loop
+async def test_a_batch_by_hand_tries_those_again_whose_wait_is_over() -> None:
+    fleet = Fleet(["a"])
+    fleet.api.fail("patch", "default", "a", code=503)
+    fleet.set(fleet.pods[0], "x")
+    await fleet.manager.sync_batch(full=False)
+    assert fleet.message(fleet.pods[0]) == ""
+    await fleet.clock.advance(2)
+    assert await fleet.manager.sync_batch(full=False) == 1
+    assert fleet.message(fleet.pods[0]) == "x"
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_server_that_fails_for_a_moment_does_not_keep_a_stop_from_sending(code: int) -> None:
+    @in_loop
+    async def scenario() -> None:
+        fleet = Fleet(map(str, range(60)), round_trip=0.01, rounds=6)
+        for pod in fleet.pods:
+            fleet.api.fail("patch", "default", pod.name, code=code)
+        async with fleet.running() as loop:
+            for pod in fleet.pods:
+                fleet.set(pod, "last")
+            await stopped(fleet, loop, drain=30)
+        assert [fleet.message(pod) for pod in fleet.pods] == ["last"] * 60
+
+    scenario()

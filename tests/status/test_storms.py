@@ -148,3 +148,24 @@ async def test_who_failed_together_does_not_come_back_together() -> None:
         await fleet.clock.advance(30)
     moments = Counter(round(at - fleet.api.times[0][0], 2) for at, _, _ in fleet.api.times[64:])
     assert max(moments.values()) <= 10
+
+
+@in_loop
+async def test_pods_whose_patches_the_server_fails_do_not_slow_the_others() -> None:
+    """As with a webhook that is down: all reads are answered, these patches with 500."""
+    fleet = Fleet([*map(str, range(300)), "well"], round_trip=0.01, rounds=6)
+    worst(fleet)
+    *sick, well = fleet.pods
+    for pod in sick:
+        fleet.api.fail("patch", "default", pod.name, code=500, times=1000)
+    async with fleet.running():
+        for pod in sick:
+            fleet.set(pod, "sick")
+        await fleet.clock.advance(0.2)
+        for turn in range(3):
+            fleet.set(well, f"well {turn}")
+            await fleet.clock.advance(5)
+            assert fleet.message(well) == f"well {turn}"
+        await fleet.clock.advance(45)
+    calls = Counter(call.name for call in fleet.api.calls if call.name != "well")
+    assert max(calls.values()) <= FIRST_MINUTE

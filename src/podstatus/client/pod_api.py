@@ -4,13 +4,14 @@ import msgspec
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
+from podstatus.client.trimming import without_managed_fields
 from podstatus.kube.codec import DecodeError, decode
 from podstatus.kube.errors import RejectedError
 from podstatus.kube.pod import ApiUID, Pod
 
 
 class HttpPodApi:
-    """Pods over HTTP, decoded."""
+    """Pods over HTTP, decoded, without their managed fields."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
@@ -41,6 +42,6 @@ class HttpPodApi:
 
 def _read(body: bytes) -> Pod:
     try:
-        return decode(body, Pod)
+        return decode(without_managed_fields(body), Pod)
     except DecodeError as error:
         raise RejectedError(f"the server's answer cannot be read: {error}") from error

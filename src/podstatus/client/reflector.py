@@ -42,7 +42,7 @@ _SECOND = 1_000_000_000
 
 
 class Reflector(Generic[T]):
-    """A copy of a set of objects; `run` keeps it like the server's.
+    """A copy of a set of objects; `run` keeps it like the server's, but for managed fields.
 
     The handler is told of every change, in order, in the event loop: it must not block. The copy
     has changed already when it is told. If it raises, that is logged and counted, and the change

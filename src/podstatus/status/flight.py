@@ -1,6 +1,6 @@
 """Sync one pod without asking first, from the newest copy known; if that was wrong, once more."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from podstatus.base.clock import Elapsed
 from podstatus.kube.errors import BusyError, ConflictError, GoneError
@@ -60,21 +60,28 @@ class Flight:
         self._bases.keep(known)
         self._been_ready &= known
 
-    async def sync(self, sync: PodSync, shown: Pod | None) -> None:
+    async def sync(
+        self, sync: PodSync, shown: Pod | None, answered: Callable[[], None], *, ask: bool
+    ) -> None:
         """Send what there is to send, and delete the pod if it may go. Raises ApiError.
 
-        `shown` is what the watch shows.
+        `shown` is what the watch shows; with `ask` the server is asked first all the same.
+        `answered` is called when a read came back, whatever becomes of the patch then.
         """
         await self._undelivered.keep(sync)
         try:
-            await self._sync(sync, shown)
+            await self._sync(sync, None if ask else self._base(sync, shown), answered)
         except GoneError:
             self._bases.forget(sync.api_uid)
             await self._undelivered.drop(sync.uid)
             raise
+        except ConflictError:
+            # A delete may meet it too: the object is another one, whatever the watch shows.
+            self._bases.forget(sync.api_uid)
+            raise
 
-    async def _sync(self, sync: PodSync, shown: Pod | None) -> None:
-        pod = await self._send(sync, self._base(sync, shown))
+    async def _sync(self, sync: PodSync, base: Pod | None, answered: Callable[[], None]) -> None:
+        pod = await self._send(sync, base, answered)
         if pod is None:
             return
         self._acknowledged(sync, pod)
@@ -89,19 +96,22 @@ class Flight:
             return None
         return self._bases.newest(sync.api_uid, shown, self._elapsed.seconds())
 
-    async def _send(self, sync: PodSync, base: Pod | None) -> Pod | None:
+    async def _send(
+        self, sync: PodSync, base: Pod | None, answered: Callable[[], None]
+    ) -> Pod | None:
         """The pod afterwards; None if its name is another pod's by now."""
         if base is None:
-            return await self._read_and_patch(sync)
+            return await self._read_and_patch(sync, answered)
         try:
             return await self._patch(sync, base)
         except ConflictError:
             # Not the object we think it is, or not any more: see what is there.
             self._bases.forget(sync.api_uid)
-            return await self._read_and_patch(sync)
+            return await self._read_and_patch(sync, answered)
 
-    async def _read_and_patch(self, sync: PodSync) -> Pod | None:
+    async def _read_and_patch(self, sync: PodSync, answered: Callable[[], None]) -> Pod | None:
         base = await self._sender.read(sync)
+        answered()
         translated = self._directory.translate_pod_uid(base.uid)
         if is_another_pod(translated, sync.uid):
             await self._sender.drop(sync, translated)
@@ -111,14 +121,15 @@ class Flight:
         return await self._patch(sync, base)
 
     async def _patch(self, sync: PodSync, base: Pod) -> Pod:
-        self._bases.sending(sync.api_uid)
+        uid = ApiUID(base.uid)  # by now perhaps of another mirror pod than we set out for
+        self._bases.sending(uid)
         try:
             pod = await self._sender.send(sync, base)
         except BusyError:
-            self._bases.not_taken(sync.api_uid)
+            self._bases.not_taken(uid)
             raise
         if pod is base:
-            self._bases.not_taken(sync.api_uid)  # there was nothing to send
+            self._bases.not_taken(uid)  # there was nothing to send
         else:
             self._bases.answered(pod, self._elapsed.seconds())
         return pod

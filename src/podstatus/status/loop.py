@@ -39,8 +39,8 @@ class Syncs(Protocol):
     async def rest(self) -> None:
         """Wait for what is under way."""
 
-    def forgive(self) -> None:
-        """Forget what kept pods waiting after a failure."""
+    async def drain(self) -> None:
+        """Send what was kept waiting, if it can be sent."""
 
 
 class Wake(Enum):
@@ -205,9 +205,10 @@ class SyncLoop:
                 await self._sync_batch(syncer, full=True)
         if not run.out_of_time:
             # The last chance for what failed before, and for a phase that was held back.
-            syncer.forgive()
             await self._sync_batch(syncer, full=True)
-            await syncer.rest()
+            await syncer.drain()
+            # And for what was under way when it was told to stop, and failed since.
+            await syncer.drain()
 
     async def _sync_batch(self, syncer: Syncs, *, full: bool) -> None:
         try:

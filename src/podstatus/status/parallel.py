@@ -68,6 +68,7 @@ class ParallelSyncer:
         pod yet, or something was in the way."""
         self._tasks: asyncio.TaskGroup | None = None
         self._flying: set[asyncio.Task[None]] = set()
+        self._tidying: asyncio.Task[None] | None = None
         self._alarm: tuple[float, asyncio.Task[None]] | None = None
 
     async def __aenter__(self) -> Self:
@@ -105,11 +106,13 @@ class ParallelSyncer:
         """
         self._unlooked.update(dict.fromkeys(self._statuses.take_changed()))
         wanted = self._want(tuple(self._unlooked), Lane.ORDINARY)
+        # An alarm tells of them too, but lives only as long as `async with`.
+        wanted |= self._want(self._schedule.take_due(self._elapsed.seconds()), Lane.RECONCILE)
         self._launch()
         if full:
             wanted |= self._want(self._plan_full(), Lane.RECONCILE)
             self._launch()
-            await self._undelivered.tidy(self._statuses.entries())
+            self._tidy()
         return len(wanted)
 
     async def rest(self) -> None:
@@ -117,9 +120,19 @@ class ParallelSyncer:
         while self._flying:
             await asyncio.wait(self._flying)
 
-    def forgive(self) -> None:
-        """Give those a last chance that wait after a failure."""
+    async def drain(self) -> None:
+        """Give everybody a last chance, and wait for that; who calls this sets the deadline.
+
+        While the server is away a few look for it, once: if nobody finds it, that is that.
+        """
         self._want(self._schedule.forgive(), Lane.ORDINARY)
+        was_away = False
+        while self._schedule.try_server() and not was_away:
+            was_away = self._schedule.finds_no_server
+            self._launch()
+            await self.rest()
+            was_away = was_away and self._schedule.finds_no_server
+        await self.rest()
 
     # Who goes next
 
@@ -218,6 +231,15 @@ class ParallelSyncer:
         self._want(self._schedule.take_due(self._elapsed.seconds()), Lane.RECONCILE)
         self._launch()
 
+    def _tidy(self) -> None:
+        """Let the outbox go of what it need not keep, without waiting for its disk."""
+        if self._tasks is None or self._tidying in self._flying:
+            return
+        tidy = self._undelivered.tidy(self._statuses.entries())
+        self._tidying = task = self._tasks.create_task(tidy)
+        self._flying.add(task)
+        task.add_done_callback(self._flying.discard)
+
     async def _fly(self, uid: PodUID) -> None:
         """Sync one pod; whatever goes wrong with it, the others go on."""
         sync = None
@@ -225,9 +247,14 @@ class ParallelSyncer:
             sync = self._look_up(uid)
             if sync is not None and self._has_news(sync):
                 await self._sync(sync)
+        except asyncio.CancelledError:
+            # By us at the end, or by a client that cancels the task it was called in: then it must
+            # not count as under way for ever.
+            self._schedule.landed(uid)
+            self._unlooked[uid] = None
+            raise
         except Exception as error:  # noqa: BLE001 - a port of somebody else's
             self._in_the_way(uid, error)
-        # Not if it was cancelled: see `__aexit__`.
         self._schedule.landed(uid)
         if sync is not None and self._is_outdated(sync):
             self._want([uid], Lane.ORDINARY)
@@ -246,7 +273,14 @@ class ParallelSyncer:
 
     async def _sync(self, sync: PodSync) -> None:
         try:
-            await self._flight.sync(sync, self._shown(sync))
+            # One that looks for the server reads first: a server that fails only the patches of
+            # some pods is found all the same, and does not keep the others waiting.
+            await self._flight.sync(
+                sync,
+                self._shown(sync),
+                lambda: self._answered(sync.uid),
+                ask=self._schedule.is_probe(sync.uid),
+            )
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
@@ -255,6 +289,10 @@ class ParallelSyncer:
             self._failed(sync, error)
         else:
             self._want(self._schedule.succeeded(sync.uid), Lane.ORDINARY)
+
+    def _answered(self, uid: PodUID) -> None:
+        self._want(self._schedule.answered(uid), Lane.ORDINARY)
+        self._launch()
 
     def _failed(self, sync: PodSync, error: Exception) -> None:
         now = self._elapsed.seconds()

@@ -34,7 +34,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
 
     circuit_after: int = 8
     """After how many pods in a row that could not reach the server, or found it failing, only a
-    few at a time are tried, until one is answered. Upstream: 0, which is never."""
+    few at a time are tried, and read first, until one is answered. Upstream: 0, which is never."""
 
     def __post_init__(self) -> None:
         if self.in_flight < 1:

@@ -87,6 +87,15 @@ class Schedule:
         self._retries.forget(uid)
         return self._answered()
 
+    def is_probe(self, uid: PodUID) -> bool:
+        """Whether a pod that is under way was sent to see whether the server is there."""
+        return uid in self._probes
+
+    def answered(self, uid: PodUID) -> list[PodUID]:
+        """The server let a pod be read: if it fails now, that is the pod's matter."""
+        self._probes.discard(uid)
+        return self._answered()
+
     def failed(
         self, uid: PodUID, attempt: Attempt, error: Exception, *, now: float, chance: float
     ) -> tuple[Retry, list[PodUID]]:
@@ -120,9 +129,19 @@ class Schedule:
         """Let a pod wait no more for its time, only for an event."""
         self._retries.hasten([uid])
 
+    @property
+    def finds_no_server(self) -> bool:
+        """Whether the server counts as not there."""
+        return self._circuit.is_open
+
+    def try_server(self) -> bool:
+        """Let some look for the server now, though it is not their time; whether anybody can."""
+        self._circuit = self._circuit.forgiven()
+        return len(self._lanes) > 0
+
     def forgive(self) -> list[PodUID]:
         """Give those a last chance now for whom trying again may help."""
-        self._circuit = self._circuit.forgiven()
+        self.try_server()
         forgiven = self._retries.of(_MAY_PASS)
         self._retries.hasten(forgiven)
         return forgiven

@@ -61,7 +61,7 @@ class Syncer:
     async def rest(self) -> None:
         """Wait for what is under way: nothing is, between two batches."""
 
-    def forgive(self) -> None:
+    async def drain(self) -> None:
         """Nothing keeps pods waiting: whatever failed is tried again with the next batch."""
 
     async def __aenter__(self) -> Self:

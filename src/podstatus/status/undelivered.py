@@ -10,6 +10,9 @@ from podstatus.status.ports import Outbox, Undelivered
 
 logger = logging.getLogger(__name__)
 
+_LONGEST = 10.0
+"""Seconds. A disk that hangs must not keep a status from being sent."""
+
 
 class UndeliveredStatuses:
     """The outbox of somebody else, if there is one; what goes wrong with it stops nothing.
@@ -22,6 +25,8 @@ class UndeliveredStatuses:
         self._outbox = outbox
         self._kept: dict[PodUID, int] = {}
         """The version that is in the outbox; 0 for one of an earlier life."""
+        self._leaving: set[PodUID] = set()
+        """Those of them that could not be dropped when their time had come."""
 
     def load(self) -> Iterable[Undelivered]:
         """What an earlier life of this node could not deliver."""
@@ -45,6 +50,7 @@ class UndeliveredStatuses:
         undelivered = Undelivered(
             uid=sync.uid, namespace=entry.namespace, name=entry.name, status=entry.status
         )
+        self._leaving.discard(sync.uid)
         self._kept.setdefault(sync.uid, 0)
         if await self._do(lambda outbox: outbox.keep(undelivered), "kept", sync.uid):
             self._kept[sync.uid] = entry.version
@@ -53,12 +59,14 @@ class UndeliveredStatuses:
         """Let go of a pod's status: it has arrived, or the pod is gone."""
         if uid not in self._kept:
             return
+        self._leaving.add(uid)
         if await self._do(lambda outbox: outbox.drop(uid), "dropped", uid):
             self._kept.pop(uid, None)
+            self._leaving.discard(uid)
 
     async def tidy(self, known: Collection[PodUID]) -> None:
-        """Let go of all pods but these."""
-        for uid in [uid for uid in self._kept if uid not in known]:
+        """Let go of all pods but these, and of what could not be dropped before."""
+        for uid in [uid for uid in self._kept if uid not in known or uid in self._leaving]:
             await self.drop(uid)
 
     async def _do(self, work: Callable[[Outbox], None], what: str, uid: PodUID) -> bool:
@@ -68,7 +76,8 @@ class UndeliveredStatuses:
             return False
         try:
             # It may wait for a disk, which the event loop must not.
-            await asyncio.to_thread(work, outbox)
+            async with asyncio.timeout(_LONGEST):
+                await asyncio.to_thread(work, outbox)
         except Exception:
             logger.exception("last status not %s in the outbox: uid=%s", what, uid)
             return False

@@ -1,0 +1,52 @@
+"""Managed fields are left out, and nothing else."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.client.trimming import without_managed_fields
+
+MANAGED = [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": {"k:{}": {}}}}]
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.just("managedFields"), inner),
+    max_leaves=10,
+)
+
+
+def text(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+@given(st.dictionaries(st.text(), values), values, st.dictionaries(st.text(), values))
+def test_all_the_rest_stays(metadata: dict[str, Any], managed: Any, rest: dict[str, Any]) -> None:
+    document = {"metadata": {**metadata, "managedFields": managed}, "after": rest}
+    trimmed = json.loads(without_managed_fields(text(document)))
+    assert trimmed["metadata"].pop("managedFields") is None
+    metadata.pop("managedFields", None)
+    assert trimmed == {"metadata": metadata, "after": rest}
+
+
+def test_a_text_that_looks_like_it_is_left_alone() -> None:
+    quoted = json.dumps({"managedFields": MANAGED}, separators=(",", ":"))
+    document = {"metadata": {"annotations": {"last": quoted}, "managedFields": MANAGED}}
+    trimmed = json.loads(without_managed_fields(text(document)))
+    assert trimmed["metadata"] == {"annotations": {"last": quoted}, "managedFields": None}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"metadata":{"name":"a"}}',
+        b'{"metadata": {"managedFields" : [] }}',
+        b'{"spec":{"managedFields":[1]},"metadata":{}}',
+        b'{"metadata":{"managedFields":[',
+        b'"managedFields":[]',
+        b'{"metadata":5,"x":{"managedFields":[]}}',
+    ],
+)
+def test_where_there_are_none_or_they_cannot_be_told_nothing_changes(data: bytes) -> None:
+    assert without_managed_fields(data) == data

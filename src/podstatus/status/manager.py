@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
@@ -21,8 +21,8 @@ from podstatus.kube.times import Time
 from podstatus.status.allocation import PodAllocations
 from podstatus.status.apply import Change, StatusUpdates
 from podstatus.status.cache import StatusCache, VersionedStatus
-from podstatus.status.flight import Flight
 from podstatus.status.loop import SyncLoop
+from podstatus.status.make_syncer import make_syncer
 from podstatus.status.notify import (
     Announcements,
     GuardedStartupLatency,
@@ -30,7 +30,7 @@ from podstatus.status.notify import (
     QueuedObserver,
 )
 from podstatus.status.parallel import ParallelSyncer
-from podstatus.status.policy import Sending, SyncPolicy
+from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
     DeletionSafety,
@@ -49,7 +49,6 @@ from podstatus.status.ports import (
 from podstatus.status.readiness import with_container_readiness, with_container_startup
 from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.resize_cache import ResizeCache
-from podstatus.status.send import Sender
 from podstatus.status.sync import Syncer
 from podstatus.status.synced import SyncedStatuses
 from podstatus.status.undelivered import UndeliveredStatuses
@@ -136,16 +135,18 @@ class StatusManager:
             check_port(outbox, Outbox, "outbox")
         if client is not None:
             check_port(client, PodApi, "client")
-            sender = Sender(
+            self._syncer = make_syncer(
                 client,
                 self._statuses,
+                directory=pods,
                 safety=safety,
                 startup_latency=guarded,
+                events=NoPodEvents() if events is None else events,
+                undelivered=self._undelivered,
                 clock=self._clock,
                 gates=gates,
                 policy=policy,
             )
-            self._syncer = self._make_syncer(sender, events, gates, policy.sending)
         self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period)
 
     # The loop
@@ -184,8 +185,9 @@ class StatusManager:
     async def sync_batch(self, *, full: bool) -> int:
         """One round of the loop: what changed, or with `full` a reconcile of everything.
 
-        Returns for how many pods a sync was tried. For tests and for those who have their
-        own loop; not while `run()` runs. Raises what `start()` does.
+        Returns how many pods were to be synced: those that wait for an absent server count too,
+        those that wait after a failure do not. For tests and for those who have their own loop;
+        not while `run()` runs. Raises what `start()` does.
         """
         self._restore()
         return await self._loop.sync_once(full=full)
@@ -397,32 +399,6 @@ class StatusManager:
         if not self._is_seeded:
             self._is_seeded = True
             self._statuses.seed(self._undelivered.load())
-
-    def _make_syncer(
-        self, sender: Sender, events: PodEvents | None, gates: FeatureGates, sending: Sending | None
-    ) -> Syncer | ParallelSyncer:
-        if sending is None:
-            return Syncer(sender, self._statuses, directory=self._pods, gates=gates)
-        elapsed = Elapsed(self._clock)
-        flight = Flight(
-            sender,
-            self._statuses,
-            directory=self._pods,
-            undelivered=self._undelivered,
-            elapsed=elapsed,
-            read_first=sending.read_first,
-        )
-        return ParallelSyncer(
-            flight,
-            self._statuses,
-            directory=self._pods,
-            events=NoPodEvents() if events is None else events,
-            undelivered=self._undelivered,
-            clock=self._clock,
-            elapsed=elapsed,
-            gates=gates,
-            sending=sending,
-        )
 
     def _change_status(self, pod_uid: str, container_id: str, change: Change) -> None:
         with self._lock:

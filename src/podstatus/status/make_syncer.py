@@ -1,0 +1,59 @@
+"""Put together who sends, as the policy says."""
+
+from podstatus.base.clock import Clock, Elapsed
+from podstatus.kube.features import FeatureGates
+from podstatus.status.flight import Flight
+from podstatus.status.parallel import ParallelSyncer
+from podstatus.status.policy import SyncPolicy
+from podstatus.status.ports import DeletionSafety, Directory, PodApi, PodEvents, StartupLatency
+from podstatus.status.send import Sender
+from podstatus.status.sync import Syncer
+from podstatus.status.synced import SyncedStatuses
+from podstatus.status.undelivered import UndeliveredStatuses
+
+
+def make_syncer(
+    client: PodApi,
+    statuses: SyncedStatuses,
+    *,
+    directory: Directory,
+    safety: DeletionSafety,
+    startup_latency: StartupLatency,
+    events: PodEvents,
+    undelivered: UndeliveredStatuses,
+    clock: Clock,
+    gates: FeatureGates,
+    policy: SyncPolicy,
+) -> Syncer | ParallelSyncer:
+    """Upstream's way, one pod after another, or ours, many at once."""
+    sender = Sender(
+        client,
+        statuses,
+        safety=safety,
+        startup_latency=startup_latency,
+        clock=clock,
+        gates=gates,
+        policy=policy,
+    )
+    if policy.sending is None:
+        return Syncer(sender, statuses, directory=directory, gates=gates)
+    elapsed = Elapsed(clock)
+    flight = Flight(
+        sender,
+        statuses,
+        directory=directory,
+        undelivered=undelivered,
+        elapsed=elapsed,
+        read_first=policy.sending.read_first,
+    )
+    return ParallelSyncer(
+        flight,
+        statuses,
+        directory=directory,
+        events=events,
+        undelivered=undelivered,
+        clock=clock,
+        elapsed=elapsed,
+        gates=gates,
+        sending=policy.sending,
+    )

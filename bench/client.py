@@ -48,7 +48,7 @@ Send = Callable[[str, bytes], Awaitable[object]]
 def pod(number: int) -> dict[str, object]:
     """A pod on a node, filled up to its size."""
     spec = {"nodeName": "n1", "containers": [{"name": "app", "image": "app:1"}]}
-    filling = {"bench.example.com/filling": "x" * (OBJECT_BYTES - 1_100)}
+    filling = {"bench.example.com/filling": "x" * (OBJECT_BYTES - 500)}
     return {"metadata": {"name": f"pod-{number}", "annotations": filling}, "spec": spec}
 
 

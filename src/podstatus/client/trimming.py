@@ -31,5 +31,7 @@ def without_managed_fields(data: bytes) -> bytes:
         return data
     if managed is msgspec.UNSET:
         return data
-    # Within a text the quotes of the key would be escaped, so the first one found is the field.
-    return data.replace(_KEY + bytes(managed), _KEY + b"null", 1)
+    # Within a text the quotes of the key would be escaped, so this is a field; if there are several
+    # that say the same, nobody can tell which of them it is.
+    field = _KEY + bytes(managed)
+    return data.replace(field, _KEY + b"null") if data.count(field) == 1 else data

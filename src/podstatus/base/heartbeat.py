@@ -1,0 +1,70 @@
+"""Who is still alive: services beat, and whoever asks is told who has not for too long.
+
+    beat = heartbeats.expect("relist", at_most=180)
+    while True:
+        beat()
+        ...
+
+Time that the machine slept counts, so give a service room to recover: the first question after a
+long sleep may find everyone silent.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from podstatus.base.clock import Clock
+
+
+class Stalled(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that has not been heard of for longer than it may be silent."""
+
+    name: str
+    silent_seconds: float
+    at_most: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} was last active {self.silent_seconds:.0f} s ago; "
+            f"threshold is {self.at_most:g} s"
+        )
+
+
+class Heartbeats:
+    """The last sign of life of every service. For one event loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._services: dict[str, tuple[float, int]] = {}
+
+    def expect(self, name: str, *, at_most: float) -> Callable[[], None]:
+        """Name a service that is to beat once in so many seconds; what it calls when it does.
+
+        It counts as alive from now on.
+        """
+
+        def beat() -> None:
+            self._services[name] = at_most, self._clock.now()
+
+        beat()
+        return beat
+
+    def dismiss(self, name: str) -> None:
+        """Expect nothing of this one any more: it has ended as it should."""
+        self._services.pop(name, None)
+
+    def names(self) -> list[str]:
+        """All that are expected to be alive, sorted."""
+        return sorted(self._services)
+
+    def stalled(self) -> list[Stalled]:
+        """Those that have been silent for too long, sorted by name."""
+        return [found for name in self.names() if (found := self.find_stalled(name))]
+
+    def find_stalled(self, name: str) -> Stalled | None:
+        """This one, if it has been silent for too long. Raises KeyError if nobody expects it."""
+        at_most, last = self._services[name]
+        silent = (self._clock.now() - last) / 1e9
+        if silent <= at_most:
+            return None
+        return Stalled(name=name, silent_seconds=silent, at_most=at_most)

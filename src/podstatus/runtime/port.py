@@ -1,0 +1,130 @@
+"""What the agent needs of a runtime: eight methods, and all of them may be called again.
+
+Whoever brings a runtime writes a class with these methods; `podstatus.testing.runtime_suite`
+checks it. A runtime starts, stops and remembers what it is told to: when a container is started
+again, and what is shown of it, is decided elsewhere. Its records outlive the agent: a container
+that ended while no agent was there is listed with its exit.
+
+    CannotStartError     this container cannot be started, or not now; the next sync tries again
+    RuntimeDownError     the runtime itself does not answer; nothing is known about any pod
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from podstatus.base.usage import Usage
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import PodFacts
+from podstatus.kube.pod import Pod, PodUID
+
+
+class CannotStartError(Exception):
+    """A container could not be started; why, in the words of a waiting state."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(f"{reason}: {message}")
+        self.reason = reason
+        """One word: RunContainerError, CreateContainerConfigError, ErrImageNeverPull, ..."""
+        self.message = message
+
+
+class RuntimeDownError(Exception):
+    """The runtime does not answer; the message says how it was tried."""
+
+
+class RuntimePod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod of which the runtime has something: a sandbox, containers, records of ended ones."""
+
+    uid: PodUID
+    namespace: str
+    name: str
+    facts: PodFacts
+
+
+class Runtime(Protocol):
+    """Runs containers. Calls about different pods overlap, those about one pod do not.
+
+    Any call may raise RuntimeDownError, and may be cancelled: then the next call of the same
+    kind finds out how far it came. A pod or a container that is not there is no error for those
+    that stop and remove.
+    """
+
+    @property
+    def name(self) -> str:
+        """One word, in front of container IDs (`process://…`) and on the Node."""
+
+    @property
+    def version(self) -> str:
+        """Shown on the Node."""
+
+    async def start_pod(self, pod: Pod) -> None:
+        """Make what its containers share: a sandbox, a folder, an address. Raises CannotStartError.
+
+        If the pod has a ready sandbox already, nothing happens.
+        """
+
+    async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
+        """Start a container of the pod's spec; the ID of this attempt. Raises CannotStartError.
+
+        When this returns, the container is listed as running, or as exited. Of older attempts at
+        the same container at least the newest is kept. An attempt that was made and could not
+        run is listed as exited, with the reason StartError and the exit code 128.
+        """
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        """Ask a container to end, make it end after the grace; come back when it has ended.
+
+        It is asked even if the grace is 0. A second call while one is under way, with a shorter
+        grace, shortens it.
+        """
+
+    async def remove_container(self, uid: PodUID, container_id: str) -> None:
+        """Forget an attempt that has ended, with its logs."""
+
+    async def stop_pod(self, uid: PodUID) -> None:
+        """End at once what still runs of the pod, and its sandbox; records and files stay."""
+
+    async def remove_pod(self, uid: PodUID) -> None:
+        """Let go of all there is of a stopped pod: records, folder, cgroup.
+
+        When this returns, it is not listed any more.
+        """
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        """All pods the runtime has something of, or this one alone; as it is now."""
+
+    def changes(self) -> AsyncIterator[PodUID]:
+        """The pods that are to be looked at again, as things happen; it never ends.
+
+        Only a hint: all pods are listed once a second anyway. One who asks before a change is
+        told of it; who has nothing to tell waits for ever.
+        """
+
+
+class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a probe of a container came to."""
+
+    uid: PodUID
+    container: str
+    container_id: str
+    probe: str
+    """`readiness`, `startup` or `liveness`."""
+    success: bool
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """A runtime that knows what pods use."""
+
+    async def usage(self) -> Mapping[PodUID, Usage]:
+        """What each pod uses now."""
+
+
+@runtime_checkable
+class SelfProbing(Protocol):
+    """A runtime whose containers cannot be probed from outside: it says itself what came of it."""
+
+    def probe_results(self) -> AsyncIterator[ProbeResult]:
+        """The results of the probes that containers have, as they change; it never ends."""

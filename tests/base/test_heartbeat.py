@@ -1,0 +1,46 @@
+import asyncio
+
+import pytest
+
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.testing.clock import FakeClock
+
+
+def test_a_service_is_alive_from_the_moment_it_is_expected() -> None:
+    heartbeats = Heartbeats(FakeClock())
+    heartbeats.expect("relist", at_most=3)
+    assert heartbeats.stalled() == []
+
+
+def test_a_silent_service_is_named_with_how_long_it_was_silent() -> None:
+    clock = FakeClock()
+    heartbeats = Heartbeats(clock)
+    heartbeats.expect("quiet", at_most=3)
+    beat = heartbeats.expect("lively", at_most=3)
+
+    async def four_seconds() -> None:
+        for _ in range(2):
+            await clock.advance(2)
+            beat()
+
+    asyncio.run(four_seconds())
+    (stalled,) = heartbeats.stalled()
+    assert str(stalled) == "quiet was last active 4 s ago; threshold is 3 s"
+    assert heartbeats.find_stalled("lively") is None
+
+
+def test_the_last_moment_of_its_time_is_still_in_time() -> None:
+    clock = FakeClock()
+    heartbeats = Heartbeats(clock)
+    heartbeats.expect("relist", at_most=3)
+    asyncio.run(clock.advance(3))
+    assert heartbeats.stalled() == []
+
+
+def test_who_was_dismissed_is_not_expected() -> None:
+    heartbeats = Heartbeats(FakeClock())
+    heartbeats.expect("relist", at_most=3)
+    heartbeats.dismiss("relist")
+    assert heartbeats.names() == []
+    with pytest.raises(KeyError):
+        heartbeats.find_stalled("relist")

@@ -192,3 +192,55 @@ def test_a_period_must_be_longer_than_nothing() -> None:
         with pytest.raises(ValueError, match="full_sync_period"):
             SyncPolicy(full_sync_period=period)
     assert SyncPolicy(full_sync_period=0.5).full_sync_period == 0.5
+
+
+def test_a_reconcile_that_is_asked_for_does_not_wait_for_the_period() -> None:
+    async def main() -> None:
+        pod = make_pod()
+        node = Node(pod)
+        async with in_loop(node):
+            node.manager.set_pod_status(pod, RUNNING)
+            await settle()
+            write_over(node, pod)
+            node.manager.reconcile()
+            await settle()
+            assert node.stored(pod).status.phase == "Running"
+
+    asyncio.run(main())
+
+
+def test_the_loop_gives_a_sign_of_life_once_per_period() -> None:
+    async def main() -> None:
+        clock, beats = FakeClock(), list[int]()
+        manager = StatusManager(
+            InMemoryPodApi(),
+            PodDirectory(),
+            FakeDeletionSafety(),
+            clock=clock,
+            heartbeat=lambda: beats.append(clock.now()),
+        )
+        run = asyncio.ensure_future(manager.run())
+        await clock.advance(25)
+        assert [round((at - beats[0]) / 1e9) for at in beats[-2:]] == [10, 20]
+        manager.stop()
+        await run
+
+    asyncio.run(main())
+
+
+def test_a_status_has_arrived_when_the_server_acknowledged_the_newest() -> None:
+    async def main() -> None:
+        pod = make_pod()
+        node = Node(pod)
+        assert node.manager.has_arrived(pod.uid)
+        node.manager.set_pod_status(pod, RUNNING)
+        assert not node.manager.has_arrived(pod.uid)
+        async with in_loop(node):
+            await settle()
+            assert node.manager.has_arrived(pod.uid)
+            node.manager.set_pod_status(pod, make_status("Failed"))
+            assert not node.manager.has_arrived(pod.uid)
+            await settle()
+            assert node.manager.has_arrived(pod.uid)
+
+    asyncio.run(main())

@@ -5,6 +5,8 @@ import time
 from collections import deque
 from typing import Generic, TypeVar
 
+from podstatus.base.clock import Clock
+
 Reason = TypeVar("Reason")
 
 
@@ -72,3 +74,19 @@ class WakeUp(Generic[Reason]):
         except ValueError:
             return False
         return True
+
+
+async def wait_for_either(event: asyncio.Event, clock: Clock, seconds: float | None) -> None:
+    """Come back when the event is set, or after so many seconds of this clock; None: never."""
+    if seconds is None or event.is_set():
+        await event.wait()
+        return
+    if seconds <= 0:
+        return
+    set_ = asyncio.ensure_future(event.wait())
+    due = asyncio.ensure_future(clock.wait(seconds))
+    try:
+        await asyncio.wait((set_, due), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        set_.cancel()
+        due.cancel()

@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from enum import Enum
 from types import TracebackType
 from typing import Any, Protocol
@@ -74,10 +74,17 @@ class _Run:
 class SyncLoop:
     """Runs the syncer, in the caller's event loop or in a thread of its own."""
 
-    def __init__(self, syncer: Syncs | None, clock: Clock, period: float) -> None:
+    def __init__(
+        self,
+        syncer: Syncs | None,
+        clock: Clock,
+        period: float,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
         self._syncer = syncer
         self._clock = clock
         self._period = period
+        self._beat = beat
         self._wake_up = WakeUp[Wake]()
         self._lifecycle = threading.Lock()
         self._current: _Run | None = None
@@ -85,6 +92,10 @@ class SyncLoop:
     def wake_up(self) -> None:
         """Say that a status changed; from any thread."""
         self._wake_up.call(Wake.CHANGED)
+
+    def reconcile(self) -> None:
+        """Say that everything is to be compared now; from any thread."""
+        self._wake_up.call(Wake.PERIOD)
 
     def run(self) -> Coroutine[Any, Any, None]:
         """Sync until `stop()`. Counts as running from this call on."""
@@ -198,6 +209,7 @@ class SyncLoop:
         reasons: frozenset[Wake] = frozenset()
         # A call to stop that an earlier run left behind does not count.
         while not run.out_of_time and not (run.stopping and Wake.STOP in reasons):
+            self._beat()
             reasons = await self._wake_up.wait()
             if Wake.CHANGED in reasons:
                 await self._sync_batch(syncer, full=False)

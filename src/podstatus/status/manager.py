@@ -5,7 +5,7 @@ Upstream: the Manager interface of status_manager.go v1.36.4.
 
 import logging
 import threading
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -66,7 +66,8 @@ class StatusManager:
     allocations and resize statuses (without it nothing does), `clock` is the machine's unless
     given, `gates` are those of v1.36, `policy` is `SyncPolicy()`: many pods at once, without
     reading first. `events` is told of statuses that the server rejects, and `outbox` keeps last
-    statuses until they have arrived; upstream's policy has use for neither.
+    statuses until they have arrived; upstream's policy has use for neither. `heartbeat` is called
+    by the sync loop, once per period at least.
 
     All methods may be called from any thread. A cached status is a frozen value. `run()` is
     the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
@@ -88,6 +89,7 @@ class StatusManager:
         clock: Clock | None = None,
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._pods = pods
         startup_latency = NoStartupLatency() if startup_latency is None else startup_latency
@@ -147,7 +149,7 @@ class StatusManager:
                 gates=gates,
                 policy=policy,
             )
-        self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period)
+        self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period, heartbeat)
 
     # The loop
 
@@ -181,6 +183,10 @@ class StatusManager:
         itself: set a flag there, or use `loop.add_signal_handler`.
         """
         self._loop.stop(drain=drain)
+
+    def reconcile(self) -> None:
+        """Have everything compared with the API server now, not only when the period is over."""
+        self._loop.reconcile()
 
     async def sync_batch(self, *, full: bool) -> int:
         """One round of the loop: what changed, or with `full` a reconcile of everything.
@@ -382,6 +388,15 @@ class StatusManager:
     def sent_versions(self) -> Mapping[ApiUID, int]:
         """The last version that the API server acknowledged, by the UID of its object."""
         return {} if self._syncer is None else self._syncer.sent_versions()
+
+    def has_arrived(self, uid: str) -> bool:
+        """Whether the API server has acknowledged all that was said of this pod.
+
+        A phase that was held back counts as acknowledged with the rest of its status.
+        """
+        with self._lock:
+            entry = self._cache.get(PodUID(uid))
+        return entry is None or not entry.unsent
 
     def take_changes(self) -> bool:
         """Whether a status changed since the loop, or the last call of this, looked.

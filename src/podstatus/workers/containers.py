@@ -1,0 +1,170 @@
+"""Do for the containers of a pod what was decided: stop, forget, start, and tell about it.
+
+Upstream: SyncPod and killContainer, pkg/kubelet/kuberuntime v1.36.4.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from podstatus.base.clock import Clock
+from podstatus.events import reasons
+from podstatus.events.about import about_container, about_pod
+from podstatus.events.recorder import Recorder
+from podstatus.kube.cri import ContainerFacts, PodFacts
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.times import Time
+from podstatus.pods.container_status import StartFailure
+from podstatus.runtime.port import CannotStartError, Runtime
+from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.pod_actions import (
+    ContainerKind,
+    PodActions,
+    StartContainer,
+    StopContainer,
+)
+from podstatus.workers.stopping import stop_order
+
+logger = logging.getLogger(__name__)
+
+_SECOND = 1_000_000_000
+
+
+class Containers:
+    """Starts and stops containers, and remembers who could not be started and who crashes."""
+
+    def __init__(
+        self, runtime: Runtime, recorder: Recorder, *, crash_loops: CrashLoops, clock: Clock
+    ) -> None:
+        self._runtime = runtime
+        self._recorder = recorder
+        self._clock = clock
+        self._crash_loops = crash_loops
+        self._failures: dict[PodUID, dict[str, StartFailure]] = {}
+
+    @property
+    def crash_loops(self) -> CrashLoops:
+        """Which containers have to wait before they are started again."""
+        return self._crash_loops
+
+    def start_failures(self, uid: PodUID) -> Mapping[str, StartFailure]:
+        """By container, what came of the latest try to start it, if it failed."""
+        return self._failures.get(uid, {})
+
+    def keep(self, uids: set[PodUID]) -> None:
+        """Forget all pods but these."""
+        for uid in self._failures.keys() - uids:
+            del self._failures[uid]
+        for uid in {uid for uid, _ in self._crash_loops.waits} - uids:
+            self._crash_loops = self._crash_loops.forget(uid)
+
+    async def act(self, pod: Pod, facts: PodFacts, actions: PodActions) -> bool:
+        """Do what was decided; whether all that was to be started was."""
+        self._tell_who_waits(pod, actions.waiting)
+        if actions.stop_pod:
+            grace = float(pod.spec.termination_grace_period_seconds or 0)
+            await self.stop_pod(pod, pod.uid, facts, grace)
+        await self._stop_some(pod, actions.stop)
+        for attempt in actions.remove:
+            await self._runtime.remove_container(pod.uid, attempt.id)
+        if not await self._start_pod(pod, needed=actions.start_pod):
+            return False
+        return await self._start_all(pod, actions.start)
+
+    async def stop_pod(
+        self, pod: Pod | None, uid: PodUID, facts: PodFacts, grace_seconds: float
+    ) -> None:
+        """End all containers of a pod, those first that others are needed by, and its sandbox."""
+        began = self._clock.now()
+        for wave in stop_order(pod, facts):
+            for attempt in wave:
+                self._tell_end(pod, attempt)
+            left = max(0.0, grace_seconds - (self._clock.now() - began) / _SECOND)
+            await self._end(uid, [(attempt.id, left) for attempt in wave])
+        await self._runtime.stop_pod(uid)
+
+    def _tell_end(self, pod: Pod | None, attempt: ContainerFacts) -> None:
+        if pod is not None:
+            about = about_container(pod, attempt.name)
+            self._recorder.normal(about, reasons.KILLING, f"Stopping container {attempt.name}")
+
+    async def _stop_some(self, pod: Pod, stops: Sequence[StopContainer]) -> None:
+        for stop in stops:
+            name = stop.container.name
+            self._recorder.normal(about_container(pod, name), reasons.KILLING, stop.message)
+        grace = float(pod.spec.termination_grace_period_seconds or 0)
+        await self._end(
+            pod.uid,
+            [
+                (s.container.id, grace if s.grace_seconds is None else float(s.grace_seconds))
+                for s in stops
+            ],
+        )
+
+    async def _end(self, uid: PodUID, containers: Iterable[tuple[str, float]]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for container_id, grace in containers:
+                tasks.create_task(
+                    self._runtime.stop_container(uid, container_id, grace_seconds=grace)
+                )
+
+    async def _start_pod(self, pod: Pod, *, needed: bool) -> bool:
+        if not needed:
+            return True
+        try:
+            await self._runtime.start_pod(pod)
+        except CannotStartError as error:
+            self._recorder.warn(
+                about_pod(pod),
+                reasons.FAILED_CREATE_POD_SANDBOX,
+                f"Failed to create pod sandbox: {error.message}",
+            )
+            return False
+        return True
+
+    async def _start_all(self, pod: Pod, starts: Sequence[StartContainer]) -> bool:
+        """Start one after the other; only an init container that cannot start holds others up."""
+        all_started = True
+        for start in starts:
+            started = await self._start(pod, start)
+            all_started &= started
+            if not started and _holds_up(start):
+                break
+        return all_started
+
+    async def _start(self, pod: Pod, start: StartContainer) -> bool:
+        container, about = start.container, about_container(pod, start.container.name)
+        now = Time.from_unix_nanos(self._clock.now())
+        self._crash_loops = self._crash_loops.started(pod.uid, container.name, start.last_exit, now)
+        try:
+            await self._runtime.start_container(pod, container, restart_count=start.restart_count)
+        except CannotStartError as error:
+            failure = StartFailure(reason=error.reason, message=error.message)
+            self._failures.setdefault(pod.uid, {})[container.name] = failure
+            self._recorder.warn(about, reasons.FAILED, f"Error: {error.message or error.reason}")
+            return False
+        self._failures.get(pod.uid, {}).pop(container.name, None)
+        self._recorder.normal(
+            about,
+            reasons.PULLED,
+            f'Container image "{container.image}" already present on machine and can be accessed '
+            "by the pod",
+        )
+        self._recorder.normal(about, reasons.CREATED, "Container created")
+        self._recorder.normal(about, reasons.STARTED, "Container started")
+        return True
+
+    def _tell_who_waits(self, pod: Pod, waiting: Mapping[str, StartFailure]) -> None:
+        for name, failure in waiting.items():
+            self._failures.setdefault(pod.uid, {})[name] = failure
+            self._recorder.warn(
+                about_container(pod, name),
+                reasons.BACK_OFF,
+                f"Back-off restarting failed container {name} in pod "
+                f"{pod.name}_{pod.namespace}({pod.uid})",
+            )
+
+
+def _holds_up(start: StartContainer) -> bool:
+    return start.kind is ContainerKind.INIT and not is_restartable_init_container(start.container)

@@ -1,0 +1,127 @@
+"""What becomes of a change of the desired pods: the directory, admission, the workers.
+
+Upstream: HandlePodAdditions and its brothers, pkg/kubelet/kubelet.go v1.36.4.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from msgspec import structs
+
+from podstatus.base.clock import Clock
+from podstatus.events.about import about_pod
+from podstatus.events.recorder import Recorder
+from podstatus.kube.pod import Pod, is_mirror_pod, is_terminal_phase
+from podstatus.kube.times import Time
+from podstatus.pods.directory import PodDirectory
+from podstatus.sources.changes import (
+    PodAdded,
+    PodChange,
+    PodDeleting,
+    PodReconciled,
+    PodRemoved,
+    PodUpdated,
+)
+from podstatus.status.generate import need_to_reconcile_pod_readiness
+from podstatus.status.manager import StatusManager
+from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.workers.admission import Admission, Rejected, rejected_status
+from podstatus.workers.lives import Lives
+from podstatus.workers.pod_workers import PodWorkers
+
+logger = logging.getLogger(__name__)
+
+Admit = Callable[[Pod, Sequence[Pod]], Admission]
+"""Whether a pod fits beside others on this node."""
+
+
+class Dispatcher:
+    """Takes the changes of the sources, one after the other; it never waits."""
+
+    def __init__(
+        self,
+        directory: PodDirectory,
+        lives: Lives,
+        workers: PodWorkers,
+        statuses: StatusManager,
+        recorder: Recorder,
+        *,
+        admit: Admit,
+        startup_latency: StartupLatencyTracker,
+        on_mirror: Callable[[], None],
+        clock: Clock,
+    ) -> None:
+        self._directory = directory
+        self._lives = lives
+        self._workers = workers
+        self._statuses = statuses
+        self._recorder = recorder
+        self._admit = admit
+        self._startup_latency = startup_latency
+        self._on_mirror = on_mirror
+        self._clock = clock
+
+    def handle(self, change: PodChange) -> None:
+        """Take one change."""
+        match change:
+            case PodAdded(pods):
+                for pod in pods:
+                    self._added(pod)
+                self._statuses.backfill_pod_resize_conditions(
+                    pod for pod in pods if not is_mirror_pod(pod)
+                )
+            case PodUpdated(pod) | PodDeleting(pod):
+                self._observe(pod)
+                self._hand_over(pod)
+            case PodReconciled(pod):
+                self._observe(pod)
+                if not is_mirror_pod(pod) and need_to_reconcile_pod_readiness(pod):
+                    self._hand_over(pod)
+            case PodRemoved(pod):
+                self._removed(pod)
+
+    def _observe(self, pod: Pod) -> None:
+        self._directory.update_pod(pod)
+        self._startup_latency.observed_pod_on_watch(pod, Time.from_unix_nanos(self._clock.now()))
+        if is_mirror_pod(pod):
+            self._on_mirror()
+
+    def _added(self, pod: Pod) -> None:
+        self._observe(pod)
+        if is_mirror_pod(pod):
+            return
+        if self._lives.get(pod.uid) is None and not is_terminal_phase(pod.status.phase):
+            others = [other for other in self._lives.active_pods() if other.uid != pod.uid]
+            match self._admit(pod, others):
+                case Rejected() as rejected:
+                    self._reject(pod, rejected)
+                    return
+        self._hand_over(pod)
+
+    def _reject(self, pod: Pod, rejected: Rejected) -> None:
+        """Say that the node does not take it; no worker ever hears of it.
+
+        Upstream: rejectPod, kubelet.go v1.36.4.
+        """
+        logger.info(
+            "pod rejected: pod=%s/%s uid=%s reason=%s", *pod.full_name, pod.uid, rejected.reason
+        )
+        self._recorder.warn(about_pod(pod), rejected.reason, rejected.message)
+        self._statuses.set_pod_status(pod, rejected_status(pod, rejected))
+
+    def _hand_over(self, pod: Pod) -> None:
+        """Let the worker of the pod know; one that was rejected has none until it is deleted."""
+        if is_mirror_pod(pod):
+            return
+        if self._lives.get(pod.uid) is None:
+            known = self._statuses.pod_status(pod.uid)
+            if known is not None and is_terminal_phase(known.phase):
+                pod = structs.replace(pod, status=known)
+        self._workers.update(pod)
+
+    def _removed(self, pod: Pod) -> None:
+        self._directory.remove_pod(pod)
+        if is_mirror_pod(pod):
+            self._on_mirror()
+        else:
+            self._workers.remove(pod.uid)

@@ -1,0 +1,76 @@
+"""The lives of all pods of the node: the one place where they are kept."""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from podstatus.kube.pod import Pod, PodUID, is_static_pod
+from podstatus.workers.life import PodLife, Stage, could_have_running_containers
+
+
+class UidTranslator(Protocol):
+    """Who knows which pod an API object stands for: `podstatus.PodDirectory` does."""
+
+    def translate_pod_uid(self, uid: str) -> PodUID:
+        """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
+
+
+class Lives:
+    """What is known of each pod. It is also the status manager's deletion safety."""
+
+    def __init__(self, translator: UidTranslator) -> None:
+        self._translator = translator
+        self._lives: dict[PodUID, PodLife] = {}
+        self._all_known = False
+
+    def get(self, uid: PodUID) -> PodLife | None:
+        """One life."""
+        return self._lives.get(uid)
+
+    def put(self, life: PodLife) -> None:
+        """What is known of this pod now."""
+        self._lives[life.uid] = life
+
+    def forget(self, uid: PodUID) -> None:
+        """It is over, and nobody asks for it any more."""
+        self._lives.pop(uid, None)
+
+    def all(self) -> Collection[PodLife]:
+        """All lives, at one moment."""
+        return tuple(self._lives.values())
+
+    def all_are_known(self) -> None:
+        """Every source has delivered once: who is not known now is not there."""
+        self._all_known = True
+
+    def could_have_running_containers(self, pod: Pod) -> bool:
+        """Whether the API server must not show the end of this object, or let it go, yet.
+
+        Of a pod that is not known, nothing is known either until all sources have delivered.
+        """
+        life = self._lives.get(self._translator.translate_pod_uid(pod.uid))
+        if life is None:
+            return not self._all_known
+        return could_have_running_containers(life)
+
+    def active_pods(self) -> list[Pod]:
+        """The pods that hold, or are about to hold, resources of the node."""
+        return [
+            life.pod
+            for life in self._lives.values()
+            if life.pod is not None and life.stage in (Stage.SYNC, Stage.TERMINATING)
+        ]
+
+    def waits_for_namesake(self, life: PodLife) -> bool:
+        """Whether another static pod of its name has to be over before this one may start.
+
+        Upstream: allowStaticPodStart, pod_workers.go v1.36.4.
+        """
+        if life.pod is None or not is_static_pod(life.pod):
+            return False
+        for other in self._lives.values():
+            if other.uid == life.uid:
+                return False
+            is_namesake = (other.namespace, other.name) == (life.namespace, life.name)
+            if is_namesake and other.stage is not Stage.FINISHED:
+                return True
+        return False

@@ -1,0 +1,252 @@
+"""One worker per pod that has something to do: it takes the steps of the pod's life.
+
+Upstream: podWorkers, pkg/kubelet/pod_workers.go v1.36.4.
+"""
+
+import asyncio
+import logging
+import random as chance
+from collections.abc import Callable
+
+from podstatus.base.clock import Clock
+from podstatus.base.loop import wait_for_either
+from podstatus.events import reasons
+from podstatus.events.about import about_pod
+from podstatus.events.recorder import Recorder
+from podstatus.kube.cri import ContainerRunState, PodFacts, SandboxState
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.relist import RuntimeView
+from podstatus.workers.life import (
+    Ending,
+    PodLife,
+    Stage,
+    begun,
+    books_closed,
+    completed,
+    is_over,
+    killed,
+    orphaned,
+    removed,
+    stopped,
+    updated,
+)
+from podstatus.workers.lives import Lives
+from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.steps import PodSteps
+
+logger = logging.getLogger(__name__)
+
+
+class PodWorkers:
+    """Takes every pod through its life. For one event loop; what it is told never waits."""
+
+    def __init__(
+        self,
+        lives: Lives,
+        steps: PodSteps,
+        view: RuntimeView,
+        recorder: Recorder,
+        *,
+        clock: Clock,
+        policy: WorkerPolicy,
+        on_finished: Callable[[PodLife], None] = lambda _: None,
+        random: Callable[[], float] = chance.random,
+    ) -> None:
+        self._lives = lives
+        self._steps = steps
+        self._view = view
+        self._recorder = recorder
+        self._clock = clock
+        self._policy = policy
+        self._on_finished = on_finished
+        self._random = random
+        self._tasks: asyncio.TaskGroup | None = None
+        self._bells: dict[PodUID, asyncio.Event] = {}
+        """Of those pods that have a worker."""
+        self._syncing: dict[PodUID, asyncio.Timeout] = {}
+        """The steps that end when the pod is to end."""
+
+    async def run(self) -> None:
+        """Work until cancelled. Containers run on then."""
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                for life in self._lives.all():
+                    self._set_to_work(life)
+                await asyncio.Event().wait()
+        finally:
+            self._tasks = None
+            self._bells.clear()
+
+    # What is told
+
+    def update(self, pod: Pod) -> None:
+        """A source has this pod, or has it anew, or has it otherwise."""
+        life = self._lives.get(pod.uid)
+        if life is None:
+            self._become(begun(pod, quiet=self._is_quiet(pod.uid)))
+        else:
+            self._become(updated(life, pod))
+
+    def remove(self, uid: PodUID) -> None:
+        """No source has this pod any more."""
+        if (life := self._lives.get(uid)) is not None:
+            self._become(removed(life))
+
+    def kill(self, uid: PodUID, ending: Ending, grace_seconds: int | None = None) -> None:
+        """The node wants this pod to end."""
+        if (life := self._lives.get(uid)) is not None:
+            self._become(killed(life, ending, grace_seconds))
+
+    def end_orphan(self, orphan: RuntimePod) -> None:
+        """The runtime has something of a pod that nobody asks for."""
+        if self._lives.get(orphan.uid) is None:
+            self._become(orphaned(orphan.uid, orphan.namespace, orphan.name))
+
+    def wake(self, uid: PodUID) -> None:
+        """Something has happened to this pod: look at it."""
+        if (bell := self._bells.get(uid)) is not None:
+            bell.set()
+
+    # The work
+
+    def _become(self, life: PodLife) -> None:
+        before = self._lives.get(life.uid)
+        self._lives.put(life)
+        if life.stage is not Stage.SYNC and (scope := self._syncing.get(life.uid)) is not None:
+            scope.reschedule(asyncio.get_running_loop().time())
+        if before is None or before.stage is not life.stage:
+            logger.info(
+                "pod is %s: pod=%s/%s uid=%s", life.stage.value, life.namespace, life.name, life.uid
+            )
+        self._set_to_work(life)
+
+    def _set_to_work(self, life: PodLife) -> None:
+        if life.uid in self._bells:
+            self._bells[life.uid].set()
+        elif self._tasks is not None and (life.stage is not Stage.FINISHED or is_over(life)):
+            self._bells[life.uid] = asyncio.Event()
+            self._tasks.create_task(self._work(life.uid), name=f"pod {life.namespace}/{life.name}")
+
+    async def _work(self, uid: PodUID) -> None:
+        """Take the steps that are to be taken; it ends when there is none."""
+        bell = self._bells[uid]
+        try:
+            while (life := self._lives.get(uid)) is not None:
+                bell.clear()
+                if life.stage is Stage.FINISHED:
+                    break
+                rest = await self._take_step(life)
+                await wait_for_either(bell, self._clock, rest)
+        finally:
+            self._bells.pop(uid, None)
+        if life is not None:
+            self._finished(life)
+
+    def _finished(self, life: PodLife) -> None:
+        self._on_finished(life)
+        if is_over(life):
+            self._lives.forget(life.uid)
+            if life.returns is not None:
+                self.update(life.returns)
+        self._wake_namesakes(life)
+
+    def _wake_namesakes(self, life: PodLife) -> None:
+        for other in self._lives.all():
+            if (other.namespace, other.name) == (life.namespace, life.name):
+                self.wake(other.uid)
+
+    async def _take_step(self, life: PodLife) -> float:
+        """Take one step; how many seconds to rest before the next, unless something happens."""
+        try:
+            match life.stage:
+                case Stage.SYNC:
+                    return await self._sync(life)
+                case Stage.TERMINATING:
+                    await self._terminate(life)
+                case Stage.TERMINATED:
+                    await self._close(life)
+        except Exception as error:  # noqa: BLE001 - whatever a runtime raises, the pod is tried again
+            return self._failed(life, error)
+        return 0.0
+
+    async def _sync(self, life: PodLife) -> float:
+        if life.pod is None or self._lives.waits_for_namesake(life):
+            return self._spread(self._policy.sync_frequency)
+        scope = self._syncing[life.uid] = asyncio.timeout(None)
+        try:
+            async with scope:
+                synced = await self._steps.sync(life.pod)
+        except TimeoutError:
+            if scope.expired():  # it is to end now
+                return 0.0
+            raise
+        finally:
+            del self._syncing[life.uid]
+        if synced.ended and (now := self._lives.get(life.uid)) is not None:
+            self._become(completed(now))
+            return 0.0
+        usual = self._policy.retry_after if synced.failed else self._policy.sync_frequency
+        due = self._spread(usual)
+        return due if synced.look_again is None else min(due, synced.look_again)
+
+    async def _terminate(self, life: PodLife) -> None:
+        status = await self._steps.terminate(life)
+        if (now := self._lives.get(life.uid)) is None:
+            return
+        # First, or the last phase would be held back once more.
+        self._become(stopped(now))
+        if now.pod is not None and status is not None:
+            self._steps.tell_last(now.pod, status)
+
+    async def _close(self, life: PodLife) -> None:
+        # What is kept for now is found without an owner once the pod has left, and removed.
+        if life.deleted and not self._policy.keep_terminated_pod_volumes:
+            await self._steps.reclaim(life.uid, lambda: self._has_left(life.uid))
+        if (now := self._lives.get(life.uid)) is None:
+            return
+        self._become(books_closed(now, reclaimed=life.deleted))
+        if now.pod is not None:
+            self._steps.close(now.pod)
+
+    def _has_left(self, uid: PodUID) -> bool:
+        life = self._lives.get(uid)
+        return life is None or life.gone
+
+    def _failed(self, life: PodLife, error: Exception) -> float:
+        logger.warning(
+            "pod could not be looked after, trying again: pod=%s/%s uid=%s stage=%s why=%s",
+            life.namespace,
+            life.name,
+            life.uid,
+            life.stage.value,
+            _told(error),
+        )
+        if life.pod is not None:
+            reason = reasons.FAILED_SYNC
+            message = f"error determining status: {_told(error)}"
+            if life.stage is Stage.TERMINATING:
+                reason, message = reasons.FAILED_KILL_POD, f"error killing pod: {_told(error)}"
+            self._recorder.warn(about_pod(life.pod), reason, message)
+        return self._spread(self._policy.retry_after)
+
+    def _is_quiet(self, uid: PodUID) -> bool:
+        known = self._view.find(uid)
+        return self._view.has_listed and (known is None or not _runs(known.facts))
+
+    def _spread(self, seconds: float) -> float:
+        return seconds * (1 + self._policy.jitter * self._random())
+
+
+def _runs(facts: PodFacts) -> bool:
+    """Upstream: isPodStatusCacheTerminal, pod_workers.go v1.36.4."""
+    return any(c.state is ContainerRunState.RUNNING for c in facts.containers) or any(
+        s.state is SandboxState.READY for s in facts.sandboxes
+    )
+
+
+def _told(error: BaseException) -> str:
+    """What went wrong, also of several things at once."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__

@@ -1,0 +1,69 @@
+"""The latest results of probes, and what follows from them.
+
+Readiness and startup go into statuses, at once and with every status that is made later; a
+liveness or startup probe that failed is a reason to restart its container.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod_status import PodStatus
+from podstatus.pods.probe_verdicts import ProbeVerdicts
+from podstatus.runtime.port import ProbeResult
+from podstatus.workers.verdicts import Verdicts
+
+
+class Statuses(Protocol):
+    """Who shows what probes found: `podstatus.StatusManager` does."""
+
+    def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
+        """Take a readiness probe's verdict."""
+
+    def set_container_startup(self, pod_uid: str, container_id: str, *, started: bool) -> None:
+        """Take a startup probe's verdict."""
+
+
+class ProbeBook:
+    """Keeps the verdict of each probe by container ID. For one event loop."""
+
+    def __init__(self, statuses: Statuses, on_failure: Callable[[PodUID], None]) -> None:
+        self._statuses = statuses
+        self._on_failure = on_failure
+        self._verdicts: dict[PodUID, dict[tuple[str, str], bool]] = {}
+
+    def take(self, result: ProbeResult) -> None:
+        """Take a result: show it, and have the pod looked at if something follows from it."""
+        known = self._verdicts.setdefault(result.uid, {})
+        key = result.probe, result.container_id
+        if known.get(key) is result.success:
+            return
+        known[key] = result.success
+        if result.probe == "readiness":
+            self._statuses.set_container_readiness(
+                result.uid, result.container_id, ready=result.success
+            )
+            return
+        if result.probe == "startup" and result.success:
+            self._statuses.set_container_startup(result.uid, result.container_id, started=True)
+        self._on_failure(result.uid)
+
+    def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
+        """The status with `started` and `ready` of its containers set; `old` was shown before."""
+        verdicts = ProbeVerdicts(
+            started=self._of(pod.uid, "startup"), ready=self._of(pod.uid, "readiness")
+        )
+        return verdicts.mark(pod, status, old)
+
+    def verdicts(self, uid: PodUID) -> Verdicts:
+        """What the probes of a pod say about starting and living."""
+        return Verdicts(startup=self._of(uid, "startup"), liveness=self._of(uid, "liveness"))
+
+    def keep(self, uids: set[PodUID]) -> None:
+        """Forget all pods but these."""
+        for uid in self._verdicts.keys() - uids:
+            del self._verdicts[uid]
+
+    def _of(self, uid: PodUID, probe: str) -> dict[str, bool]:
+        known = self._verdicts.get(uid, {})
+        return {container: success for (kind, container), success in known.items() if kind == probe}

@@ -11,7 +11,9 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder
+from podstatus.kube.containers import Container
 from podstatus.kube.cri import ContainerFacts, PodFacts
+from podstatus.kube.event import ObjectReference
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.restarts import is_restartable_init_container
 from podstatus.kube.times import Time
@@ -28,6 +30,8 @@ from podstatus.workers.stopping import stop_order
 
 logger = logging.getLogger(__name__)
 
+IMAGE_FAILURES = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName")
+RUN_CONTAINER_ERROR = "RunContainerError"
 _SECOND = 1_000_000_000
 
 
@@ -142,18 +146,38 @@ class Containers:
         except CannotStartError as error:
             failure = StartFailure(reason=error.reason, message=error.message)
             self._failures.setdefault(pod.uid, {})[container.name] = failure
-            self._recorder.warn(about, reasons.FAILED, f"Error: {error.message or error.reason}")
+            self._tell_failure(about, container, error)
             return False
         self._failures.get(pod.uid, {}).pop(container.name, None)
+        self._tell_made(about, container)
+        self._recorder.normal(about, reasons.STARTED, "Container started")
+        return True
+
+    def _tell_made(self, about: ObjectReference, container: Container) -> None:
+        self._tell_pulled(about, container)
+        self._recorder.normal(about, reasons.CREATED, "Container created")
+
+    def _tell_pulled(self, about: ObjectReference, container: Container) -> None:
         self._recorder.normal(
             about,
             reasons.PULLED,
             f'Container image "{container.image}" already present on machine and can be accessed '
             "by the pod",
         )
-        self._recorder.normal(about, reasons.CREATED, "Container created")
-        self._recorder.normal(about, reasons.STARTED, "Container started")
-        return True
+
+    def _tell_failure(
+        self, about: ObjectReference, container: Container, error: CannotStartError
+    ) -> None:
+        """Say how far it came: its image, the container itself, its first process."""
+        if error.reason in IMAGE_FAILURES:
+            self._recorder.warn(about, error.reason, error.message)
+            self._recorder.warn(about, reasons.FAILED, f"Error: {error.reason}")
+            return
+        if error.reason == RUN_CONTAINER_ERROR:
+            self._tell_made(about, container)
+        else:
+            self._tell_pulled(about, container)
+        self._recorder.warn(about, reasons.FAILED, f"Error: {error.message or error.reason}")
 
     def _tell_who_waits(self, pod: Pod, waiting: Mapping[str, StartFailure]) -> None:
         for name, failure in waiting.items():

@@ -44,7 +44,8 @@ class AgentProcess:
         deadline = time.monotonic() + _START_SECONDS
         while not self._is_ready(client):
             ended = self.process is None or self.process.poll() is not None
-            assert not ended and time.monotonic() < deadline, self.log()
+            assert not ended, self.log()
+            assert time.monotonic() < deadline, self.log()
             time.sleep(0.05)
 
     def stop(self) -> int:

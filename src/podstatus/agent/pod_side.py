@@ -1,0 +1,140 @@
+"""Put together what looks after pods: from sources to workers, statuses and mirror pods."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from podstatus.agent.settings import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.checkpoint.files import FileState
+from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.client.pod_api import HttpPodApi
+from podstatus.events.recorder import Recorder
+from podstatus.events.status_events import StatusEvents
+from podstatus.kube.node import Node
+from podstatus.kube.pod import PodUID
+from podstatus.pods.directory import PodDirectory
+from podstatus.runtime.port import Runtime
+from podstatus.runtime.relist import RuntimeView
+from podstatus.sources.mux import Mux
+from podstatus.status.counters import Counters
+from podstatus.status.manager import StatusManager
+from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.workers.admission import admit
+from podstatus.workers.containers import Containers
+from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.dispatch import Dispatcher
+from podstatus.workers.housekeeping import Housekeeping
+from podstatus.workers.life import PodLife
+from podstatus.workers.lives import Lives
+from podstatus.workers.pod_workers import PodWorkers
+from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.steps import PodSteps
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the services of pods need from the rest of the agent."""
+
+    settings: AgentSettings
+    clock: Clock
+    heartbeats: Heartbeats
+    recorder: Recorder
+    own_node: Callable[[], Node]
+    host_ips: Callable[[], Sequence[str]]
+    sources: frozenset[str]
+    """The names of those that will deliver."""
+    on_mirror: Callable[[], None]
+    """Told when something happened to a mirror pod or its static pod."""
+
+
+class PodSide:
+    """The services of pods, wired."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        runtime: Runtime,
+        pod_api: HttpPodApi,
+        state: FileState,
+        outbox: FileOutbox,
+    ) -> None:
+        settings, clock, recorder = around.settings, around.clock, around.recorder
+        self.counters = Counters()
+        self.directory = PodDirectory()
+        self.lives = Lives(self.directory)
+        self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)
+        self.statuses = StatusManager(
+            pod_api,
+            self.directory,
+            self.lives,
+            startup_latency=self.startup_latency,
+            observer=self.counters,
+            events=StatusEvents(recorder),
+            outbox=outbox,
+            state=state,
+            clock=clock,
+            gates=settings.feature_gates,
+            heartbeat=around.heartbeats.expect("status", at_most=60),
+        )
+        self.view = RuntimeView(
+            runtime,
+            clock=clock,
+            on_change=lambda uid: self.workers.wake(uid),
+            beat=around.heartbeats.expect("relist", at_most=180),
+        )
+        policy = WorkerPolicy(
+            sync_frequency=settings.sync_frequency,
+            keep_terminated_pod_volumes=settings.keep_terminated_pod_volumes,
+            gates=settings.feature_gates,
+        )
+        self.book = ProbeBook(self.statuses, lambda uid: self.workers.wake(uid))
+        crash_loops = CrashLoops(max_seconds=settings.max_container_restart_period)
+        self.steps = PodSteps(
+            runtime,
+            self.view,
+            self.statuses,
+            recorder,
+            containers=Containers(runtime, recorder, crash_loops=crash_loops, clock=clock),
+            book=self.book,
+            clock=clock,
+            policy=policy,
+            host_ips=around.host_ips,
+        )
+        self.workers = PodWorkers(
+            self.lives,
+            self.steps,
+            self.view,
+            recorder,
+            clock=clock,
+            policy=policy,
+            on_finished=lambda _: around.on_mirror(),
+        )
+        self.dispatcher = Dispatcher(
+            self.directory,
+            self.lives,
+            self.workers,
+            self.statuses,
+            recorder,
+            admit=lambda pod, others: admit(
+                pod, node=around.own_node(), others=others, max_pods=settings.max_pods
+            ),
+            startup_latency=self.startup_latency,
+            on_mirror=around.on_mirror,
+            clock=clock,
+        )
+        self.mux = Mux(around.sources, self.dispatcher.handle)
+        self.housekeeping = Housekeeping(
+            self.directory,
+            self.lives,
+            self.workers,
+            self.steps,
+            self.statuses,
+            self.view,
+            all_delivered=lambda: self.mux.all_delivered,
+            clock=clock,
+            period=policy.housekeeping,
+            beat=around.heartbeats.expect("housekeeping", at_most=60),
+        )

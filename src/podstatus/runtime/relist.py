@@ -188,7 +188,7 @@ class RuntimeView:
 
 
 class _Trouble:
-    """An activity that may fail for a while; one log line when it begins to, one when it is over."""
+    """An activity that may fail for a while; logged when that begins, and when it is over."""
 
     def __init__(self, what: str) -> None:
         self._what = what

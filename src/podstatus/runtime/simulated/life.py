@@ -100,7 +100,7 @@ def facts_of(attempt: Attempt, now: int, *, active: bool) -> ContainerFacts:
     )
 
 
-def probe_verdicts(attempt: Attempt, now: int) -> tuple[dict[str, bool], int | None]:
+def probe_verdicts(attempt: Attempt, now: int) -> tuple[dict[ProbeName, bool], int | None]:
     """What its probes say, and when that may change next; nothing of one that has ended.
 
     The others say nothing before the startup probe has passed.

@@ -1,0 +1,219 @@
+"""What is known through a runtime: all its pods, once a second, and one pod whenever asked.
+
+    view = RuntimeView(runtime, clock=clock, on_change=workers.look_at)
+    await view.run()
+
+Upstream: GenericPLEG, pleg/generic.go v1.36.4. There events about containers are made of the
+differences; here whoever has to look at a pod again is told its UID. The hints of a runtime are
+followed at once, as EventedPLEG does (pleg/evented.go), and the relisting goes on all the same.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+
+import msgspec
+from msgspec import structs
+
+from podstatus.base.backoff import Backoff
+from podstatus.base.clock import Clock
+from podstatus.kube.cri import PodFacts
+from podstatus.kube.pod import PodUID
+from podstatus.runtime.known import KnownPods
+from podstatus.runtime.port import Runtime, RuntimeDownError, RuntimePod
+
+logger = logging.getLogger(__name__)
+
+THRESHOLD_SECONDS = 180
+"""Upstream's: a runtime that was not listed for longer makes its node NotReady."""
+_SECOND = 1_000_000_000
+
+
+class RelistCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the relisting did since it began."""
+
+    relists: int = 0
+    """Lists of all pods that the runtime gave."""
+    failures: int = 0
+    """Lists of all pods that it failed to give."""
+    hints: int = 0
+    """Pods that it said to look at."""
+    interruptions: int = 0
+    """How often its hints broke off."""
+
+
+def _no_beat() -> None:
+    """For those whose pulse nobody takes."""
+
+
+class RuntimeView:
+    """The pods of a runtime as last known. For one event loop."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        clock: Clock,
+        on_change: Callable[[PodUID], None],
+        period: float = 1.0,
+        beat: Callable[[], None] = _no_beat,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        self._on_change = on_change
+        self._period = period
+        self._beat = beat
+        self._chance = chance
+        self._known = KnownPods()
+        self._last: int | None = None
+        """When the newest successful list was asked for."""
+        self._lists = _Trouble("listing the pods of the runtime")
+        self._hints = _Trouble("following the changes of the runtime")
+        self._counts = RelistCounts()
+
+    async def run(self) -> None:
+        """List and follow the runtime, until cancelled; no failure of it ends this."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._relist_regularly())
+            tasks.create_task(self._follow())
+
+    def pods(self) -> Mapping[PodUID, RuntimePod]:
+        """All pods the runtime has something of, at one moment, as last known."""
+        return self._known.pods()
+
+    def find(self, uid: PodUID) -> RuntimePod | None:
+        """This pod as last known, None if the runtime had nothing of it."""
+        return self._known.find(uid)
+
+    @property
+    def has_listed(self) -> bool:
+        """Whether all pods were listed once: before, no pod counts as gone."""
+        return self._last is not None
+
+    @property
+    def counts(self) -> RelistCounts:
+        """What was done until now."""
+        return self._counts
+
+    def problem(self) -> str | None:
+        """Why the runtime counts as unhealthy, in upstream's words; None if it does not.
+
+        Upstream: Healthy, pleg/generic.go, and runtimeErrors, runtime.go v1.36.4; elapsed time is
+        given in whole seconds, so that the Node does not change with every look at it.
+        """
+        if self._last is None:
+            why = f": {self._lists.error}" if self._lists.error is not None else ""
+            return f"PLEG is not healthy: pleg has yet to be successful{why}"
+        seconds = (self._clock.now() - self._last) // _SECOND
+        if seconds <= THRESHOLD_SECONDS:
+            return None
+        return (
+            f"PLEG is not healthy: pleg was last seen active {_go_duration(seconds)} ago; "
+            f"threshold is {_go_duration(THRESHOLD_SECONDS)}"
+        )
+
+    async def refresh(self, uid: PodUID) -> PodFacts:
+        """Ask the runtime about one pod now; `PodFacts()` if it has nothing of it.
+
+        Whoever is told of changes is told of what this finds, too: the facts may be for somebody
+        else. Raises RuntimeDownError.
+        """
+        asked = self._known.ask()
+        found = next(iter(await self._runtime.list_pods(uid)), None)
+        if self._known.take_one(asked, uid, found):
+            self._on_change(uid)
+        # An answer to a later question may have come first.
+        newest = self._known.find(uid)
+        return newest.facts if newest is not None else PodFacts()
+
+    async def relist_once(self) -> None:
+        """List all pods and tell of those that differ; a failure changes nothing that is known."""
+        asked, began = self._known.ask(), self._clock.now()
+        try:
+            pods = await self._runtime.list_pods()
+        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            self._counts = structs.replace(self._counts, failures=self._counts.failures + 1)
+            self._lists.failed(error)
+            return
+        self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
+        self._lists.over()
+        self._last = began
+        for uid in self._known.take_list(asked, pods):
+            self._on_change(uid)
+
+    async def follow_once(self, changes: AsyncIterator[PodUID]) -> None:
+        """Look at the next pod that the runtime says has changed.
+
+        Raises StopAsyncIteration where there are no more, and whatever `changes` raises.
+        """
+        uid = await anext(changes)
+        self._hints.over()
+        self._counts = structs.replace(self._counts, hints=self._counts.hints + 1)
+        # What is missed here the next list shows.
+        with suppress(RuntimeDownError):
+            await self.refresh(uid)
+
+    async def _relist_regularly(self) -> None:
+        while True:
+            self._beat()
+            await self.relist_once()
+            await self._clock.wait(self._period)
+
+    async def _follow(self) -> None:
+        backoff = Backoff(first=self._period)
+        while True:
+            before = self._counts.hints
+            error = await self._follow_until_it_breaks()
+            self._counts = structs.replace(
+                self._counts, interruptions=self._counts.interruptions + 1
+            )
+            self._hints.failed(error)
+            if self._counts.hints > before:
+                backoff = backoff.reset()
+            backoff = backoff.failed()
+            await self._clock.wait(backoff.seconds(self._chance()))
+
+    async def _follow_until_it_breaks(self) -> Exception:
+        try:
+            changes = self._runtime.changes()
+            while True:
+                await self.follow_once(changes)
+        except StopAsyncIteration:
+            return RuntimeDownError("the changes ended; they should not")
+        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            return error
+
+
+class _Trouble:
+    """An activity that may fail for a while; logged when that begins, and when it is over."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.error: Exception | None = None
+        """The newest failure, until it is over."""
+
+    def failed(self, error: Exception) -> None:
+        """It failed."""
+        if self.error is None:
+            # An error that the port does not name is a mistake in somebody's code: say where.
+            trace = None if isinstance(error, RuntimeDownError) else error
+            logger.warning("%s failed, will retry: error=%s", self._what, error, exc_info=trace)
+        else:
+            logger.debug("%s failed again: error=%s", self._what, error)
+        self.error = error
+
+    def over(self) -> None:
+        """It works."""
+        if self.error is not None:
+            logger.info("%s works again", self._what)
+        self.error = None
+
+
+def _go_duration(seconds: int) -> str:
+    """Whole seconds as Go prints a duration: 3m0s, 1h2m3s."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s"

@@ -1,0 +1,220 @@
+"""The simulated runtime: the port, with scripts in place of containers."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from random import Random, SystemRandom
+
+from msgspec import structs
+
+from podstatus.base.clock import Clock
+from podstatus.base.usage import Usage
+from podstatus.kube.containers import Container
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.runtime.port import CannotStartError, ProbeResult, RuntimeDownError, RuntimePod
+from podstatus.runtime.simulated.addresses import Addresses
+from podstatus.runtime.simulated.attempts import new_attempt, start_failure
+from podstatus.runtime.simulated.life import Attempt, find_end, has_ended
+from podstatus.runtime.simulated.record import PodRecord, Sandbox, pod_usage
+from podstatus.runtime.simulated.records import Records
+from podstatus.runtime.simulated.script import START_ERROR, Script, ScriptError, script_for
+from podstatus.runtime.simulated.world import World
+
+_LONGEST_GRACE = 1e9
+"""Seconds, some 30 years: more nanoseconds than that cannot be written down."""
+
+
+class SimulatedRuntime:
+    """Containers that do what their pods' annotations say, in the time of a clock.
+
+    With a folder their records outlive the agent, and they run on meanwhile; making one raises
+    RuntimeDownError if the folder cannot be used. For one event loop.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        random: Random | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self._clock = clock
+        self._random = random or SystemRandom()
+        self._addresses = Addresses()
+        self._world = World(clock, Records(folder), self._addresses)
+
+    @property
+    def name(self) -> str:
+        """In front of container IDs and on the Node."""
+        return "simulated"
+
+    @property
+    def version(self) -> str:
+        """Of the vocabulary of its scripts."""
+        return "1.0"
+
+    async def start_pod(self, pod: Pod) -> None:
+        """Make a sandbox, with an address unless the pod is in the network of its node."""
+        record = self._world.record(pod.uid) or PodRecord(
+            uid=pod.uid, namespace=pod.namespace, name=pod.name
+        )
+        if record.sandbox is not None:
+            return
+        newest = record.sandboxes[0].attempt if record.sandboxes else -1
+        address = self._address_for(pod)
+        sandbox = Sandbox(id=self._new_id(), attempt=newest + 1, ip=address)
+        try:
+            self._world.keep(record.with_sandbox(sandbox))
+        except RuntimeDownError:
+            if address is not None:
+                self._addresses.give_back(address)
+            raise
+
+    async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
+        """Begin what the script says of this attempt; the ID of the attempt.
+
+        If this attempt was made already, that is it.
+        """
+        self._sandbox_of(pod)
+        made = self._find_attempt(pod, container, restart_count)
+        if made is None:
+            script = _script(pod, container, restart_count)
+            await self._take_its_time(pod, script)
+            made = self._make(pod, container, script, restart_count)
+        if made.start_error:
+            raise start_failure(container, made.script)
+        return made.id
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        """Ask a container to end, make it end after the grace; come back when it has.
+
+        One that was asked is made to end even if this is cancelled.
+        """
+        now = self._world.now()
+        grace = min(max(0.0, grace_seconds), _LONGEST_GRACE)
+        self._ask(uid, container_id, asked=now, forced=now + round(grace * 1e9))
+        await self._end_of(uid, container_id)
+
+    async def remove_container(self, uid: PodUID, container_id: str) -> None:
+        """Forget an attempt that has ended; one that runs stays."""
+        record = self._world.record(uid)
+        found = record.find(container_id) if record is not None else None
+        if record is not None and found is not None and has_ended(found, self._world.now()):
+            self._world.keep(record.without_attempt(container_id))
+
+    async def stop_pod(self, uid: PodUID) -> None:
+        """End at once what still runs of the pod, and its sandbox."""
+        record = self._world.record(uid)
+        if record is None:
+            return
+        now = self._world.now()
+        for attempt in record.running(now):
+            self._ask(uid, attempt.id, asked=None, forced=now)
+        for attempt in record.attempts:
+            await self._end_of(uid, attempt.id)
+        record = self._world.record(uid)
+        if record is not None and record.sandbox is not None:
+            self._world.keep(record.stopped())
+
+    async def remove_pod(self, uid: PodUID) -> None:
+        """Let go of all there is of the pod; what still runs is ended."""
+        await self.stop_pod(uid)
+        self._world.forget(uid)
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        """All pods, or this one alone; the same objects as long as nothing changes."""
+        uids = [record.uid for record in self._world.records()] if uid is None else [uid]
+        listed = (self._world.listed(uid) for uid in uids)
+        return [pod for pod in listed if pod is not None]
+
+    def changes(self) -> AsyncIterator[PodUID]:
+        """The pods of which something began, ended, or was removed."""
+        return self._world.changes()
+
+    def probe_results(self) -> AsyncIterator[ProbeResult]:
+        """What probes say: of each container once in the beginning, and then as it changes."""
+        return self._world.probe_results()
+
+    async def usage(self) -> Mapping[PodUID, Usage]:
+        """What each pod uses, by its scripts or by what it requests."""
+        now = self._world.now()
+        return {record.uid: pod_usage(record, now) for record in self._world.records()}
+
+    async def _take_its_time(self, pod: Pod, script: Script) -> None:
+        if script.start is not None:
+            await self._clock.wait(script.start / 1e9)
+            return
+        with self._world.alarm(pod.uid) as alarm:
+            while True:
+                await alarm.wait()
+
+    def _make(self, pod: Pod, container: Container, script: Script, restart_count: int) -> Attempt:
+        if script.fail and script.fail != START_ERROR:
+            raise start_failure(container, script)
+        record, sandbox = self._sandbox_of(pod)
+        made = new_attempt(
+            container,
+            script,
+            sandbox,
+            id=f"{self.name}://{self._new_id()}",
+            restart_count=restart_count,
+            began=self._world.now(),
+        )
+        self._world.keep(record.with_attempt(made))
+        return made
+
+    def _ask(self, uid: PodUID, container_id: str, *, asked: int | None, forced: int) -> None:
+        """Write down when a container was asked to end, and when it will have to."""
+        record = self._world.record(uid)
+        found = record.find(container_id) if record is not None else None
+        if record is None or found is None or has_ended(found, self._world.now()):
+            return
+        if found.asked is not None:
+            asked = found.asked
+        if found.forced is not None:
+            forced = min(found.forced, forced)
+        self._world.keep(record.replacing(structs.replace(found, asked=asked, forced=forced)))
+
+    async def _end_of(self, uid: PodUID, container_id: str) -> None:
+        with self._world.alarm(uid) as alarm:
+            while True:
+                record = self._world.record(uid)
+                found = record.find(container_id) if record is not None else None
+                if found is None or has_ended(found, self._world.now()):
+                    return
+                end = find_end(found)
+                await alarm.wait(end.at if end is not None else None)
+
+    def _sandbox_of(self, pod: Pod) -> tuple[PodRecord, Sandbox]:
+        record = self._world.record(pod.uid)
+        sandbox = record.sandbox if record is not None else None
+        if record is None or sandbox is None:
+            raise CannotStartError(
+                "CreateContainerError",
+                f"pod {pod.namespace}/{pod.name} has no ready sandbox; start the pod first",
+            )
+        return record, sandbox
+
+    def _find_attempt(self, pod: Pod, container: Container, restart_count: int) -> Attempt | None:
+        record = self._world.record(pod.uid)
+        return record.find_attempt(container.name, restart_count) if record is not None else None
+
+    def _address_for(self, pod: Pod) -> str | None:
+        if pod.spec.host_network:
+            return None
+        address = self._addresses.take()
+        if address is None:
+            raise CannotStartError(
+                "FailedCreatePodSandBox",
+                "all addresses of simulated pods are in use; remove some pods",
+            )
+        return address
+
+    def _new_id(self) -> str:
+        return f"{self._random.getrandbits(256):064x}"
+
+
+def _script(pod: Pod, container: Container, restart_count: int) -> Script:
+    try:
+        return script_for(pod, container.name, restart_count)
+    except ScriptError as error:
+        raise CannotStartError("CreateContainerConfigError", str(error)) from error

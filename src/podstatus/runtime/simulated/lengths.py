@@ -1,0 +1,20 @@
+"""Lengths of time as scripts write them: 500ms, 3s, 1.5m, 1h."""
+
+import re
+
+LENGTH = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(ms|s|m|h)"
+"""A number and a unit, as groups; a century at most, so that nothing overflows."""
+
+_UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
+_WHOLE = re.compile(LENGTH)
+
+
+def nanos_of(number: str, unit: str) -> int:
+    """The nanoseconds of the two groups of LENGTH."""
+    return round(float(number) * _UNITS[unit])
+
+
+def parse_length(text: str) -> int | None:
+    """The nanoseconds that a text says, None if it is no length."""
+    match = _WHOLE.fullmatch(text)
+    return nanos_of(match[1], match[2]) if match else None

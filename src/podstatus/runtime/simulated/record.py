@@ -1,0 +1,135 @@
+"""A simulated pod as it is kept: its sandboxes, the attempts at its containers, and no more."""
+
+from typing import Literal
+
+import msgspec
+from msgspec import structs
+
+from podstatus.base.usage import Usage
+from podstatus.kube.cri import NetworkMode, PodFacts, SandboxFacts, SandboxState
+from podstatus.kube.pod import PodUID
+from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.simulated.life import (
+    Attempt,
+    cpu_seconds,
+    facts_of,
+    find_end,
+    has_ended,
+    probe_verdicts,
+)
+
+
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
+    """What the containers of a pod share."""
+
+    id: str
+    attempt: int = 0
+    ip: str | None = None
+    """None in the network of the node."""
+    ready: bool = True
+
+
+class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """All there is of a pod; sandboxes and attempts newest first."""
+
+    format: Literal[1] = 1
+    uid: PodUID
+    namespace: str
+    name: str
+    sandboxes: tuple[Sandbox, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """The one in use, if it is ready."""
+        return next((sandbox for sandbox in self.sandboxes[:1] if sandbox.ready), None)
+
+    def find(self, container_id: str) -> Attempt | None:
+        """This attempt."""
+        return next((found for found in self.attempts if found.id == container_id), None)
+
+    def find_attempt(self, name: str, restart_count: int) -> Attempt | None:
+        """The attempt with this number at a container, in the sandbox in use."""
+        in_use = self.sandboxes[0].id if self.sandboxes else ""
+        for found in self.attempts:
+            if (found.name, found.restart_count, found.sandbox) == (name, restart_count, in_use):
+                return found
+        return None
+
+    def with_sandbox(self, sandbox: Sandbox) -> "PodRecord":
+        """With a new sandbox; of the older ones the newest is kept."""
+        return structs.replace(self, sandboxes=(sandbox, *self.sandboxes[:1]))
+
+    def with_attempt(self, attempt: Attempt) -> "PodRecord":
+        """With a new attempt; of the older ones at the same container the newest is kept."""
+        kin = [found for found in self.attempts if found.name == attempt.name]
+        forgotten = {found.id for found in kin[1:] if has_ended(found, attempt.began)}
+        kept = [found for found in self.attempts if found.id not in forgotten]
+        return structs.replace(self, attempts=(attempt, *kept))
+
+    def replacing(self, attempt: Attempt) -> "PodRecord":
+        """With another state of an attempt."""
+        swapped = (attempt if found.id == attempt.id else found for found in self.attempts)
+        return structs.replace(self, attempts=tuple(swapped))
+
+    def without_attempt(self, container_id: str) -> "PodRecord":
+        """Without this attempt."""
+        kept = (found for found in self.attempts if found.id != container_id)
+        return structs.replace(self, attempts=tuple(kept))
+
+    def stopped(self) -> "PodRecord":
+        """With no sandbox ready."""
+        over = (structs.replace(sandbox, ready=False) for sandbox in self.sandboxes)
+        return structs.replace(self, sandboxes=tuple(over))
+
+    def running(self, now: int) -> tuple[Attempt, ...]:
+        """The attempts that have not ended."""
+        return tuple(found for found in self.attempts if not has_ended(found, now))
+
+
+def runtime_pod(record: PodRecord, now: int) -> RuntimePod:
+    """What the runtime lists of it."""
+    in_use = record.sandboxes[0].id if record.sandboxes else ""
+    sandbox = record.sandbox
+    facts = PodFacts(
+        sandboxes=tuple(_sandbox_facts(found) for found in record.sandboxes),
+        containers=tuple(facts_of(a, now, active=a.sandbox == in_use) for a in record.attempts),
+        ips=(sandbox.ip,) if sandbox is not None and sandbox.ip else (),
+    )
+    return RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
+
+
+def next_end(record: PodRecord, now: int) -> int | None:
+    """When the next of its containers ends, if one does."""
+    ends = (find_end(attempt) for attempt in record.attempts)
+    return min((end.at for end in ends if end is not None and end.at > now), default=None)
+
+
+def next_moment(record: PodRecord, now: int) -> int | None:
+    """When something of it is otherwise: an end, or what a probe says."""
+    moments = [probe_verdicts(attempt, now)[1] for attempt in record.attempts]
+    moments.append(next_end(record, now))
+    return min((at for at in moments if at is not None), default=None)
+
+
+def pod_usage(record: PodRecord, now: int) -> Usage:
+    """What its containers use."""
+    running = record.running(now)
+    return Usage(
+        at=now,
+        cpu_seconds=sum(cpu_seconds(attempt, now) for attempt in record.attempts),
+        cpu_cores=sum(attempt.cpu_cores for attempt in running),
+        memory_bytes=sum(attempt.memory_bytes for attempt in running),
+        disk_bytes=0,
+        pids=len(running),
+    )
+
+
+def _sandbox_facts(sandbox: Sandbox) -> SandboxFacts:
+    return SandboxFacts(
+        id=sandbox.id,
+        state=SandboxState.READY if sandbox.ready else SandboxState.NOT_READY,
+        attempt=sandbox.attempt,
+        network=NetworkMode.POD if sandbox.ip else NetworkMode.NODE,
+        ip=sandbox.ip if sandbox.ready else None,
+    )

@@ -1,0 +1,221 @@
+"""What a simulated container does, as its pod's annotations say it.
+
+    podstatus.dev/simulate: "run=3s, exit=1"                     every container of the pod
+    simulate.podstatus.dev/app: "run=2s, exit=42; run=forever"   the container `app`
+
+Words are separated by commas, attempts by semicolons; the last attempt is that of all later ones,
+too. What is not said has a default: a container starts at once, runs until it is asked to end,
+then ends at once with exit code 0. docs/runtimes.md has every word with examples.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from podstatus.kube.pod import Pod
+from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.runtime.simulated.lengths import parse_length
+from podstatus.runtime.simulated.timeline import Timeline, TimelineError, parse_timeline
+
+POD_ANNOTATION = "podstatus.dev/simulate"
+CONTAINER_PREFIX = "simulate.podstatus.dev/"
+"""In front of a container's name. A name has at most 63 characters and no more fit behind the
+slash, so nothing else can stand there."""
+
+START_ERROR = "StartError"
+"""The failure of an attempt that was made; others leave nothing behind."""
+OOM = "oom"
+KILLED = 137
+NEVER = None
+"""A duration that does not end."""
+
+_PAIR = re.compile(r'\s*([a-z-]+)\s*=\s*("[^"]*"|[^\s,;"]+)\s*(,|;|$)')
+_REASON = re.compile(r"[A-Z][A-Za-z]*")
+_MOST_EXIT_CODE = 255
+
+_Reader = Callable[[str], dict[str, Any] | None]
+"""From the value of a word to fields of a script; None if it cannot be read."""
+
+
+class ScriptError(ValueError):
+    """A script cannot be read; the message quotes the mistake and says what is allowed."""
+
+
+class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one attempt at running a container does; durations in nanoseconds."""
+
+    start: int | None = 0
+    """How long starting it takes."""
+    fail: str = ""
+    """Why it cannot be started, in one word."""
+    run: int | None = NEVER
+    """How long it runs by itself."""
+    exit: int = 0
+    oom: bool = False
+    """Whether it ends by itself for want of memory."""
+    message: str = ""
+    """Its last words."""
+    stop: int | None = 0
+    """How long it goes on after it was asked to end."""
+    stop_exit: int = 0
+    kill: int | None = 0
+    """How long it goes on after it was made to end."""
+    ready: Timeline = Timeline()
+    started: Timeline = Timeline()
+    alive: Timeline = Timeline()
+    stop_ready: Timeline | None = None
+    """The readiness from the moment on it was asked to end, if that changes it."""
+    cpu_cores: float | None = None
+    memory_bytes: int | None = None
+
+
+def script_for(pod: Pod, container: str, attempt: int) -> Script:
+    """What this attempt at a container of the pod does; the first one is 0. Raises ScriptError."""
+    annotations = pod.metadata.annotations or {}
+    for name in (CONTAINER_PREFIX + container, POD_ANNOTATION):
+        if name in annotations:
+            try:
+                return _parse_attempt(annotations[name], attempt)
+            except ScriptError as error:
+                raise ScriptError(f"annotation {name}: {error}") from error
+    return Script()
+
+
+def _parse_attempt(text: str, attempt: int) -> Script:
+    scripts = parse_script(text)
+    return scripts[min(attempt, len(scripts) - 1)]
+
+
+def parse_script(text: str) -> tuple[Script, ...]:
+    """The attempts that a text describes, at least one. Raises ScriptError."""
+    attempts: list[dict[str, Any]] = [{}]
+    position = 0
+    while text[position:].strip():
+        pair = _PAIR.match(text, position)
+        if pair is None:
+            raise ScriptError(
+                f"cannot read {_short(text[position:])!r}; pairs such as run=3s are expected, "
+                "commas between them, semicolons between attempts"
+            )
+        word, value, separator = pair.groups()
+        _add(attempts[-1], word, value.strip('"'))
+        if separator == ";":
+            attempts.append({})
+        position = pair.end()
+    return tuple(Script(**fields) for fields in attempts)
+
+
+def _add(fields: dict[str, Any], word: str, value: str) -> None:
+    if word not in WORDS:
+        raise ScriptError(f"there is no word {_short(word)!r}; words are {', '.join(WORDS)}")
+    found = WORDS[word](value)
+    if found is None:
+        raise ScriptError(f"{word}={_short(value)} cannot be read; {_EXPECTED[word]} is expected")
+    repeated = next((name for name in found if name in fields), None)
+    if repeated is not None:
+        raise ScriptError(f"{word} is said twice; a semicolon begins another attempt")
+    fields |= found
+
+
+def _duration(field: str, endless: str = "") -> _Reader:
+    """Reads a duration, or the word for one that does not end."""
+
+    def read(value: str) -> dict[str, Any] | None:
+        if endless and value == endless:
+            return {field: NEVER}
+        nanos = parse_length(value)
+        return {field: nanos} if nanos is not None else None
+
+    return read
+
+
+def _code(field: str) -> _Reader:
+    def read(value: str) -> dict[str, Any] | None:
+        fits = value.isascii() and value.isdigit() and int(value) <= _MOST_EXIT_CODE
+        return {field: int(value)} if fits else None
+
+    return read
+
+
+def _exit(value: str) -> dict[str, Any] | None:
+    return {"exit": KILLED, "oom": True} if value == OOM else _code("exit")(value)
+
+
+def _fail(value: str) -> dict[str, Any] | None:
+    return {"fail": value} if _REASON.fullmatch(value) else None
+
+
+def _message(value: str) -> dict[str, Any] | None:
+    return {"message": value}
+
+
+def _timeline(field: str) -> _Reader:
+    def read(value: str) -> dict[str, Any] | None:
+        try:
+            return {field: parse_timeline(value)}
+        except TimelineError:
+            return None
+
+    return read
+
+
+def _cpu(value: str) -> dict[str, Any] | None:
+    nanos = _quantity_nanos(value)
+    return {"cpu_cores": nanos / 1e9} if nanos is not None else None
+
+
+def _memory(value: str) -> dict[str, Any] | None:
+    nanos = _quantity_nanos(value)
+    return {"memory_bytes": nanos // 1_000_000_000} if nanos is not None else None
+
+
+def _quantity_nanos(value: str) -> int | None:
+    try:
+        nanos = Quantity.parse(value).nanos
+    except QuantityError:
+        return None
+    return nanos if nanos >= 0 else None
+
+
+def _short(text: str) -> str:
+    return text.strip()[:40]
+
+
+WORDS: Mapping[str, _Reader] = {
+    "start": _duration("start", "never"),
+    "fail": _fail,
+    "run": _duration("run", "forever"),
+    "exit": _exit,
+    "message": _message,
+    "stop": _duration("stop", "never"),
+    "stop-exit": _code("stop_exit"),
+    "kill": _duration("kill", "never"),
+    "ready": _timeline("ready"),
+    "stop-ready": _timeline("stop_ready"),
+    "started": _timeline("started"),
+    "alive": _timeline("alive"),
+    "cpu": _cpu,
+    "memory": _memory,
+}
+"""How each word is read."""
+
+_LENGTH = "a length such as 500ms, 3s, 2m or 1h"
+_STEPS = "steps such as -4s+5s-5s+ (+ passes, - fails, ? says nothing; * at the end repeats)"
+_EXPECTED: Mapping[str, str] = {
+    "start": f"{_LENGTH}, or never,",
+    "fail": "a reason such as StartError or ErrImageNeverPull",
+    "run": f"{_LENGTH}, or forever,",
+    "exit": "a number from 0 to 255, or oom,",
+    "message": "a text",
+    "stop": f"{_LENGTH}, or never,",
+    "stop-exit": "a number from 0 to 255",
+    "kill": f"{_LENGTH}, or never,",
+    "ready": _STEPS,
+    "stop-ready": _STEPS,
+    "started": _STEPS,
+    "alive": _STEPS,
+    "cpu": "an amount of processors such as 250m or 2",
+    "memory": "an amount of bytes such as 64Mi",
+}

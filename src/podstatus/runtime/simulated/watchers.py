@@ -1,0 +1,98 @@
+"""Those who are told what happens in a simulated runtime.
+
+There is no task that drives it: whoever waits for news wakes at the next moment at which
+something happens, and sees to it that all the others are told, too.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Protocol
+
+from podstatus.base.clock import Clock
+from podstatus.kube.pod import PodUID
+from podstatus.runtime.port import ProbeResult
+from podstatus.runtime.simulated.alarm import Alarm
+from podstatus.runtime.simulated.life import probe_verdicts
+from podstatus.runtime.simulated.record import PodRecord
+
+
+class Happenings(Protocol):
+    """What watchers need of the runtime."""
+
+    def pass_time(self) -> int | None:
+        """Tell all watchers what has happened until now; when the next thing does."""
+
+    def record(self, uid: PodUID) -> PodRecord | None:
+        """What is kept of this pod."""
+
+
+class PodsToLookAt(AsyncIterator[PodUID]):
+    """The pods of which the facts are other ones; many changes of a pod count as one."""
+
+    def __init__(self, runtime: Happenings, clock: Clock) -> None:
+        self._runtime = runtime
+        self._alarm = Alarm(clock)
+        self._pods: dict[PodUID, None] = {}
+
+    def tell(self, uid: PodUID) -> None:
+        """The facts of this pod have changed."""
+        self._pods[uid] = None
+        self._alarm.ring()
+
+    async def __anext__(self) -> PodUID:
+        while True:
+            next_moment = self._runtime.pass_time()
+            if self._pods:
+                uid = next(iter(self._pods))
+                del self._pods[uid]
+                return uid
+            await self._alarm.wait(next_moment)
+
+
+class ProbeResults(AsyncIterator[ProbeResult]):
+    """What probes say: of each container once in the beginning, and then when it changes."""
+
+    def __init__(
+        self, runtime: Happenings, clock: Clock, pods: Iterable[PodUID], now: Callable[[], int]
+    ) -> None:
+        self._runtime = runtime
+        self._alarm = Alarm(clock)
+        self._now = now
+        self._pods = dict.fromkeys(pods)
+        self._told: dict[PodUID, dict[tuple[str, str], bool]] = {}
+        self._results: deque[ProbeResult] = deque()
+
+    def tell(self, uid: PodUID) -> None:
+        """Something about this pod may be otherwise."""
+        self._pods[uid] = None
+        self._alarm.ring()
+
+    async def __anext__(self) -> ProbeResult:
+        while True:
+            next_moment = self._runtime.pass_time()
+            for uid in self._pods:
+                self._look_at(uid)
+            self._pods.clear()
+            if self._results:
+                return self._results.popleft()
+            await self._alarm.wait(next_moment)
+
+    def _look_at(self, uid: PodUID) -> None:
+        now, record = self._now(), self._runtime.record(uid)
+        before = self._told.pop(uid, {})
+        said: dict[tuple[str, str], bool] = {}
+        for attempt in record.attempts if record is not None else ():
+            for probe, success in probe_verdicts(attempt, now)[0].items():
+                said[attempt.id, probe] = success
+                if before.get((attempt.id, probe)) is not success:
+                    self._results.append(
+                        ProbeResult(
+                            uid=uid,
+                            container=attempt.name,
+                            container_id=attempt.id,
+                            probe=probe,
+                            success=success,
+                        )
+                    )
+        if said:
+            self._told[uid] = said

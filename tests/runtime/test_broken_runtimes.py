@@ -1,0 +1,297 @@
+"""Runtimes that break one promise each: the suite must tell every one of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, SandboxState
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.times import Time
+from podstatus.runtime.port import CannotStartError, Runtime, RuntimePod
+from podstatus.runtime.simulated import SimulatedRuntime
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.runtime_suite import RuntimeSuite
+from tests.runtime.test_simulated_suite import Simulated
+
+
+class Honest(SimulatedRuntime):
+    def __init__(self, clock: FakeClock, folder: Path) -> None:
+        super().__init__(clock, folder=folder)
+        self.clock = clock
+        self.folder = folder
+
+
+def relisted(
+    pods: Sequence[RuntimePod], change: Callable[[ContainerFacts], ContainerFacts | None]
+) -> Sequence[RuntimePod]:
+    """A list with other containers in it."""
+    lied = []
+    for pod in pods:
+        containers = [new for old in pod.facts.containers if (new := change(old)) is not None]
+        facts = structs.replace(pod.facts, containers=tuple(containers))
+        lied.append(structs.replace(pod, facts=facts))
+    return lied
+
+
+class ForgetsOnReturn(Honest):
+    """Lists what has begun a second later."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        horizon = Time.from_unix_nanos(self.clock.now() - 1_000_000_000)
+        pods = await super().list_pods(uid)
+        return relisted(pods, lambda c: c if c.created_at < horizon else None)
+
+
+class StartsTwice(Honest):
+    """Each start makes an attempt, also one that is repeated."""
+
+    async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
+        record = self._world.record(pod.uid)
+        assert record is not None
+        numbers = [attempt.restart_count for attempt in record.attempts]
+        count = max([*(number + 1 for number in numbers), restart_count])
+        return await super().start_container(pod, container, restart_count=count)
+
+
+class ForgetsTheExitBefore(Honest):
+    """Lists the newest attempt at a container, and no other."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        pods = await super().list_pods(uid)
+        newest = {(p.uid, c.name): c.id for p in pods for c in reversed(p.facts.containers)}
+        return relisted(pods, lambda c: c if c.id in newest.values() else None)
+
+
+class ForgetsExitCodes(Honest):
+    """All is well that ends."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        return relisted(
+            await super().list_pods(uid),
+            lambda c: structs.replace(c, exit_code=0, reason="Completed" if c.reason else ""),
+        )
+
+
+class NeverSeesAnExit(Honest):
+    """What was started runs."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        return relisted(
+            await super().list_pods(uid),
+            lambda c: structs.replace(c, state=ContainerRunState.RUNNING),
+        )
+
+
+class StopsInTheBackground(Honest):
+    """Comes back before the container has ended."""
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        now = self.clock.now()
+        self._ask(uid, container_id, asked=now, forced=now + round(grace_seconds * 1e9))
+
+
+class KnowsNoGrace(Honest):
+    """Makes containers end at once."""
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        await super().stop_container(uid, container_id, grace_seconds=0.0)
+
+
+class WaitsForTheWholeGrace(Honest):
+    """Comes back after the grace whatever happens."""
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        await super().stop_container(uid, container_id, grace_seconds=grace_seconds)
+        await self.clock.wait(grace_seconds)
+
+
+class KeepsTheFirstGrace(Honest):
+    """Lets nobody shorten a stop that is under way."""
+
+    def _ask(self, uid: PodUID, container_id: str, *, asked: int | None, forced: int) -> None:
+        record = self._world.record(uid)
+        found = record.find(container_id) if record else None
+        if found is None or found.forced is None:
+            super()._ask(uid, container_id, asked=asked, forced=forced)
+
+
+class DoesOneThingAtATime(Honest):
+    """Has everybody wait for the slowest."""
+
+    def __init__(self, clock: FakeClock, folder: Path) -> None:
+        super().__init__(clock, folder)
+        self.lock = asyncio.Lock()
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        async with self.lock:
+            await super().stop_container(uid, container_id, grace_seconds=grace_seconds)
+
+    async def start_pod(self, pod: Pod) -> None:
+        async with self.lock:
+            await super().start_pod(pod)
+
+
+class KnowsOnlyItsOwn(Honest):
+    """Takes it ill to be asked about what is not there."""
+
+    async def remove_container(self, uid: PodUID, container_id: str) -> None:
+        record = self._world.record(uid)
+        if record is None or record.find(container_id) is None:
+            raise KeyError(container_id)
+        await super().remove_container(uid, container_id)
+
+
+class ForgetsWithTheStop(Honest):
+    """Removes the records of a pod that is stopped."""
+
+    async def stop_pod(self, uid: PodUID) -> None:
+        await super().stop_pod(uid)
+        self._world.forget(uid)
+
+
+class LeavesTheSandbox(Honest):
+    """A stopped pod looks ready."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        pods = await super().list_pods(uid)
+        ready = [
+            tuple(structs.replace(s, state=SandboxState.READY) for s in pod.facts.sandboxes)
+            for pod in pods
+        ]
+        return [
+            structs.replace(pod, facts=structs.replace(pod.facts, sandboxes=sandboxes))
+            for pod, sandboxes in zip(pods, ready, strict=True)
+        ]
+
+
+class RemovesLater(Honest):
+    """A removed pod is still listed."""
+
+    async def remove_pod(self, uid: PodUID) -> None:
+        await self.stop_pod(uid)
+
+
+class ListsAllForOne(Honest):
+    """Does not listen to what it is asked about."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        return await super().list_pods()
+
+
+class IsNeverTheSame(Honest):
+    """Its list differs every time."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        now = Time.from_unix_nanos(self.clock.now())
+        return relisted(await super().list_pods(uid), lambda c: structs.replace(c, started_at=now))
+
+
+class TellsNothing(Honest):
+    """Promises hints and gives none."""
+
+    async def changes(self) -> AsyncIterator[PodUID]:
+        await asyncio.Event().wait()
+        yield PodUID("")
+
+
+class EndsItsChanges(Honest):
+    """Has told everything."""
+
+    async def changes(self) -> AsyncIterator[PodUID]:
+        return
+        yield PodUID("")
+
+
+class RunsWhatCannotRun(Honest):
+    """Says nothing about what failed."""
+
+    async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
+        try:
+            return await super().start_container(pod, container, restart_count=restart_count)
+        except CannotStartError:
+            return ""
+
+
+class SwallowsItsCancellation(Honest):
+    """Ends as if nothing had been."""
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        try:
+            await super().stop_container(uid, container_id, grace_seconds=grace_seconds)
+        except asyncio.CancelledError:
+            return
+
+
+class ForgetsWithTheAgent(Honest):
+    """Keeps its records in its head, and says it does not."""
+
+    def __init__(self, clock: FakeClock, folder: Path) -> None:
+        super().__init__(clock, folder / str(clock.now()) / str(id(self)))
+
+
+class DatesExitsWhenItSeesThem(Honest):
+    """A container that ended while nobody looked ended just now."""
+
+    def __init__(self, clock: FakeClock, folder: Path) -> None:
+        super().__init__(clock, folder)
+        self.opened = Time.from_unix_nanos(clock.now())
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        return relisted(
+            await super().list_pods(uid),
+            lambda c: structs.replace(c, finished_at=max(c.finished_at, self.opened)),
+        )
+
+
+LIES: dict[type[Honest], str] = {
+    ForgetsOnReturn: "test_a_started_container_is_listed_as_running",
+    StartsTwice: "test_a_start_that_is_repeated_finds_the_attempt_that_was_made",
+    ForgetsTheExitBefore: "test_another_attempt_is_listed_before_the_one_that_ended",
+    ForgetsExitCodes: "test_an_exit_is_listed",
+    NeverSeesAnExit: "test_a_container_that_obeys_is_not_waited_for",
+    StopsInTheBackground: "test_a_container_that_ignores_it_is_ended_after_the_grace",
+    KnowsNoGrace: "test_a_container_that_ignores_it_is_ended_after_the_grace",
+    WaitsForTheWholeGrace: "test_a_container_that_obeys_is_not_waited_for",
+    KeepsTheFirstGrace: "test_a_shorter_grace_shortens_a_stop_under_way",
+    DoesOneThingAtATime: "test_calls_about_different_pods_do_not_wait_for_each_other",
+    KnowsOnlyItsOwn: "test_stopping_and_removing_what_is_not_there_is_no_error",
+    ForgetsWithTheStop: "test_stopping_a_pod_ends_it_at_once_and_keeps_its_records",
+    LeavesTheSandbox: "test_stopping_a_pod_ends_it_at_once_and_keeps_its_records",
+    RemovesLater: "test_a_removed_pod_is_not_listed_and_others_are",
+    ListsAllForOne: "test_one_pod_is_listed_alone",
+    IsNeverTheSame: "test_while_nothing_happens_the_list_stays_equal",
+    TellsNothing: "test_who_asks_before_a_change_is_told_of_it",
+    EndsItsChanges: "test_changes_never_end",
+    RunsWhatCannotRun: "test_what_cannot_be_executed_says_why",
+    SwallowsItsCancellation: "test_a_stop_that_was_cancelled_can_be_repeated",
+    ForgetsWithTheAgent: "test_what_runs_outlives_the_agent",
+    DatesExitsWhenItSeesThem: "test_an_exit_that_no_agent_saw_is_listed_with_its_time",
+}
+
+
+def suite_for(kind: type[Honest], folder: Path) -> RuntimeSuite:
+    class Suite(Simulated):
+        @asynccontextmanager
+        async def open_runtime(self) -> AsyncIterator[Runtime]:
+            yield kind(self.clock, self.folder)
+
+    suite = Suite()
+    suite.prepare(folder)
+    return suite
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_the_suite_tells_a_broken_promise(lie: type[Honest], tmp_path: Path) -> None:
+    test = getattr(suite_for(lie, tmp_path), LIES[lie])
+    with pytest.raises((AssertionError, ExceptionGroup, KeyError, pytest.fail.Exception)):
+        test()
+
+
+@pytest.mark.parametrize("test", sorted(set(LIES.values())))
+def test_the_suite_believes_an_honest_runtime(test: str, tmp_path: Path) -> None:
+    getattr(suite_for(Honest, tmp_path), test)()

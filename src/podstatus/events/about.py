@@ -31,10 +31,10 @@ def about_container(pod: Pod, container_name: str) -> ObjectReference:
 
 
 def about_node(name: str) -> ObjectReference:
-    """The node. The kubelet named it by its name alone until it knew the UID; v1.36.4 gives none.
+    """The node, with its name in the place of the UID, as kubelets have long done.
 
-    `kubectl describe node` asks for events with the node's UID and for those with its name in the
-    place of the UID, and finds none that has neither. So we keep the name there.
+    The one of v1.36.4 leaves the UID out. But `kubectl describe node` asks for events with the UID
+    of the node and for those with its name there, and does not find what has neither.
     """
     return ObjectReference(kind="Node", api_version="v1", name=name, uid=name)
 

@@ -424,7 +424,8 @@ def test_any_thread_may_record() -> None:
             threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
             for thread in threads:
                 thread.start()
-            await asyncio.to_thread(lambda: [thread.join() for thread in threads])
+            for thread in threads:
+                await asyncio.to_thread(thread.join)
             while scene.recorder.counts.waiting:
                 await settle(1)
         assert len(scene.sink.events) == 800

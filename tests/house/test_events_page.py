@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def documented() -> dict[str, str]:
     """Every reason with the text that stands below its constant."""
     body = ast.parse(Path(reasons.__file__).read_text()).body
     found = {}
-    for statement, following in zip(body, body[1:], strict=False):
+    for statement, following in pairwise(body):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Constant):
             assert isinstance(following, ast.Expr), f"{ast.unparse(statement)} has no text"
             text = ast.literal_eval(following.value)

@@ -155,13 +155,13 @@ def test_other_numbers_of_digits_are_no_micro_time(fraction: str) -> None:
 def test_a_micro_time_is_an_instant_that_prints_six_digits() -> None:
     nanos = 1_706_693_400_000_000_005
     time = MicroTime.from_unix_nanos(nanos)
-    assert time == Time.from_unix_nanos(nanos)
+    assert int(time) == int(Time.from_unix_nanos(nanos))
     assert time.unix_nanos() == nanos
     assert time.wire == "2024-01-31T09:30:00.000000Z"
-    assert MicroTime.parse(time.wire) == Time.parse("2024-01-31T09:30:00Z")
+    assert MicroTime.parse(time.wire).unix_nanos() == 1_706_693_400_000_000_000
     assert repr(time) == "MicroTime.parse('2024-01-31T09:30:00.000000Z')"
     assert str(time) == "2024-01-31T09:30:00.000000005Z"
-    assert MicroTime.parse(None) == MicroTime() == UNSET_TIME
+    assert MicroTime.parse(None) == MicroTime() == MicroTime(UNSET_TIME)
     assert MicroTime().wire is None
 
 

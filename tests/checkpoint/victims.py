@@ -14,14 +14,19 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
 from podstatus.checkpoint.files import FileState
+from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.kube.allocation import PodResourceInfo
+from podstatus.kube.pod import PodUID
 from podstatus.kube.resources import ResourceClaim, ResourceRequirements
+from podstatus.status.ports import Undelivered
+from podstatus.testing.builders import ended, make_status
 
 ROOT = Path(__file__).parents[2]
 CONTAINERS = 40
@@ -69,7 +74,7 @@ def kill_writers(folder: str, kills: int, seed: int) -> None:
     halfway = 0
     for _ in range(kills):
         before = number_in(folder)
-        acknowledged = _killed_writer(folder, before, moments)
+        acknowledged = _killed(partial(_write_numbers, folder, before), moments)
         halfway += any(name.endswith(".podstatus") for name in files(folder))
         found = number_in(folder)
         assert found in (acknowledged, acknowledged + 1), (before, acknowledged, found)
@@ -77,12 +82,12 @@ def kill_writers(folder: str, kills: int, seed: int) -> None:
     sys.stdout.write(str(halfway))
 
 
-def _killed_writer(folder: str, before: int, moments: random.Random) -> int:
+def _killed(work: Callable[[int], None], moments: random.Random) -> int:
     """Let a new process write numbers, kill it at a random moment; the last it had finished."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        _write_numbers(folder, before, writer)
+        work(writer)
     os.close(writer)
     # The first number takes longest; then a moment within the next few.
     acknowledged = os.read(reader, 8)
@@ -100,6 +105,59 @@ def _write_numbers(folder: str, number: int, acknowledge: int) -> None:
     while True:
         number += 1
         state.allocated.set_pod_resource_info("u", numbered(number))
+        os.write(acknowledge, struct.pack("q", number))
+
+
+# kill -9, with an outbox
+
+
+def undelivered(number: int) -> Undelivered:
+    """A status in which every container says the same number."""
+    containers = [ended(f"c{i}", number) for i in range(CONTAINERS)]
+    return Undelivered(
+        uid=PodUID("u"), namespace="n", name="p", status=make_status("Failed", *containers)
+    )
+
+
+def last_in(folder: str) -> int:
+    """The number that a new outbox finds in all places; 0 if there is nothing."""
+    loaded = FileOutbox(folder, Undelivered).load()
+    if not loaded:
+        return 0
+    (found,) = loaded
+    (first, *_) = found.status.container_statuses or ()
+    assert first.state.terminated is not None
+    number = first.state.terminated.exit_code
+    assert found == undelivered(number), found
+    return number
+
+
+def kill_keepers(folder: str, kills: int, seed: int) -> None:
+    """Kill whoever keeps and drops; what was kept is there, what was dropped is gone."""
+    moments = random.Random(seed)
+    halfway = 0
+    last = 0
+    for _ in range(kills):
+        acknowledged = _killed(partial(_keep_numbers, folder, last), moments)
+        halfway += any(name.endswith(".podstatus") for name in files(folder))
+        found = last_in(folder)
+        # The next step may have been taken too: an odd one is kept, an even one drops it.
+        expected = {acknowledged, 0} if acknowledged % 2 else {0, acknowledged + 1}
+        assert found in expected, (acknowledged, found)
+        assert files(folder) == (["u.json"] if found else []), files(folder)
+        last = acknowledged + acknowledged % 2
+    sys.stdout.write(str(halfway))
+
+
+def _keep_numbers(folder: str, number: int, acknowledge: int) -> None:
+    """Keep odd numbers; an even number says that the one before was dropped."""
+    outbox = FileOutbox(folder, Undelivered)
+    while True:
+        number += 1
+        if number % 2:
+            outbox.keep(undelivered(number))
+        else:
+            outbox.drop(PodUID("u"))
         os.write(acknowledge, struct.pack("q", number))
 
 

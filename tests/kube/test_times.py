@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.times import UNSET_TIME, Time, TimeError, micro_wire, parse_micro
+from podstatus.kube.times import (
+    UNSET_TIME,
+    MicroTime,
+    Time,
+    TimeError,
+    micro_wire,
+    parse_micro,
+)
 
 SECOND = 10**9
 Reader = Callable[[object], Time]
@@ -143,6 +150,19 @@ def test_micro_times_have_six_digits(text: str, printed: str | None) -> None:
 def test_other_numbers_of_digits_are_no_micro_time(fraction: str) -> None:
     with pytest.raises(TimeError, match=r"such as 2024-01-31T09:30:00\.000000Z"):
         parse_micro(f"2024-01-31T09:30:00{fraction}Z")
+
+
+def test_a_micro_time_is_an_instant_that_prints_six_digits() -> None:
+    nanos = 1_706_693_400_000_000_005
+    time = MicroTime.from_unix_nanos(nanos)
+    assert int(time) == int(Time.from_unix_nanos(nanos))
+    assert time.unix_nanos() == nanos
+    assert time.wire == "2024-01-31T09:30:00.000000Z"
+    assert MicroTime.parse(time.wire).unix_nanos() == 1_706_693_400_000_000_000
+    assert repr(time) == "MicroTime.parse('2024-01-31T09:30:00.000000Z')"
+    assert str(time) == "2024-01-31T09:30:00.000000005Z"
+    assert MicroTime.parse(None) == MicroTime() == MicroTime(UNSET_TIME)
+    assert MicroTime().wire is None
 
 
 def test_a_micro_time_prints_no_more_than_microseconds() -> None:

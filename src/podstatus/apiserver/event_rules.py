@@ -7,12 +7,11 @@ from podstatus.apiserver.causes import invalid_value, invalid_values, required
 from podstatus.apiserver.names import dns_subdomain, path_segment, qualified_name
 from podstatus.apiserver.plain_rules import Plain
 from podstatus.apiserver.problems import Cause
-from podstatus.apiserver.shapes import micro_times, shaped
+from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.codec import from_document
-from podstatus.kube.records import Event
+from podstatus.kube.event import Event
 
-_MICRO = (("eventTime",), ("series", "lastObservedTime"))
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _LIMIT = 128
 _NOTE_LIMIT = 1024
@@ -28,10 +27,7 @@ class EventStrategy(Plain):
 
     def decode(self, document: Document) -> Document:
         """The event as it is read. Raises ShapeError."""
-        event = shaped(document, Event)
-        for path in _MICRO:
-            micro_times(event, path)
-        return event
+        return shaped(document, Event)
 
     def validate_create(self, document: Document) -> list[Cause]:
         """What is wrong with a new event: its own rules first, and only then those of names."""
@@ -56,7 +52,7 @@ class EventStrategy(Plain):
 
 
 def _validate(event: Event) -> list[Cause]:
-    found = _validate_old(event) if event.event_time is None else _validate_new(event)
+    found = _validate_new(event) if event.event_time else _validate_old(event)
     namespace = event.metadata.namespace
     return found + invalid_values("namespace", namespace, dns_subdomain(namespace))
 

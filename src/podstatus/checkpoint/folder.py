@@ -66,6 +66,44 @@ class Folder:
         except OSError as error:
             raise CheckpointWriteError(path, _why(error), replaced=replaced) from error
 
+    def names(self, suffix: str) -> list[str]:
+        """The files with this ending, sorted; none if there is no folder.
+
+        Raises UnreadableCheckpointError.
+        """
+        try:
+            with os.scandir(self._path) as entries:
+                found = [entry.name for entry in entries]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise UnreadableCheckpointError(self._path, _why(error)) from error
+        return sorted(name for name in found if name.endswith(suffix) and name[0] != ".")
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file another name, for good. Raises CheckpointWriteError."""
+        with self._changed(name):
+            self.path(name).rename(self.path(new_name))
+
+    def remove(self, name: str) -> None:
+        """Remove a file, for good, if there is one. Raises CheckpointWriteError."""
+        # Also if it is gone already: the removal may not be on the disk yet.
+        if self._path.is_dir():
+            with self._changed(name):
+                self.path(name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _changed(self, name: str) -> Iterator[None]:
+        """Let a change of the folder reach the disk."""
+        changed = False
+        try:
+            with _opened_folder(self._path) as folder:
+                yield
+                changed = True
+                os.fsync(folder)
+        except OSError as error:
+            raise CheckpointWriteError(self.path(name), _why(error), replaced=changed) from error
+
     @contextmanager
     def _temporary(self, name: str) -> Iterator[tuple[int, Path]]:
         """A new file that is ours while it is locked, and gone afterwards unless renamed."""
@@ -88,7 +126,10 @@ class Folder:
         return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
     def remove_leftovers(self, name: str) -> None:
-        """Remove what killed writers left behind; what is being written now is locked."""
+        """Remove what killed writers left behind; what is being written now is locked.
+
+        With `*` for a name that of all files.
+        """
         with suppress(OSError):
             for path in list(self._path.glob(f".{name}.*{_SUFFIX}")):
                 with suppress(OSError):

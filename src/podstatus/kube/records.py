@@ -1,4 +1,4 @@
-"""Small objects as they travel: leases, events, namespaces, and what holds data or keys.
+"""Small objects as they travel: leases, namespaces, and what holds data or keys.
 
 Times with microseconds are left as they were spelled: `times.parse_micro` reads them.
 """
@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import field
 
 from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.references import LocalObjectReference
+from podstatus.kube.references import LocalObjectReference, ObjectReference
 from podstatus.kube.times import Time
-from podstatus.kube.wire import Wire, nil
+from podstatus.kube.wire import Wire
 
 
 class Named(Wire, frozen=True, kw_only=True):
@@ -37,51 +37,6 @@ class Lease(Named, frozen=True, kw_only=True):
     """`coordination.k8s.io/v1.Lease`."""
 
     spec: LeaseSpec = field(default_factory=LeaseSpec)
-
-
-class ObjectReference(Wire, frozen=True, kw_only=True):
-    """`v1.ObjectReference`."""
-
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-    api_version: str = ""
-    resource_version: str = ""
-    field_path: str = ""
-
-
-class EventSource(Wire, frozen=True, kw_only=True):
-    """`v1.EventSource`."""
-
-    component: str = ""
-    host: str = ""
-
-
-class EventSeries(Wire, frozen=True, kw_only=True):
-    """`v1.EventSeries`."""
-
-    count: int = 0
-    last_observed_time: Any = field(default_factory=nil)
-
-
-class Event(Named, frozen=True, kw_only=True):
-    """`v1.Event`."""
-
-    involved_object: ObjectReference = field(default_factory=ObjectReference)
-    reason: str = ""
-    message: str = ""
-    source: EventSource = field(default_factory=EventSource)
-    first_timestamp: Time = field(default_factory=Time)
-    last_timestamp: Time = field(default_factory=Time)
-    count: int = 0
-    type: str = ""
-    event_time: Any = field(default_factory=nil)
-    series: EventSeries | None = None
-    action: str = ""
-    related: ObjectReference | None = None
-    reporting_component: str = field(default_factory=str)
-    reporting_instance: str = field(default_factory=str)
 
 
 class NamespaceSpec(Wire, frozen=True, kw_only=True):

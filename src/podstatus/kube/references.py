@@ -12,6 +12,18 @@ class LocalObjectReference(Wire, frozen=True, kw_only=True):
     name: str = ""
 
 
+class ObjectReference(Wire, frozen=True, kw_only=True):
+    """`v1.ObjectReference`."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+
 class ObjectFieldSelector(Wire, frozen=True, kw_only=True):
     """`v1.ObjectFieldSelector`."""
 

@@ -104,6 +104,41 @@ class Time(int):
 UNSET_TIME = Time(0)
 
 
+@final
+class MicroTime(int):
+    """An instant that travels with microseconds: six digits after the second, no more, no less.
+
+    Nanoseconds since 0001-01-01T00:00:00Z, as those of `Time`.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, value: object) -> "MicroTime":
+        """Read a `metav1.MicroTime` from a JSON value: a string, or null for unset."""
+        return cls(parse_micro(value))
+
+    @classmethod
+    def from_unix_nanos(cls, nanos: int) -> "MicroTime":
+        """The instant so many nanoseconds after 1970-01-01T00:00:00Z."""
+        return cls(Time.from_unix_nanos(nanos))
+
+    def unix_nanos(self) -> int:
+        """Nanoseconds since 1970-01-01T00:00:00Z."""
+        return Time(self).unix_nanos()
+
+    @property
+    def wire(self) -> str | None:
+        """What Go prints for a `metav1.MicroTime`, null when unset."""
+        return micro_wire(Time(self))
+
+    def __str__(self) -> str:
+        return str(Time(self))
+
+    def __repr__(self) -> str:
+        return f"MicroTime.parse({self.wire!r})"
+
+
 def parse_micro(value: object) -> Time:
     """Read a `metav1.MicroTime` from a JSON value: exactly six digits after the second."""
     if isinstance(value, str):

@@ -1,0 +1,49 @@
+"""How often something may be done, as a value: so many at once, then one in a while."""
+
+import msgspec
+from msgspec import structs
+
+_SECOND = 1_000_000_000
+
+
+class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+    """What may still be done: `burst` at once, and one more every so many nanoseconds.
+
+    allowance, allowed = allowance.spend(now)
+
+    Whole nanoseconds, so that nothing is lost to rounding however often it is asked. A clock that
+    is set back gives nothing and takes nothing away.
+    """
+
+    burst: int
+    every: int
+    owed: int = 0
+    """Nanoseconds until it is whole again."""
+    at: int = 0
+    """When that was so."""
+
+    def __post_init__(self) -> None:
+        if self.burst < 1 or self.every < 1:
+            raise ValueError(
+                f"burst={self.burst}, every={self.every} allows nothing; give more than zero"
+            )
+
+    @classmethod
+    def of_rate(cls, per_second: float, burst: int) -> "Allowance":
+        """So many a second."""
+        if per_second <= 0:
+            raise ValueError(f"{per_second} a second allows nothing; give more than zero")
+        return cls(burst=burst, every=max(1, round(_SECOND / per_second)))
+
+    def spend(self, now: int) -> tuple["Allowance", bool]:
+        """After one more, and whether it is allowed; nothing is spent on what is not."""
+        owed = self._owed(now)
+        allowed = owed + self.every <= self.burst * self.every
+        return structs.replace(self, owed=owed + self.every * allowed, at=now), allowed
+
+    def seconds_to_wait(self, now: int) -> float:
+        """How long until the next is allowed."""
+        return max(0, self._owed(now) - (self.burst - 1) * self.every) / _SECOND
+
+    def _owed(self, now: int) -> int:
+        return max(0, self.owed - max(0, now - self.at))

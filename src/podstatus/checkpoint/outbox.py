@@ -1,0 +1,149 @@
+"""Last statuses that have not arrived yet, each in a file of its own.
+
+    DIR/1b4e28ba-2fa1-11d2-883f-0016d3cca427.json
+    {"data":"{\\"name\\":\\"p\\",\\"namespace\\":\\"n\\",\\"status\\":{…},\\"uid\\":…}","checksum":541667569}
+
+The envelope is that of the kubelet's checkpoints. There is nothing like it upstream: a kubelet that
+dies before it could say how a pod ended asks its container runtime again.
+"""
+
+import hashlib
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import field
+
+from podstatus.checkpoint.errors import CheckpointError, CheckpointWriteError
+from podstatus.checkpoint.folder import Folder
+from podstatus.checkpoint.kubelet_v1_36 import seal, unseal
+from podstatus.checkpoint.scan import MalformedError
+from podstatus.kube.codec import DecodeError, decode, to_document
+from podstatus.kube.documents import encode_document
+from podstatus.kube.pod import PodUID, check_uid
+from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.wire import Wire
+
+logger = logging.getLogger(__name__)
+
+_SUFFIX = ".json"
+_SET_ASIDE = ".damaged"
+_PLAIN_UID = re.compile("[0-9a-zA-Z][-0-9a-zA-Z]{0,99}")
+_LOCKS = 16
+"""So many pods may be written at the same time: a disk does several things at once."""
+
+
+class Entry(Protocol):
+    """The last status of a pod, and whose it is."""
+
+    @property
+    def uid(self) -> PodUID:
+        """The UID under which the node knows the pod."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace it is in."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def status(self) -> PodStatus:
+        """How it ended."""
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class _Kept(Wire, frozen=True, kw_only=True):
+    """What a file says."""
+
+    uid: str = field(default_factory=str)
+    namespace: str = field(default_factory=str)
+    name: str = field(default_factory=str)
+    status: PodStatus = field(default_factory=PodStatus)
+
+
+class FileOutbox(Generic[E]):
+    """Keeps last statuses in a folder: the status manager's port `Outbox`.
+
+        outbox = FileOutbox("/var/lib/podstatus/outbox", Undelivered)
+
+    `make` puts together what `load` returns, from keywords. What was kept is on the disk when the
+    call returns, and what was dropped is gone from it; otherwise they raise CheckpointWriteError.
+    Times come back in whole seconds, as they travel. All methods may be called from any thread; one
+    process at a time may use the folder.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], make: Callable[..., E]) -> None:
+        if not os.fspath(folder):
+            raise ValueError("the name of the folder is empty; name one, or `.` for this one")
+        self._folder = Folder(Path(folder).absolute())
+        self._make = make
+        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+
+    def load(self) -> list[E]:
+        """What an earlier life of this node could not deliver.
+
+        A file that is no such thing is set aside under another name; one that cannot be read is
+        left alone. Both are logged, and the others are loaded. Raises UnreadableCheckpointError
+        if the folder itself cannot be read.
+        """
+        self._folder.remove_leftovers("*")
+        return list(self._found())
+
+    def keep(self, entry: E) -> None:
+        """Keep a status, in place of what was kept of this pod. Raises CheckpointWriteError."""
+        check_uid(entry.uid)
+        kept = _Kept(uid=entry.uid, namespace=entry.namespace, name=entry.name, status=entry.status)
+        text = seal(encode_document(to_document(kept)).decode())
+        with self._lock(entry.uid):
+            self._folder.write(_file_name(entry.uid), text)
+
+    def drop(self, uid: PodUID) -> None:
+        """Let go of a pod's status, if there is one. Raises CheckpointWriteError."""
+        with self._lock(uid):
+            self._folder.remove(_file_name(uid))
+
+    def _lock(self, uid: str) -> threading.Lock:
+        """A slow write must not come after the removal that was asked for later."""
+        return self._locks[hash(uid) % _LOCKS]
+
+    def _found(self) -> Iterator[E]:
+        for name in self._folder.names(_SUFFIX):
+            try:
+                text = self._folder.read(name)
+                if text is not None:
+                    yield self._read(name, text)
+            except CheckpointError as error:
+                logger.error("last status not read, the pod's end may be lost: error=%s", error)
+            except (MalformedError, DecodeError) as error:
+                self._set_aside(name, error)
+
+    def _read(self, name: str, text: bytes) -> E:
+        kept = decode(unseal(text), _Kept)
+        if _file_name(kept.uid) != name:
+            raise MalformedError(f"it is about the pod {kept.uid[:80]!r}")
+        return self._make(
+            uid=PodUID(kept.uid), namespace=kept.namespace, name=kept.name, status=kept.status
+        )
+
+    def _set_aside(self, name: str, why: Exception) -> None:
+        path = self._folder.path(name)
+        logger.error("last status damaged, the pod's end may be lost: file=%s error=%s", path, why)
+        try:
+            self._folder.rename(name, name + _SET_ASIDE)
+        except CheckpointWriteError as error:
+            logger.error("damaged last status not set aside: error=%s", error)
+
+
+def _file_name(uid: str) -> str:
+    """Of a UID that is no name for a file its hash."""
+    if not _PLAIN_UID.fullmatch(uid):
+        uid = "sha256-" + hashlib.sha256(uid.encode(errors="surrogatepass")).hexdigest()
+    return uid + _SUFFIX

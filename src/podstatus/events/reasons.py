@@ -1,0 +1,151 @@
+"""The reasons of events: the kubelet's words, and below them ours.
+
+Each with the text of its message; what stands in braces is filled in. docs/events.md says of which
+type they are and when they come. Upstream: pkg/kubelet/events/event.go v1.36.4, and for
+admission pkg/kubelet/lifecycle/predicate.go.
+"""
+
+from typing import Final
+
+# Containers
+
+CREATED: Final = "Created"
+"""Container created"""
+STARTED: Final = "Started"
+"""Container started"""
+FAILED: Final = "Failed"
+"""Error: {why}"""
+KILLING: Final = "Killing"
+"""Stopping container {container} · Container {container} failed liveness probe, will be restarted
+· Container {container} failed startup probe, will be restarted · Container {container} definition
+changed, will be restarted · FailedPostStartHook"""
+BACK_OFF: Final = "BackOff"
+"""Back-off restarting failed container {container} in pod {name}_{namespace}({uid}) · Back-off
+pulling image "{image}\""""
+UNHEALTHY: Final = "Unhealthy"
+"""{Liveness, Readiness or Startup} probe failed: {output} · {…} probe errored and resulted in
+unknown state: {why}"""
+PROBE_WARNING: Final = "ProbeWarning"
+"""{Liveness, Readiness or Startup} probe warning: {output}"""
+FAILED_POST_START_HOOK: Final = "FailedPostStartHook"
+"""PostStartHook failed"""
+FAILED_PRE_STOP_HOOK: Final = "FailedPreStopHook"
+"""PreStopHook failed"""
+
+# Images
+
+PULLING: Final = "Pulling"
+"""Pulling image "{image}\""""
+PULLED: Final = "Pulled"
+"""Container image "{image}" already present on machine and can be accessed by the pod"""
+ERR_IMAGE_NEVER_PULL: Final = "ErrImageNeverPull"
+"""Container image "{image}" is not present with pull policy of Never"""
+INSPECT_FAILED: Final = "InspectFailed"
+"""Failed to apply default image tag "{image}": {why}"""
+
+# Pods
+
+FAILED_SYNC: Final = "FailedSync"
+"""error determining status: {why}"""
+FAILED_CREATE_POD_SANDBOX: Final = "FailedCreatePodSandBox"
+"""Failed to create pod sandbox: {why}"""
+SANDBOX_CHANGED: Final = "SandboxChanged"
+"""Pod sandbox changed, it will be killed and re-created."""
+FAILED_KILL_POD: Final = "FailedKillPod"
+"""error killing pod: {why}"""
+EXCEEDED_GRACE_PERIOD: Final = "ExceededGracePeriod"
+"""Container runtime did not kill the pod within specified grace period."""
+DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
+"""Pod was active on the node longer than the specified deadline"""
+FAILED_VALIDATION: Final = "FailedValidation"
+"""Error validating pod {name}_{namespace}({uid}) from {source} due to {why}, ignoring"""
+
+# Resizes
+
+RESIZE_DEFERRED: Final = "ResizeDeferred"
+"""Pod resize Deferred: {resources}"""
+RESIZE_INFEASIBLE: Final = "ResizeInfeasible"
+"""Pod resize Infeasible: {resources}"""
+RESIZE_STARTED: Final = "ResizeStarted"
+"""Pod resize started: {resources}"""
+RESIZE_COMPLETED: Final = "ResizeCompleted"
+"""Pod resize completed: {resources}"""
+RESIZE_ERROR: Final = "ResizeError"
+"""Pod resize error: {resources}"""
+
+# Pods that are turned away
+
+OUT_OF: Final = "OutOf"
+"""What the reason begins with when a resource is short; its name follows. Node didn't have enough
+resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"""
+OUT_OF_CPU: Final = "OutOfcpu"
+"""As `OutOf`, in thousandths of a core."""
+OUT_OF_MEMORY: Final = "OutOfmemory"
+"""As `OutOf`, in bytes."""
+OUT_OF_EPHEMERAL_STORAGE: Final = "OutOfephemeral-storage"
+"""As `OutOf`, in bytes."""
+OUT_OF_PODS: Final = "OutOfpods"
+"""As `OutOf`, in pods."""
+NODE_AFFINITY: Final = "NodeAffinity"
+"""Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"""
+TAINT_TOLERATION: Final = "TaintToleration"
+"""Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"""
+POD_OS_SELECTOR_NODE_LABEL_DOES_NOT_MATCH: Final = "PodOSSelectorNodeLabelDoesNotMatch"
+"""Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"""
+POD_OS_NOT_SUPPORTED: Final = "PodOSNotSupported"
+"""Failed to admit pod as the OS field doesn't match node OS"""
+INVALID_NODE_INFO: Final = "InvalidNodeInfo"
+"""Kubelet cannot get node info."""
+UNEXPECTED_ADMISSION_ERROR: Final = "UnexpectedAdmissionError"
+"""{what}, which is unexpected."""
+
+# The node
+
+STARTING: Final = "Starting"
+"""Starting kubelet."""
+NODE_READY: Final = "NodeReady"
+"""Node {node} status is now: NodeReady"""
+NODE_NOT_READY: Final = "NodeNotReady"
+"""Node {node} status is now: NodeNotReady"""
+NODE_SCHEDULABLE: Final = "NodeSchedulable"
+"""Node {node} status is now: NodeSchedulable"""
+NODE_NOT_SCHEDULABLE: Final = "NodeNotSchedulable"
+"""Node {node} status is now: NodeNotSchedulable"""
+NODE_HAS_SUFFICIENT_MEMORY: Final = "NodeHasSufficientMemory"
+"""Node {node} status is now: NodeHasSufficientMemory"""
+NODE_HAS_INSUFFICIENT_MEMORY: Final = "NodeHasInsufficientMemory"
+"""Node {node} status is now: NodeHasInsufficientMemory"""
+NODE_HAS_NO_DISK_PRESSURE: Final = "NodeHasNoDiskPressure"
+"""Node {node} status is now: NodeHasNoDiskPressure"""
+NODE_HAS_DISK_PRESSURE: Final = "NodeHasDiskPressure"
+"""Node {node} status is now: NodeHasDiskPressure"""
+NODE_HAS_SUFFICIENT_PID: Final = "NodeHasSufficientPID"
+"""Node {node} status is now: NodeHasSufficientPID"""
+NODE_HAS_INSUFFICIENT_PID: Final = "NodeHasInsufficientPID"
+"""Node {node} status is now: NodeHasInsufficientPID"""
+REBOOTED: Final = "Rebooted"
+"""Node {node} has been rebooted, boot id: {boot id}"""
+
+# Ours: the kubelet has no event for these
+
+INVALID_MANIFEST: Final = "InvalidManifest"
+"""Cannot read the static pods in {file or URL}: {why}"""
+FAILED_CREATE_MIRROR_POD: Final = "FailedCreateMirrorPod"
+"""Cannot create the mirror pod: {why}"""
+STATUS_REJECTED: Final = "StatusRejected"
+"""Status was rejected: {why}"""
+AGENT_RESTARTED: Final = "AgentRestarted"
+"""The agent ended and was started again: {why}"""
+
+
+def all_reasons() -> dict[str, str]:
+    """Every reason by the name of its constant."""
+    return {name: value for name, value in globals().items() if name.isupper()}
+
+
+def node_status_message(node: str, reason: str) -> str:
+    """What is said of a node whose conditions changed.
+
+    Upstream: recordNodeStatusEvent, pkg/kubelet/kubelet_node_status.go v1.36.4.
+    """
+    return f"Node {node} status is now: {reason}"

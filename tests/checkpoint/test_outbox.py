@@ -1,0 +1,270 @@
+"""Last statuses are kept until they are dropped, whoever is killed; damage stops nothing."""
+
+import os
+import random
+import stat
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
+from podstatus.checkpoint.kubelet_v1_36 import seal
+from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.kube.pod import PodUID
+from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.times import Time
+from podstatus.status.ports import Outbox, Undelivered
+from podstatus.testing.builders import ended, make_status
+from tests.checkpoint import victims
+
+KILLS = 200
+STATUS = make_status("Failed", ended("app", 3))
+
+
+def entry(uid: str = "u", status: PodStatus = STATUS) -> Undelivered:
+    return Undelivered(uid=PodUID(uid), namespace="n", name="p", status=status)
+
+
+def opened(folder: Path) -> FileOutbox[Undelivered]:
+    return FileOutbox(folder, Undelivered)
+
+
+def found(folder: Path) -> list[Undelivered]:
+    """What a new life of the node finds."""
+    return opened(folder).load()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_it_is_what_the_status_manager_wants(tmp_path: Path) -> None:
+    outbox: Outbox = opened(tmp_path)
+    outbox.keep(entry())
+    assert list(outbox.load()) == [entry()]
+
+
+def test_what_was_kept_is_found_until_it_is_dropped(tmp_path: Path) -> None:
+    outbox = opened(tmp_path / "outbox")
+    assert found(tmp_path / "outbox") == []
+    outbox.keep(entry("a"))
+    outbox.keep(entry("b"))
+    assert found(tmp_path / "outbox") == [entry("a"), entry("b")]
+    outbox.drop(PodUID("a"))
+    assert found(tmp_path / "outbox") == [entry("b")]
+
+
+def test_the_newest_status_of_a_pod_is_the_one_that_is_kept(tmp_path: Path) -> None:
+    outbox = opened(tmp_path)
+    outbox.keep(entry())
+    newer = entry(status=make_status("Succeeded"))
+    outbox.keep(newer)
+    assert found(tmp_path) == [newer]
+
+
+def test_to_drop_what_is_not_there_is_no_error(tmp_path: Path) -> None:
+    opened(tmp_path).drop(PodUID("nobody"))
+    opened(tmp_path / "no-folder").drop(PodUID("nobody"))
+    assert not (tmp_path / "no-folder").exists()
+
+
+def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
+    opened(tmp_path / "outbox").keep(entry())
+    assert stat.S_IMODE((tmp_path / "outbox").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "outbox" / "u.json").stat().st_mode) == 0o600
+
+
+def test_times_come_back_as_they_travel(tmp_path: Path) -> None:
+    status = structs.replace(STATUS, start_time=Time.parse("2024-01-31T09:30:00.5Z"))
+    opened(tmp_path).keep(entry(status=status))
+    (again,) = found(tmp_path)
+    assert again.status.start_time == Time.parse("2024-01-31T09:30:00Z")
+
+
+@given(st.lists(st.text(min_size=1), unique=True, max_size=5))
+def test_any_uid_has_a_file_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, uids: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("outbox")
+    outbox = opened(folder)
+    for uid in uids:
+        outbox.keep(entry(uid))
+    assert {kept.uid for kept in found(folder)} == set(uids)
+    assert all(path.parent == folder for path in folder.rglob("*"))
+    for uid in uids:
+        outbox.drop(PodUID(uid))
+    assert names(folder) == []
+
+
+@pytest.mark.parametrize("uid", ["", None])
+def test_what_has_no_uid_is_refused(tmp_path: Path, uid: str) -> None:
+    with pytest.raises((TypeError, ValueError), match="UID"):
+        opened(tmp_path).keep(entry(uid))
+
+
+def test_a_folder_without_a_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="the name of the folder is empty"):
+        FileOutbox("", Undelivered)
+
+
+# Damage
+
+
+def damaged_texts() -> dict[str, bytes]:
+    data = '{"uid":"bad","namespace":"n","name":"p","status":{"phase":"Failed"}}'
+    whole = seal(data)
+    return {
+        "empty": b"",
+        "cut": whole[:-10],
+        "one bit": whole.replace(b"Failed", b"Gailed"),
+        "not JSON": b"\x00\xff",
+        "not an envelope": data.encode(),
+        "another pod": seal(data.replace("bad", "good")),
+        "no pod": seal("{}"),
+        "no status": seal('{"uid":"bad","status":7}'),
+        "no JSON inside": seal("x"),
+    }
+
+
+@pytest.mark.parametrize("what", damaged_texts())
+def test_what_is_damaged_is_set_aside_and_the_rest_is_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    opened(tmp_path).keep(entry("a"))
+    opened(tmp_path).keep(entry("z"))
+    (tmp_path / "bad.json").write_bytes(damaged_texts()[what])
+    assert found(tmp_path) == [entry("a"), entry("z")]
+    assert (
+        f"last status damaged, the pod's end may be lost: file={tmp_path}/bad.json" in caplog.text
+    )
+    assert names(tmp_path) == ["a.json", "bad.json.damaged", "z.json"]
+    caplog.clear()
+    assert found(tmp_path) == [entry("a"), entry("z")]
+    assert caplog.text == ""
+
+
+def test_what_cannot_be_read_is_left_alone_and_the_rest_is_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened(tmp_path).keep(entry("a"))
+    (tmp_path / "bad.json").mkdir()
+    assert found(tmp_path) == [entry("a")]
+    assert "last status not read" in caplog.text
+    assert names(tmp_path) == ["a.json", "bad.json"]
+
+
+def test_what_cannot_be_set_aside_stops_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "bad.json").write_bytes(b"")
+    (tmp_path / "bad.json.damaged").mkdir()
+    assert found(tmp_path) == []
+    assert "damaged last status not set aside" in caplog.text
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    for name in ("notes.txt", ".hidden.json"):
+        (tmp_path / name).write_text("mine")
+    assert found(tmp_path) == []
+    assert names(tmp_path) == [".hidden.json", "notes.txt"]
+
+
+def test_a_file_where_the_folder_was_is_said(tmp_path: Path) -> None:
+    (tmp_path / "outbox").write_text("in the way")
+    outbox = opened(tmp_path / "outbox")
+    with pytest.raises(UnreadableCheckpointError, match="Not a directory"):
+        outbox.load()
+    with pytest.raises(CheckpointWriteError, match="nothing was changed"):
+        outbox.keep(entry())
+
+
+# Crashes
+
+
+def test_who_is_killed_leaves_what_was_kept_and_not_what_was_dropped(tmp_path: Path) -> None:
+    seed = random.randrange(2**32)
+    sys.stdout.write(f"seed {seed}")
+    halfway = int(victims.alone(victims.kill_keepers, str(tmp_path), KILLS, seed))
+    # If none were caught at it, the test would show nothing.
+    assert halfway >= KILLS // 100
+
+
+def test_a_text_is_on_the_disk_before_it_takes_the_name_and_a_removal_before_the_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure cannot be had in a test, so the order of the steps is looked at."""
+    outbox = opened(tmp_path)
+    steps: list[tuple[str, bool]] = []
+
+    def note(file: int) -> None:
+        kind = "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "text"
+        steps.append((kind, (tmp_path / "u.json").exists()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    outbox.keep(entry())
+    assert steps == [("text", False), ("folder", True)]
+    steps.clear()
+    outbox.drop(PodUID("u"))
+    assert steps == [("folder", False)]
+
+
+def test_a_removal_that_may_be_lost_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = opened(tmp_path)
+    outbox.keep(entry())
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(CheckpointWriteError, match="Input/output error") as told:
+        outbox.drop(PodUID("u"))
+    assert told.value.replaced
+
+
+def test_a_slow_write_does_not_come_after_the_removal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = opened(tmp_path)
+    writing, go_on = threading.Event(), threading.Event()
+    fsync = os.fsync
+
+    def slow_fsync(file: int) -> None:
+        writing.set()
+        assert go_on.wait(10)
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", slow_fsync)
+    keeper = threading.Thread(target=outbox.keep, args=(entry(),))
+    keeper.start()
+    assert writing.wait(10)
+    dropper = threading.Thread(target=outbox.drop, args=(PodUID("u"),))
+    dropper.start()
+    go_on.set()
+    keeper.join()
+    dropper.join()
+    assert found(tmp_path) == []
+
+
+def test_threads_lose_nothing(tmp_path: Path) -> None:
+    outbox = opened(tmp_path)
+
+    def work(worker: int) -> None:
+        for number in range(10):
+            outbox.keep(entry(f"{worker}-{number}"))
+            if number % 2:
+                outbox.drop(PodUID(f"{worker}-{number}"))
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = {f"{worker}-{number}" for worker in range(8) for number in range(0, 10, 2)}
+    assert {undelivered.uid for undelivered in found(tmp_path)} == kept

@@ -1,0 +1,42 @@
+import pytest
+from msgspec import structs
+
+from podstatus.events.about import about_container, about_node, about_pod
+from podstatus.kube.containers import EphemeralContainer
+from podstatus.kube.references import ObjectReference
+from podstatus.testing.builders import make_pod
+
+POD = make_pod("p", namespace="n", containers=["a"], init_containers=["i"], sidecars=["s"])
+
+
+def test_a_pod_is_named_with_its_version() -> None:
+    pod = structs.replace(POD, metadata=structs.replace(POD.metadata, resource_version="7"))
+    assert about_pod(pod) == ObjectReference(
+        kind="Pod",
+        api_version="v1",
+        namespace="n",
+        name="p",
+        uid="uid-p",
+        resource_version="7",
+    )
+
+
+@pytest.mark.parametrize(
+    ("container", "path"),
+    {
+        "a": "spec.containers{a}",
+        "i": "spec.initContainers{i}",
+        "s": "spec.initContainers{s}",
+        "debug": "spec.ephemeralContainers{debug}",
+        "nobody": "",
+    }.items(),
+)
+def test_a_container_is_named_by_its_place_in_the_spec(container: str, path: str) -> None:
+    spec = structs.replace(POD.spec, ephemeral_containers=(EphemeralContainer(name="debug"),))
+    about = about_container(structs.replace(POD, spec=spec), container)
+    assert about == structs.replace(about_pod(POD), field_path=path)
+
+
+def test_a_node_has_its_name_for_a_uid() -> None:
+    """`kubectl describe node` looks for it there."""
+    assert about_node("x") == ObjectReference(kind="Node", api_version="v1", name="x", uid="x")

@@ -1,0 +1,59 @@
+import re
+
+import pytest
+
+from podstatus.events.about import about_node, about_pod
+from podstatus.events.compose import Occurrence, event_name, event_of
+from podstatus.kube.codec import to_document
+from podstatus.kube.event import EventSource
+from podstatus.testing.builders import make_pod
+
+SOURCE = EventSource(component="kubelet", host="node-a")
+AT = 1_706_693_400_123_456_789
+
+
+def test_an_event_is_written_as_the_kubelet_writes_it() -> None:
+    about = about_pod(make_pod("p", namespace="n", uid="u"))
+    event = event_of(Occurrence(about, "Warning", "BackOff", "Back-off", AT), SOURCE)
+    assert to_document(event) == {
+        "kind": "Event",
+        "apiVersion": "v1",
+        "metadata": {"name": "p.17af649adedcbd15", "namespace": "n"},
+        "involvedObject": {
+            "kind": "Pod",
+            "namespace": "n",
+            "name": "p",
+            "uid": "u",
+            "apiVersion": "v1",
+        },
+        "reason": "BackOff",
+        "message": "Back-off",
+        "source": {"component": "kubelet", "host": "node-a"},
+        "firstTimestamp": "2024-01-31T09:30:00Z",
+        "lastTimestamp": "2024-01-31T09:30:00Z",
+        "count": 1,
+        "type": "Warning",
+        "eventTime": None,
+        "reportingComponent": "kubelet",
+        "reportingInstance": "node-a",
+    }
+
+
+def test_what_is_in_no_namespace_has_its_events_in_default() -> None:
+    event = event_of(Occurrence(about_node("x"), "Normal", "Starting", "", AT), SOURCE)
+    assert event.metadata.namespace == "default"
+    assert event.involved_object.namespace == ""
+
+
+@pytest.mark.parametrize("name", ["p" * 240, "Upper", "under_score", "", ".p", "p."])
+def test_where_a_name_cannot_grow_a_uuid_stands_for_it(name: str) -> None:
+    """Upstream: kubernetes#127594."""
+    made = event_name(name, AT)
+    assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", made)
+    assert made == event_name(name, AT)
+    assert made != event_name(name, AT + 1)
+
+
+def test_the_longest_name_that_can_grow_does() -> None:
+    assert event_name("p" * 236, AT) == f"{'p' * 236}.{AT:x}"
+    assert len(event_name("p" * 236, AT)) == 253

@@ -1,0 +1,463 @@
+"""The recorder, in virtual time; some of it after client-go v0.36.4, tools/record/event_test.go."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.events.about import about_node, about_pod
+from podstatus.events.counts import EventCounts
+from podstatus.events.policy import EventPolicy
+from podstatus.events.recorder import Recorder
+from podstatus.events.status_events import StatusEvents
+from podstatus.kube.errors import (
+    BusyError,
+    ConflictError,
+    DeniedError,
+    GoneError,
+    RejectedError,
+    UnavailableError,
+)
+from podstatus.kube.event import Event
+from podstatus.kube.pod import ApiUID
+from podstatus.kube.references import ObjectReference
+from podstatus.status.ports import PodEvents, PodReference
+from podstatus.testing.builders import make_pod
+from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.events import FakeEventSink
+
+POD = about_pod(make_pod("p", namespace="n"))
+DOWN = UnavailableError("no answer")
+
+
+class Scene:
+    """A recorder, its server and its clock."""
+
+    def __init__(
+        self, policy: EventPolicy | None = None, sink: FakeEventSink | None = None
+    ) -> None:
+        self.clock = FakeClock(rounds=400)
+        self.sink = sink or FakeEventSink()
+        self.beats = Heartbeats(self.clock)
+        self.recorder = Recorder(
+            self.sink,
+            host="node-a",
+            clock=self.clock,
+            policy=policy,
+            beat=self.beats.expect("events", at_most=30),
+            chance=lambda: 0.5,
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(self.recorder.run())
+            yield
+            task.cancel()
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        return dict(self.recorder.counts.dropped)
+
+
+def in_scene(test: Callable[[Scene], Awaitable[None]], policy: EventPolicy | None = None) -> Scene:
+    async def main() -> Scene:
+        scene = Scene(policy)
+        async with scene.running():
+            await test(scene)
+        return scene
+
+    return asyncio.run(main())
+
+
+def numbered(number: int) -> ObjectReference:
+    return about_pod(make_pod(f"p{number}", namespace="n"))
+
+
+def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
+    async def test(scene: Scene) -> None:
+        scene.recorder.normal(POD, "Started", "Container started")
+        await settle()
+        assert scene.sink.told == [("Started", "Container started", 1)]
+        await scene.clock.advance(5)
+        scene.recorder.normal(POD, "Started", "Container started")
+        await settle()
+        assert scene.sink.told == [("Started", "Container started", 2)]
+        (event,) = scene.sink.events.values()
+        assert event.first_timestamp.wire == "2100-01-01T00:00:00Z"
+        assert event.last_timestamp.wire == "2100-01-01T00:00:05Z"
+
+    scene = in_scene(test)
+    assert scene.recorder.counts == EventCounts(recorded=2, sent=1, patched=1)
+    assert scene.sink.calls == ["create", "patch"]
+
+
+def test_events_say_who_tells_and_how_serious_it_is() -> None:
+    async def test(scene: Scene) -> None:
+        scene.recorder.normal(about_node("node-a"), "NodeReady", "ready")
+        scene.recorder.warn(POD, "BackOff", "Back-off")
+        await settle()
+
+    first, second = in_scene(test).sink.events.values()
+    assert [first.type, second.type] == ["Normal", "Warning"]
+    assert [first.metadata.namespace, second.metadata.namespace] == ["default", "n"]
+    assert (first.source.component, first.source.host) == ("kubelet", "node-a")
+    assert (first.reporting_component, first.reporting_instance) == ("kubelet", "node-a")
+
+
+def test_what_happened_before_it_ran_is_sent_when_it_does() -> None:
+    async def main() -> None:
+        scene = Scene()
+        scene.recorder.normal(POD, "Started", "Container started")
+        async with scene.running():
+            await settle()
+            assert len(scene.sink.events) == 1
+
+    asyncio.run(main())
+
+
+def test_events_of_one_moment_have_names_of_their_own() -> None:
+    async def test(scene: Scene) -> None:
+        for reason in ("Created", "Started", "Killing"):
+            scene.recorder.normal(POD, reason, "m")
+        await settle()
+
+    assert len(in_scene(test).sink.events) == 3
+
+
+def test_an_event_that_the_server_has_lost_is_created_anew_with_its_count() -> None:
+    async def test(scene: Scene) -> None:
+        scene.recorder.warn(POD, "BackOff", "m")
+        await settle()
+        scene.sink.events.clear()
+        scene.recorder.warn(POD, "BackOff", "m")
+        await settle()
+
+    scene = in_scene(test)
+    assert scene.sink.told == [("BackOff", "m", 2)]
+    assert scene.sink.calls == ["create", "patch", "create"]
+    assert scene.recorder.counts == EventCounts(recorded=2, sent=2)
+
+
+def test_after_a_restart_the_first_repeat_is_a_new_event() -> None:
+    async def main() -> None:
+        sink = FakeEventSink()
+        for _ in range(2):
+            scene = Scene(sink=sink)
+            await scene.clock.advance(len(sink.events))
+            async with scene.running():
+                scene.recorder.normal(POD, "Started", "m")
+                await settle()
+        assert sink.told == [("Started", "m", 1)] * 2
+
+    asyncio.run(main())
+
+
+def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> None:
+    async def test(scene: Scene) -> None:
+        for _ in range(30):
+            scene.recorder.warn(POD, "BackOff", "m")
+        await settle(200)
+        assert scene.sink.told == [("BackOff", "m", 25)]
+        assert scene.dropped == {"spam": 5}
+        await scene.clock.advance(300)
+        scene.recorder.warn(POD, "BackOff", "m")
+        await settle()
+        assert scene.sink.told == [("BackOff", "m", 31)]
+
+    in_scene(test)
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("error", "tries", "dropped"),
+    [
+        (UnavailableError("no answer"), 12, "undelivered"),
+        (UnavailableError("internal", code=500), 12, "undelivered"),
+        (BusyError("later"), 12, "undelivered"),
+        (RejectedError("invalid", code=422), 1, "rejected"),
+        (DeniedError("no", code=403), 1, "rejected"),
+        (DeniedError("unable … because it is being terminated"), 1, "namespace_gone"),
+        (GoneError('namespaces "n" not found'), 1, "namespace_gone"),
+        (RuntimeError("a bug"), 1, "broken"),
+    ],
+    ids=repr,
+)
+def test_what_is_hopeless_is_dropped_at_once_and_the_rest_after_twelve_tries(
+    error: Exception, tries: int, dropped: str
+) -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.failures.extend([error] * 12)
+        scene.recorder.warn(POD, "BackOff", "m")
+        await scene.clock.advance(104.999)
+        assert len(scene.sink.calls) == min(tries, 11)
+        await scene.clock.advance(0.001)  # half of the first ten seconds, then ten times ten
+        assert len(scene.sink.calls) == tries
+        assert scene.dropped == {dropped: 1}
+        scene.sink.failures.clear()
+        scene.recorder.warn(numbered(1), "Next", "m")
+        await settle()
+        assert scene.sink.told == [("Next", "m", 1)]
+
+    in_scene(test)
+
+
+def test_what_comes_while_the_server_is_away_is_sent_when_it_is_back() -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.failures.extend([DOWN] * 5)
+        for number in range(50):
+            scene.recorder.warn(numbered(number), "BackOff", "m")
+            await scene.clock.advance(1)
+        assert len(scene.sink.told) == 50
+        names = [event.involved_object.name for event in scene.sink.events.values()]
+        assert names == [f"p{number}" for number in range(50)]
+
+    scene = in_scene(test)
+    assert scene.recorder.counts == EventCounts(recorded=50, sent=50)
+
+
+def test_a_busy_server_says_when_to_come_back() -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.failures.extend([BusyError("later", retry_after=2)] * 3)
+        scene.recorder.warn(POD, "BackOff", "m")
+        await scene.clock.advance(5.999)
+        assert not scene.sink.events
+        await scene.clock.advance(0.001)
+        assert scene.sink.events
+
+    in_scene(test)
+
+
+def test_a_busy_server_is_not_waited_for_longer_than_another() -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.failures.append(BusyError("later", retry_after=3600))
+        scene.recorder.warn(POD, "BackOff", "m")
+        await scene.clock.advance(10)
+        assert scene.sink.events
+
+    in_scene(test)
+
+
+def test_an_event_whose_answer_was_lost_is_not_sent_twice() -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.answers_lost = 1
+        scene.sink.failures.append(DOWN)
+        scene.recorder.warn(POD, "BackOff", "m")
+        await scene.clock.advance(10)
+        assert scene.sink.calls == ["create", "create"]
+        assert scene.sink.told == [("BackOff", "m", 1)]
+
+    assert in_scene(test).recorder.counts == EventCounts(recorded=1, sent=1)
+
+
+def test_a_repeat_that_failed_is_tried_again() -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.failures.extend([None, ConflictError("changed meanwhile"), DOWN])
+        for _ in range(2):
+            scene.recorder.warn(POD, "BackOff", "m")
+        await scene.clock.advance(20)
+        assert scene.sink.told == [("BackOff", "m", 2)]
+
+    assert in_scene(test).recorder.counts == EventCounts(recorded=2, sent=1, patched=1)
+
+
+def test_a_full_queue_drops_the_newest_and_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.failures.append(DOWN)
+        for number in range(1, 8):
+            scene.recorder.warn(numbered(number), "BackOff", "m")
+            await settle()
+        assert scene.dropped == {"queue_full": 3}
+        await scene.clock.advance(10)
+        names = [event.involved_object.name for event in scene.sink.events.values()]
+        assert names == ["p1", "p2", "p3", "p4"]
+
+    # One is in hand, three wait.
+    in_scene(test, EventPolicy(most_queued=3))
+    told = [message for message in caplog.messages if "too many are waiting" in message]
+    assert told == ["events dropped, too many are waiting: number=3"]
+
+
+def test_nonsense_is_dropped_and_stops_nothing() -> None:
+    async def test(scene: Scene) -> None:
+        scene.recorder.warn(None, "BackOff", "m")  # type: ignore[arg-type]
+        scene.recorder.warn(POD, "BackOff", "m")
+        await settle()
+        assert len(scene.sink.events) == 1
+        assert scene.dropped == {"broken": 1}
+
+    in_scene(test)
+
+
+# The limit
+
+
+def test_events_have_a_limit_of_their_own() -> None:
+    async def test(scene: Scene) -> None:
+        for number in range(30):
+            scene.recorder.warn(numbered(number), "BackOff", "m")
+        await settle(200)
+        assert len(scene.sink.events) == 10
+        await scene.clock.advance(1)
+        assert len(scene.sink.events) == 15
+        await scene.clock.advance(3)
+        assert len(scene.sink.events) == 30
+
+    in_scene(test, EventPolicy(qps=5, burst=10))
+
+
+def test_a_limit_of_zero_is_none() -> None:
+    async def test(scene: Scene) -> None:
+        for number in range(900):
+            scene.recorder.warn(numbered(number), "BackOff", "m")
+        await settle(2000)
+        assert len(scene.sink.events) == 900
+
+    in_scene(test, EventPolicy(qps=0))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"qps": -1},
+        {"burst": 0},
+        {"most_queued": 0},
+        {"tries": 0},
+        {"retry_seconds": -1},
+    ],
+    ids=str,
+)
+def test_a_policy_that_lets_nothing_through_is_refused(fields: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=next(iter(fields))):
+        EventPolicy(**fields)
+
+
+def test_a_burst_does_not_matter_without_a_limit() -> None:
+    assert EventPolicy(qps=0, burst=0).burst == 0
+
+
+# The end
+
+
+class HangingSink(FakeEventSink):
+    async def create(self, event: Event) -> Event:
+        await asyncio.Event().wait()
+        return event
+
+
+def test_what_waits_at_the_end_is_tried_once_more() -> None:
+    async def main() -> None:
+        scene = Scene()
+        scene.sink.failures.append(DOWN)
+        async with scene.running():
+            for number in range(3):
+                scene.recorder.warn(numbered(number), "BackOff", "m")
+            await settle()
+            assert not scene.sink.events
+        scene.sink.failures.extend([None, DOWN])
+        await scene.recorder.drain(10)
+        names = [event.involved_object.name for event in scene.sink.events.values()]
+        assert names == ["p0", "p2"]
+        assert scene.dropped == {"undelivered": 1}
+
+    asyncio.run(main())
+
+
+def test_the_end_does_not_wait_for_a_server_that_hangs(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        scene = Scene(sink=HangingSink())
+        for number in range(3):
+            scene.recorder.warn(numbered(number), "BackOff", "m")
+        await scene.recorder.drain(0.01)
+        scene.recorder.warn(POD, "TooLate", "m")
+        assert scene.dropped == {"stopped": 4}
+        assert scene.recorder.counts.waiting == 0
+
+    asyncio.run(main())
+    assert "events not sent before the end: number=3" in caplog.messages
+
+
+def test_a_recorder_with_nothing_to_say_shows_that_it_is_alive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("podstatus.events.recorder._REST_SECONDS", 0.001)
+
+    async def test(scene: Scene) -> None:
+        await scene.clock.advance(31)
+        while scene.beats.stalled():
+            await settle(1)
+
+    in_scene(test)
+
+
+def test_a_recorder_that_retries_is_alive() -> None:
+    async def test(scene: Scene) -> None:
+        scene.sink.failures.extend([DOWN] * 12)
+        scene.recorder.warn(POD, "BackOff", "m")
+        for _ in range(10):
+            await scene.clock.advance(10)
+            assert not scene.beats.stalled()
+
+    in_scene(test)
+
+
+# Threads
+
+
+def test_any_thread_may_record() -> None:
+    async def main() -> None:
+        scene = Scene(EventPolicy(qps=0, most_queued=10_000))
+
+        def work(worker: int) -> None:
+            for number in range(100):
+                scene.recorder.warn(numbered(worker * 100 + number), "BackOff", "m")
+
+        async with scene.running():
+            threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                await asyncio.to_thread(thread.join)
+            while scene.recorder.counts.waiting:
+                await settle(1)
+        assert len(scene.sink.events) == 800
+        assert scene.recorder.counts == EventCounts(recorded=800, sent=800)
+
+    asyncio.run(main())
+
+
+# For the status manager
+
+
+def test_the_status_manager_can_tell_about_pods() -> None:
+    async def test(scene: Scene) -> None:
+        events: PodEvents = StatusEvents(scene.recorder)
+        events.warn(PodReference("n", "p", ApiUID("u")), "StatusRejected", "Status was rejected: x")
+        await settle()
+
+    (event,) = in_scene(test).sink.events.values()
+    about = ObjectReference(kind="Pod", api_version="v1", namespace="n", name="p", uid="u")
+    assert event.involved_object == about
+    assert (event.type, event.reason) == ("Warning", "StatusRejected")
+
+
+def test_one_line_is_logged_for_each_event(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(scene: Scene) -> None:
+        for _ in range(2):
+            scene.recorder.warn(POD, "BackOff", "Back-off")
+        await settle()
+
+    with caplog.at_level(logging.DEBUG, "podstatus.events"):
+        in_scene(test)
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("INFO", "event sent: reason=BackOff object=Pod/n/p count=1 message=Back-off"),
+        ("DEBUG", "event patched: reason=BackOff object=Pod/n/p count=2 message=Back-off"),
+    ]

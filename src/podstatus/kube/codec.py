@@ -15,7 +15,7 @@ from msgspec import structs
 
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.text import valid_text
-from podstatus.kube.times import Time
+from podstatus.kube.times import MicroTime, Time
 from podstatus.kube.wire import Wire, strip_none
 
 W = TypeVar("W", bound=Wire)
@@ -107,6 +107,8 @@ def _read_scalar(kind: type, value: object) -> object:
         return Time.parse(value)
     if kind is Quantity:
         return Quantity.parse(value)
+    if kind is MicroTime:
+        return MicroTime.parse(value)
     raise NotImplementedError(kind)
 
 
@@ -131,7 +133,7 @@ def _converter(declared: Any) -> Convert | None:
         return _map_converter(_converter(typing.get_args(declared)[1]))
     if declared is str:
         return valid_text
-    if declared is Time:
+    if declared is Time or declared is MicroTime:
         return _time_wire
     if declared is Quantity:
         return _quantity_wire
@@ -150,7 +152,7 @@ def _map_converter(convert: Convert | None) -> Convert:
     return lambda items: {valid_text(key): convert(item) for key, item in items.items()}
 
 
-def _time_wire(time: Time) -> str | None:
+def _time_wire(time: Time | MicroTime) -> str | None:
     return time.wire
 
 

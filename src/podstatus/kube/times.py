@@ -104,6 +104,38 @@ class Time(int):
 UNSET_TIME = Time(0)
 
 
+@final
+class MicroTime(int):
+    """An instant as `Time` counts it, that is written with six digits after the second."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, value: object) -> "MicroTime":
+        """Read a `metav1.MicroTime` from a JSON value: a string, or null for unset."""
+        return cls(parse_micro(value))
+
+    @classmethod
+    def from_unix_nanos(cls, nanos: int) -> "MicroTime":
+        """The instant so many nanoseconds after 1970-01-01T00:00:00Z."""
+        return cls(Time.from_unix_nanos(nanos))
+
+    def unix_nanos(self) -> int:
+        """Nanoseconds since 1970-01-01T00:00:00Z."""
+        return int(self) - _UNIX_EPOCH
+
+    @property
+    def wire(self) -> str | None:
+        """What Go prints for it: six digits after the second, null when unset."""
+        return micro_wire(Time(self))
+
+    def __str__(self) -> str:
+        return str(Time(self))
+
+    def __repr__(self) -> str:
+        return f"MicroTime.parse({self.wire!r})"
+
+
 def parse_micro(value: object) -> Time:
     """Read a `metav1.MicroTime` from a JSON value: exactly six digits after the second."""
     if isinstance(value, str):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import field
 
 from podstatus.kube.node import Taint
 from podstatus.kube.quantity import Quantity
@@ -42,7 +43,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What to say instead of what the machine has, by resource."""
     kube_reserved: dict[str, Quantity] = {}
     system_reserved: dict[str, Quantity] = {}
-    eviction_hard: dict[str, str] = dict(DEFAULT_EVICTION_HARD)
+    eviction_hard: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_EVICTION_HARD))
     """Amounts or percentages by signal, below which there is pressure."""
     pressure_transition_seconds: float = 300.0
     """How long a pressure is shown after it was last seen."""

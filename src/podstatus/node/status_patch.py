@@ -27,14 +27,11 @@ def status_patch(old: Node, new: Node) -> bytes:
     It names the UID: if the Node is another one by now, the server refuses it. (Upstream does
     not. Parts of conditions would then be merged into conditions that are not there.)
     """
-    # Addresses are merged by their type, of which there may be two, so they are replaced.
-    replaced = bool(old.status.addresses) and old.status.addresses != new.status.addresses
-    addresses = old.status.addresses if replaced else new.status.addresses
-    sent = structs.replace(
-        new, spec=old.spec, status=structs.replace(new.status, addresses=addresses)
-    )
+    same = structs.replace(new.status, addresses=old.status.addresses)
+    sent = structs.replace(new, spec=old.spec, status=same)
     patch = create_two_way_patch(to_document(old), to_document(sent), NODE)
-    if replaced:
+    if (old.status.addresses or ()) != (new.status.addresses or ()):
+        # They would be merged by their type, of which there may be two.
         listed: list[Any] = [to_document(address) for address in new.status.addresses or ()]
         listed.append({"$patch": "replace"})
         patch = patch | {"status": _below(patch, "status") | {"addresses": listed}}

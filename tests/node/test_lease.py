@@ -16,9 +16,9 @@ from podstatus.kube.times import MicroTime
 from tests.node.scene import SETTINGS, NodeScene
 
 
-def play(script: Callable[[NodeScene], Awaitable[None]], **options: float) -> None:
+def play(script: Callable[[NodeScene], Awaitable[None]], *, chance: float = 0.5) -> None:
     async def scene() -> None:
-        await script(NodeScene(**options))
+        await script(NodeScene(chance=chance))
 
     asyncio.run(scene())
 
@@ -44,7 +44,7 @@ def test_it_is_created_as_upstreams_and_belongs_to_the_node() -> None:
         assert await scene.lease.renew_once()
         assert scene.verbs("lease") == ["get_lease", "create_lease"]
         lease = to_document(stored(scene))
-        assert lease["kind"], lease["apiVersion"] == ("Lease", "coordination.k8s.io/v1")
+        assert (lease["kind"], lease["apiVersion"]) == ("Lease", "coordination.k8s.io/v1")
         assert lease["metadata"]["ownerReferences"] == [
             {"apiVersion": "v1", "kind": "Node", "name": "node-c", "uid": scene.node.metadata.uid}
         ]
@@ -251,12 +251,12 @@ def test_times_have_six_digits() -> None:
 
 def test_another_duration_has_another_period() -> None:
     async def scene() -> None:
-        made = NodeScene(structs.replace(SETTINGS, lease_duration_seconds=8))
+        made = NodeScene(structs.replace(SETTINGS, lease_duration_seconds=8), chance=0.0)
         async with made.running():
             await made.clock.advance(1)
             made.verbs()
             await made.clock.advance(10)
-            assert len(made.verbs("replace_lease")) == 4
+            assert len(made.verbs("replace_lease")) == 5
             assert stored(made).spec.lease_duration_seconds == 8
 
     asyncio.run(scene())

@@ -14,9 +14,9 @@ from tests.node.scene import INFO, MACHINE, SETTINGS, NodeScene
 FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}
 
 
-def play(script: Callable[[NodeScene], Awaitable[None]], **options: float) -> None:
+def play(script: Callable[[NodeScene], Awaitable[None]], *, chance: float = 0.5) -> None:
     async def scene() -> None:
-        await script(NodeScene(**options))
+        await script(NodeScene(chance=chance))
 
     asyncio.run(scene())
 

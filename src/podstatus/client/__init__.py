@@ -25,6 +25,7 @@ from podstatus.client.find_access import (
     token_access,
 )
 from podstatus.client.limits import TokenBucket
+from podstatus.client.node_api import HttpNodeApi
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.client.pod_watch import pod_reflector
 from podstatus.client.reflector import Reflector
@@ -61,6 +62,7 @@ __all__ = [
     "Change",
     "Credentials",
     "CredentialsError",
+    "HttpNodeApi",
     "HttpPodApi",
     "KubeconfigError",
     "Reflector",

@@ -1,0 +1,66 @@
+"""The API server's nodes and their leases, as the node wants them: its port `NodeApi`."""
+
+from typing import TypeVar
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.resources import LEASES, NODES
+from podstatus.client.trimming import without_managed_fields
+from podstatus.kube.codec import DecodeError, decode, to_document
+from podstatus.kube.documents import encode_document
+from podstatus.kube.errors import RejectedError
+from podstatus.kube.lease import Lease
+from podstatus.kube.node import Node
+from podstatus.kube.wire import Wire
+
+W = TypeVar("W", bound=Wire)
+
+
+class HttpNodeApi:
+    """Nodes and leases over HTTP, decoded, without their managed fields."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def get_node(self, name: str) -> Node:
+        """Read a node."""
+        return _read(await self._client.get(NODES, name), Node)
+
+    async def create_node(self, node: Node) -> Node:
+        """Create a node, with its status; the node afterwards."""
+        return _read(await self._client.create(NODES, _written(node)), Node)
+
+    async def patch_node(self, name: str, patch: bytes) -> Node:
+        """Apply a strategic merge patch; the node afterwards."""
+        return _read(await self._client.patch(NODES, name, patch), Node)
+
+    async def patch_node_status(self, name: str, patch: bytes) -> Node:
+        """Apply a strategic merge patch to the `status` subresource; the node afterwards."""
+        return _read(await self._client.patch(NODES, name, patch, subresource="status"), Node)
+
+    async def get_lease(self, namespace: str, name: str) -> Lease:
+        """Read a lease."""
+        return _read(await self._client.get(LEASES, name, namespace=namespace), Lease)
+
+    async def create_lease(self, lease: Lease) -> Lease:
+        """Create a lease; the lease afterwards."""
+        namespace = lease.metadata.namespace
+        return _read(await self._client.create(LEASES, _written(lease), namespace=namespace), Lease)
+
+    async def replace_lease(self, lease: Lease) -> Lease:
+        """Put a lease in place of the one with its resource version; the lease afterwards."""
+        meta = lease.metadata
+        body = await self._client.replace(
+            LEASES, meta.name, _written(lease), namespace=meta.namespace
+        )
+        return _read(body, Lease)
+
+
+def _written(value: Wire) -> bytes:
+    return encode_document(to_document(value))
+
+
+def _read(body: bytes, kind: type[W]) -> W:
+    try:
+        return decode(without_managed_fields(body), kind)
+    except DecodeError as error:
+        raise RejectedError(f"the server's answer cannot be read: {error}") from error

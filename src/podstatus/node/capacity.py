@@ -1,0 +1,96 @@
+"""How much the node has, and how much of it pods may have.
+
+Upstream: CapacityFromMachineInfo, cadvisor/util.go; MachineInfo, nodestatus/setters.go;
+GetNodeAllocatableReservation, cm/node_container_manager_linux.go v1.36.4.
+"""
+
+from collections.abc import Mapping
+
+from podstatus.kube.quantity import Quantity
+from podstatus.node.pressure import MEMORY_AVAILABLE, NODEFS_AVAILABLE, Threshold
+from podstatus.node.reading import MachineReading
+from podstatus.node.settings import NodeSettings
+
+CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
+REQUIRED = (CPU, MEMORY, PODS, STORAGE)
+"""Without one of these a node is not Ready."""
+HUGE_PAGES = "hugepages-"
+
+Amounts = Mapping[str, Quantity]
+
+_NANO = 1_000_000_000
+_MILLI = 1_000_000
+_BINARY = (MEMORY, STORAGE)
+_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_KEPT_FREE = {MEMORY: MEMORY_AVAILABLE, STORAGE: NODEFS_AVAILABLE}
+"""What is under pressure before it is used up: nobody is promised the rest."""
+
+
+def node_capacity(settings: NodeSettings, machine: MachineReading | None) -> dict[str, Quantity]:
+    """What the node has, as far as it is known or was set."""
+    found: dict[str, Quantity] = {}
+    cores = 0
+    if machine is not None:
+        cores = machine.cores
+        found[CPU] = Quantity(str(cores))
+        found[MEMORY] = binary(machine.memory_bytes)
+        if machine.disk is not None:
+            found[STORAGE] = binary(machine.disk.total_bytes)
+    found[PODS] = Quantity(str(_most_pods(settings, cores)))
+    return found | settings.capacity
+
+
+def node_allocatable(
+    capacity: Amounts, settings: NodeSettings, thresholds: Mapping[str, Threshold]
+) -> dict[str, Quantity]:
+    """What is left for pods of each resource: never less than nothing."""
+    return {
+        name: _less(name, amount, _reserved(name, amount, settings, thresholds))
+        for name, amount in capacity.items()
+    }
+
+
+def missing_capacity(capacity: Amounts) -> list[str]:
+    """The problem that a node has if nobody knows how much of something it has."""
+    missing = [name for name in REQUIRED if name not in capacity]
+    return [f"missing node capacity for resources: {', '.join(missing)}"] if missing else []
+
+
+def binary(amount: int) -> Quantity:
+    """So many bytes, in the largest unit that needs no fraction, as Go prints them."""
+    unit = 0
+    while amount and amount % 1024 == 0 and unit < len(_UNITS) - 1:
+        amount //= 1024
+        unit += 1
+    return Quantity(f"{amount}{_UNITS[unit]}")
+
+
+def _most_pods(settings: NodeSettings, cores: int) -> int:
+    if settings.pods_per_core and cores:
+        return min(settings.pods_per_core * cores, settings.max_pods)
+    return settings.max_pods
+
+
+def _reserved(
+    name: str, capacity: Quantity, settings: NodeSettings, thresholds: Mapping[str, Threshold]
+) -> int:
+    """In units of 1e-9."""
+    nanos = 0
+    for reserved in (settings.kube_reserved, settings.system_reserved):
+        if name in reserved:
+            nanos += reserved[name].nanos
+    threshold = thresholds.get(_KEPT_FREE.get(name, ""))
+    if threshold is not None:
+        nanos += threshold.of(capacity.nanos // _NANO) * _NANO
+    return nanos
+
+
+def _less(name: str, amount: Quantity, reserved: int) -> Quantity:
+    if not reserved:
+        return amount
+    left = max(0, amount.nanos - reserved)
+    if name in _BINARY:
+        return binary(left // _NANO)
+    if left % _NANO:
+        return Quantity(f"{left // _MILLI}m")
+    return Quantity(str(left // _NANO))

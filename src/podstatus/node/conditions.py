@@ -1,0 +1,144 @@
+"""The node's conditions: what they say, and what is told when they change.
+
+Those of others are left as they are. A pressure's reason and message change with its status
+alone, those of Ready at once. Upstream: nodestatus/setters.go v1.36.4.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.node import NodeCondition
+from podstatus.kube.times import Time
+from podstatus.node.pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
+
+READY = "Ready"
+TRUE, FALSE = "True", "False"
+
+
+class NodeEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to tell about the node."""
+
+    reason: str
+    message: str
+    warning: bool = False
+
+
+class _Words(msgspec.Struct, frozen=True):
+    """How a status of a condition is told: to readers of the Node, and as an event."""
+
+    reason: str
+    message: str
+    event: str
+
+
+_PRESSURE_WORDS: Mapping[str, Mapping[bool, _Words]] = {
+    MEMORY_PRESSURE: {
+        True: _Words(
+            "KubeletHasInsufficientMemory",
+            "kubelet has insufficient memory available",
+            "NodeHasInsufficientMemory",
+        ),
+        False: _Words(
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+            "NodeHasSufficientMemory",
+        ),
+    },
+    DISK_PRESSURE: {
+        True: _Words("KubeletHasDiskPressure", "kubelet has disk pressure", "NodeHasDiskPressure"),
+        False: _Words(
+            "KubeletHasNoDiskPressure", "kubelet has no disk pressure", "NodeHasNoDiskPressure"
+        ),
+    },
+    PID_PRESSURE: {
+        True: _Words(
+            "KubeletHasInsufficientPID",
+            "kubelet has insufficient PID available",
+            "NodeHasInsufficientPID",
+        ),
+        False: _Words(
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+            "NodeHasSufficientPID",
+        ),
+    },
+}
+
+
+class Conditions(msgspec.Struct, frozen=True):
+    """A node's conditions, and what is to be told about how they came to be."""
+
+    items: tuple[NodeCondition, ...]
+    events: tuple[NodeEvent, ...]
+
+
+def update_conditions(
+    node: str,
+    known: Sequence[NodeCondition],
+    *,
+    pressures: frozenset[str],
+    problems: Sequence[str],
+    now: Time,
+) -> Conditions:
+    """The conditions that follow on those that are known; new ones come last, Ready at the end."""
+    conditions = {condition.type: condition for condition in known}
+    told: list[str] = []
+    for kind, words in _PRESSURE_WORDS.items():
+        under = kind in pressures
+        before = conditions.get(kind)
+        conditions[kind] = _pressure(kind, before, words[under], under=under, now=now)
+        if before is None or before.status != conditions[kind].status:
+            told.append(words[under].event)
+    before = conditions.get(READY)
+    conditions[READY] = ready = _ready(before, problems, now)
+    # Upstream says nothing of the first Ready condition that a Node has.
+    if before is not None and before.status != ready.status:
+        told.append("NodeReady" if ready.status == TRUE else "NodeNotReady")
+    return Conditions(tuple(conditions.values()), tuple(status_event(node, it) for it in told))
+
+
+def status_event(node: str, reason: str) -> NodeEvent:
+    """The event for a new status of the node. Upstream: recordNodeStatusEvent."""
+    return NodeEvent(reason=reason, message=f"Node {node} status is now: {reason}")
+
+
+def is_ready(conditions: Iterable[NodeCondition] | None) -> bool:
+    """Whether these say that the node is Ready."""
+    return any(it.type == READY and it.status == TRUE for it in conditions or ())
+
+
+def aggregate(problems: Iterable[str]) -> str:
+    """Several problems in one line, each of them once. Upstream: NewAggregate, apimachinery."""
+    distinct = list(dict.fromkeys(problems))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+
+
+def _pressure(
+    kind: str, before: NodeCondition | None, words: _Words, *, under: bool, now: Time
+) -> NodeCondition:
+    status = TRUE if under else FALSE
+    if before is not None and before.status == status:
+        return structs.replace(before, last_heartbeat_time=now)
+    return NodeCondition(
+        type=kind,
+        status=status,
+        last_heartbeat_time=now,
+        last_transition_time=now,
+        reason=words.reason,
+        message=words.message,
+    )
+
+
+def _ready(before: NodeCondition | None, problems: Sequence[str], now: Time) -> NodeCondition:
+    status = FALSE if problems else TRUE
+    stays = before is not None and before.status == status
+    return NodeCondition(
+        type=READY,
+        status=status,
+        last_heartbeat_time=now,
+        last_transition_time=before.last_transition_time if before is not None and stays else now,
+        reason="KubeletNotReady" if problems else "KubeletReady",
+        message=aggregate(problems) if problems else "kubelet is posting ready status",
+    )

@@ -1,0 +1,175 @@
+"""Our Node as it should be: a new one, and one that is there brought up to date.
+
+Upstream: initialNode, updateNode and setNodeStatus, kubelet_node_status.go v1.36.4.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.node import (
+    DaemonEndpoint,
+    Node,
+    NodeAddress,
+    NodeDaemonEndpoints,
+    NodeSpec,
+    NodeStatus,
+    NodeSystemInfo,
+)
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.times import Time
+from podstatus.node.capacity import HUGE_PAGES, missing_capacity, node_allocatable, node_capacity
+from podstatus.node.conditions import NodeEvent, update_conditions
+from podstatus.node.pressure import Threshold
+from podstatus.node.reading import MachineReading
+from podstatus.node.settings import NodeSettings
+
+HOSTNAME = "kubernetes.io/hostname"
+OS = "kubernetes.io/os"
+ARCH = "kubernetes.io/arch"
+_ALWAYS_KEPT = (OS, ARCH)
+
+_RECONCILED = (
+    HOSTNAME,
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
+    OS,
+    ARCH,
+    "node.kubernetes.io/windows-build",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+)
+"""The labels that are ours on a Node that was there before: others are its admin's."""
+
+
+class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about the node at one moment."""
+
+    info: NodeSystemInfo
+    addresses: tuple[NodeAddress, ...]
+    machine: MachineReading | None = None
+    """None before the first reading."""
+    pressures: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
+    """Why it is not Ready."""
+    now: Time
+
+
+class Described(msgspec.Struct, frozen=True):
+    """A Node as it should be, and what is to be told about it."""
+
+    node: Node
+    events: tuple[NodeEvent, ...] = ()
+
+
+class Descriptor:
+    """Describes our node, as the settings and the facts have it. Keeps nothing."""
+
+    def __init__(self, settings: NodeSettings, thresholds: Mapping[str, Threshold]) -> None:
+        self._settings = settings
+        self._thresholds = thresholds
+
+    def new_node(self, facts: NodeFacts) -> Described:
+        """The Node to create."""
+        settings = self._settings
+        bare = Node(
+            kind="Node",
+            api_version="v1",
+            metadata=ObjectMeta(
+                name=settings.name,
+                labels=_labels(settings, facts.info),
+                annotations=dict(settings.annotations) or None,
+            ),
+            spec=NodeSpec(provider_id=settings.provider_id, taints=settings.taints or None),
+        )
+        return self.updated(bare, facts)
+
+    def taken_over(self, node: Node, facts: NodeFacts) -> Node:
+        """A Node that was there before, with our labels, and amounts if it has none.
+
+        Upstream: tryRegisterWithAPIServer. Its taints are left alone, too.
+        """
+        new = self.new_node(facts).node
+        labels, ours = node.metadata.labels or {}, new.metadata.labels or {}
+        labels = labels | {name: ours[name] for name in _RECONCILED if name in ours}
+        status = structs.replace(
+            node.status,
+            capacity=_without_huge_pages(node.status.capacity or new.status.capacity),
+            allocatable=_without_huge_pages(node.status.allocatable or new.status.allocatable),
+        )
+        metadata = structs.replace(node.metadata, labels=labels)
+        return structs.replace(node, metadata=metadata, status=status)
+
+    def updated(self, node: Node, facts: NodeFacts) -> Described:
+        """A Node with the labels and the status that it should have now.
+
+        What others have added to it stays: conditions, resources, labels.
+        """
+        # An amount that cannot be read now, or that somebody else put there, stays.
+        capacity = (node.status.capacity or {}) | node_capacity(self._settings, facts.machine)
+        allocatable = node_allocatable(capacity, self._settings, self._thresholds)
+        conditions = update_conditions(
+            self._settings.name,
+            node.status.conditions or (),
+            pressures=facts.pressures,
+            problems=(*facts.problems, *missing_capacity(capacity)),
+            now=facts.now,
+        )
+        status = structs.replace(
+            node.status,
+            capacity=capacity,
+            allocatable=allocatable,
+            conditions=conditions.items,
+            addresses=facts.addresses,
+            daemon_endpoints=NodeDaemonEndpoints(
+                kubelet_endpoint=DaemonEndpoint(port=self._settings.port)
+            ),
+            node_info=facts.info,
+        )
+        metadata = _with_machine_labels(node.metadata, facts.info)
+        rebooted = _rebooted(self._settings.name, node.status, facts.info)
+        return Described(
+            structs.replace(node, metadata=metadata, status=status),
+            (*rebooted, *conditions.events),
+        )
+
+
+def _labels(settings: NodeSettings, info: NodeSystemInfo) -> dict[str, str]:
+    return {
+        HOSTNAME: settings.shown_hostname,
+        OS: info.operating_system,
+        ARCH: info.architecture,
+        "beta.kubernetes.io/os": info.operating_system,
+        "beta.kubernetes.io/arch": info.architecture,
+        **settings.labels,
+    }
+
+
+def _with_machine_labels(metadata: ObjectMeta, info: NodeSystemInfo) -> ObjectMeta:
+    """With the labels that tell where programs can run, whatever somebody made of them."""
+    labels = metadata.labels or {}
+    wanted = {OS: info.operating_system, ARCH: info.architecture}
+    if all(labels.get(name) == wanted[name] for name in _ALWAYS_KEPT):
+        return metadata
+    return structs.replace(metadata, labels=labels | wanted)
+
+
+def _rebooted(name: str, status: NodeStatus, info: NodeSystemInfo) -> tuple[NodeEvent, ...]:
+    before = status.node_info.boot_id
+    if not before or not info.boot_id or before == info.boot_id:
+        return ()
+    message = f"Node {name} has been rebooted, boot id: {info.boot_id}"
+    return (NodeEvent(reason="Rebooted", message=message, warning=True),)
+
+
+def _without_huge_pages(amounts: dict[str, Quantity] | None) -> dict[str, Quantity] | None:
+    """We offer none: sizes that an earlier agent offered go."""
+    if amounts is None:
+        return None
+    return {name: it for name, it in amounts.items() if not name.startswith(HUGE_PAGES)}

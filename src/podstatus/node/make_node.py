@@ -1,0 +1,93 @@
+"""Put the services of a node together."""
+
+from collections.abc import Callable
+from functools import partial
+from random import random
+from typing import NamedTuple
+
+from podstatus.base.clock import Clock
+from podstatus.kube.node import NodeSystemInfo
+from podstatus.node.addresses import node_addresses
+from podstatus.node.describe import Descriptor
+from podstatus.node.lease import LeaseService
+from podstatus.node.observe import NodeObserver
+from podstatus.node.own_node import OwnNode
+from podstatus.node.ports import Health, NodeApi, NodeEvents
+from podstatus.node.pressure import parse_thresholds
+from podstatus.node.reading import UsageSnapshot
+from podstatus.node.registration import Registration
+from podstatus.node.settings import NodeSettings
+from podstatus.node.status import NodeStatusService
+
+
+class NodeServices(NamedTuple):
+    """What a node consists of."""
+
+    own_node: OwnNode
+    status: NodeStatusService
+    lease: LeaseService
+
+
+def make_node(
+    settings: NodeSettings,
+    *,
+    api: NodeApi,
+    lease_api: NodeApi | None = None,
+    info: NodeSystemInfo,
+    usage: Callable[[], UsageSnapshot | None],
+    health: Health,
+    events: NodeEvents,
+    clock: Clock,
+    on_recovered: Callable[[], None] = lambda: None,
+    status_beat: Callable[[], None] = lambda: None,
+    lease_beat: Callable[[], None] = lambda: None,
+    chance: Callable[[], float] = random,
+) -> NodeServices:
+    """The services of a node; ValueError if its thresholds cannot be read.
+
+    `lease_api` is for the lease alone, if that is to have connections or a limit of its own.
+    """
+    thresholds = parse_thresholds(settings.eviction_hard)
+    observer = NodeObserver(
+        info=info,
+        addresses=partial(node_addresses, settings),
+        usage=usage,
+        health=health,
+        thresholds=thresholds,
+        pressure_seconds=settings.pressure_transition_seconds,
+        clock=clock,
+    )
+    descriptor = Descriptor(settings, thresholds)
+    own_node = OwnNode(descriptor.new_node(observer.facts()).node, clock=clock)
+    registration = Registration(
+        api,
+        own_node,
+        descriptor,
+        facts=observer.facts,
+        clock=clock,
+        chance=chance,
+        beat=status_beat,
+    )
+    status = NodeStatusService(
+        api,
+        own_node,
+        settings=settings,
+        descriptor=descriptor,
+        observer=observer,
+        registration=registration,
+        events=events,
+        clock=clock,
+        chance=chance,
+        beat=status_beat,
+    )
+    lease = LeaseService(
+        lease_api or api,
+        settings.name,
+        clock=clock,
+        node_uid=lambda: own_node.uid,
+        duration=settings.lease_duration_seconds,
+        on_recovered=on_recovered,
+        chance=chance,
+        beat=lease_beat,
+    )
+    return NodeServices(own_node, status, lease)

@@ -1,0 +1,58 @@
+"""Look at the node: everything that its status is made of, at one moment."""
+
+from collections.abc import Callable, Mapping
+
+from podstatus.base.clock import Clock
+from podstatus.kube.node import NodeAddress, NodeSystemInfo
+from podstatus.kube.times import Time
+from podstatus.node.describe import NodeFacts
+from podstatus.node.ports import Health
+from podstatus.node.pressure import PressureHistory, Threshold, pressures
+from podstatus.node.reading import MachineReading, UsageSnapshot
+
+
+class NodeObserver:
+    """Gathers what is known, and remembers for how long there was pressure. Never blocks."""
+
+    def __init__(
+        self,
+        *,
+        info: NodeSystemInfo,
+        addresses: Callable[[], tuple[NodeAddress, ...]],
+        usage: Callable[[], UsageSnapshot | None],
+        health: Health,
+        thresholds: Mapping[str, Threshold],
+        pressure_seconds: float = 300.0,
+        clock: Clock,
+    ) -> None:
+        self._info = info
+        self._addresses = addresses
+        self._usage = usage
+        self._health = health
+        self._thresholds = thresholds
+        self._pressure_seconds = pressure_seconds
+        self._clock = clock
+        self._history = PressureHistory()
+
+    def problems(self) -> tuple[str, ...]:
+        """Why the node is not Ready."""
+        return tuple(self._health.problems())
+
+    def facts(self) -> NodeFacts:
+        """What is known now."""
+        now = self._clock.now()
+        snapshot = self._usage()
+        machine = None if snapshot is None else snapshot.machine
+        return NodeFacts(
+            info=self._info,
+            addresses=self._addresses(),
+            machine=machine,
+            pressures=self._pressures(machine, now),
+            problems=self.problems(),
+            now=Time.from_unix_nanos(now).truncated(),
+        )
+
+    def _pressures(self, machine: MachineReading | None, now: int) -> frozenset[str]:
+        if machine is not None:
+            self._history = self._history.observed(pressures(machine, self._thresholds), now)
+        return self._history.held(self._pressure_seconds, now)

@@ -1,0 +1,83 @@
+"""Look once in a while at what node and pods use; others read the newest snapshot."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from msgspec import structs
+
+from podstatus.base.clock import Clock
+from podstatus.base.usage import Usage
+from podstatus.kube.pod import PodUID
+from podstatus.node.machine import read_machine
+from podstatus.node.reading import MachineReading, UsageSnapshot, node_usage
+from podstatus.node.slow_disk import SlowDisk
+
+logger = logging.getLogger(__name__)
+
+PodUsage = Callable[[], Awaitable[Mapping[PodUID, Usage]]]
+
+
+async def _no_pods() -> Mapping[PodUID, Usage]:
+    return {}
+
+
+class NodeUsage:
+    """Takes a snapshot every `period` seconds. The newest one may be read from any thread."""
+
+    def __init__(
+        self,
+        disk: SlowDisk,
+        *,
+        clock: Clock,
+        pods: PodUsage = _no_pods,
+        read: Callable[[], MachineReading] = read_machine,
+        period: float = 10.0,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._pods = pods
+        self._read = read
+        self._period = period
+        self._beat = beat
+        self._snapshot: UsageSnapshot | None = None
+
+    @property
+    def snapshot(self) -> UsageSnapshot | None:
+        """The newest one, or None before the first."""
+        return self._snapshot
+
+    def problem(self) -> str | None:
+        """Why the machine cannot be read in full, or None."""
+        return self._disk.problem()
+
+    async def run(self) -> None:
+        """Take snapshots until cancelled."""
+        while True:
+            self._beat()
+            await self.sample_once()
+            await self._clock.wait(self._period)
+
+    async def sample_once(self) -> UsageSnapshot:
+        """Take a snapshot now."""
+        disk = await self._disk.read_once()
+        pods = await self._read_pods()
+        before = self._snapshot
+        machine = structs.replace(self._read(), disk=disk)
+        at = self._clock.now()
+        taken = UsageSnapshot(
+            at=at,
+            machine=machine,
+            node=node_usage(machine, before.machine if before else None, at),
+            pods=pods,
+        )
+        self._snapshot = taken
+        return taken
+
+    async def _read_pods(self) -> Mapping[PodUID, Usage]:
+        try:
+            return dict(await self._pods())
+        except Exception:
+            # A runtime that cannot say it has other ways to be found broken.
+            logger.warning("the usage of pods cannot be read, will retry", exc_info=True)
+            return self._snapshot.pods if self._snapshot else {}

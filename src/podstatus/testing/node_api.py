@@ -1,0 +1,162 @@
+"""An API server's nodes and leases in memory: real patches, real errors, no network."""
+
+import asyncio
+import itertools
+from collections import defaultdict, deque
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.codec import from_document, to_document
+from podstatus.kube.errors import api_error
+from podstatus.kube.lease import Lease
+from podstatus.kube.node import Node
+from podstatus.kube.patch import apply_patch
+from podstatus.kube.schemas import NODE
+
+VERBS = (
+    "get_node",
+    "create_node",
+    "patch_node",
+    "patch_node_status",
+    "get_lease",
+    "create_lease",
+    "replace_lease",
+)
+
+
+class NodeCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that somebody made."""
+
+    verb: str
+    name: str
+    code: int | None = None
+    """The HTTP status with which it failed, None if it did not."""
+    patch: bytes | None = None
+
+
+class InMemoryNodeApi:
+    """Nodes by name, and leases of one namespace; satisfies `podstatus.node.ports.NodeApi`."""
+
+    def __init__(self) -> None:
+        self.calls: list[NodeCall] = []
+        self.nodes: dict[str, Node] = {}
+        self.leases: dict[str, Lease] = {}
+        self._failures: defaultdict[str, deque[int]] = defaultdict(deque)
+        self._numbers = itertools.count(1)
+        self._down = 0
+        self._hanging = False
+
+    # What the node does
+
+    async def get_node(self, name: str) -> Node:
+        """Read a node."""
+        await self._meet("get_node", name, exists=name in self.nodes)
+        return self.nodes[name]
+
+    async def create_node(self, node: Node) -> Node:
+        """Create a node."""
+        name = node.metadata.name
+        await self._meet("create_node", name, exists=name not in self.nodes, otherwise=409)
+        return self.put_node(node)
+
+    async def patch_node(self, name: str, patch: bytes) -> Node:
+        """Apply a strategic merge patch; the node afterwards."""
+        return await self._patch("patch_node", name, patch)
+
+    async def patch_node_status(self, name: str, patch: bytes) -> Node:
+        """Apply a strategic merge patch; the node afterwards."""
+        return await self._patch("patch_node_status", name, patch)
+
+    async def get_lease(self, namespace: str, name: str) -> Lease:
+        """Read a lease."""
+        stored = self.leases.get(name)
+        found = stored is not None and stored.metadata.namespace == namespace
+        await self._meet("get_lease", name, exists=found)
+        return self.leases[name]
+
+    async def create_lease(self, lease: Lease) -> Lease:
+        """Create a lease."""
+        name = lease.metadata.name
+        await self._meet("create_lease", name, exists=name not in self.leases, otherwise=409)
+        return self._put_lease(lease)
+
+    async def replace_lease(self, lease: Lease) -> Lease:
+        """Put a lease in place of the one with its resource version."""
+        name = lease.metadata.name
+        stored = self.leases.get(name)
+        code = 409 if stored is not None else 404
+        same = stored is not None and (
+            stored.metadata.resource_version == lease.metadata.resource_version
+        )
+        await self._meet("replace_lease", name, exists=same, otherwise=code)
+        return self._put_lease(lease)
+
+    # What everybody else does
+
+    def put_node(self, node: Node) -> Node:
+        """Create or replace a node."""
+        number = str(next(self._numbers))
+        metadata = structs.replace(
+            node.metadata, resource_version=number, uid=node.metadata.uid or f"uid-{number}"
+        )
+        stored = from_document(to_document(structs.replace(node, metadata=metadata)), Node)
+        self.nodes[stored.metadata.name] = stored
+        return stored
+
+    def change_node(self, name: str, patch: dict[str, Any]) -> Node:
+        """Another writer's strategic merge patch."""
+        return self.put_node(
+            from_document(apply_patch(to_document(self.nodes[name]), patch, NODE), Node)
+        )
+
+    def fail(self, verb: str, *codes: int) -> None:
+        """Let the next calls of this kind fail with these HTTP statuses."""
+        if verb not in VERBS:
+            raise ValueError(f"verb is {verb!r}; one of {', '.join(VERBS)} is expected")
+        self._failures[verb].extend(codes)
+
+    def go_down(self, code: int = 503) -> None:
+        """Let every call fail from now on, or none with 0."""
+        self._down = code
+
+    def hang(self, *, hanging: bool = True) -> None:
+        """Let no call come back from now on, or let them again."""
+        self._hanging = hanging
+
+    # Inside
+
+    async def _patch(self, verb: str, name: str, patch: bytes) -> Node:
+        document = msgspec.json.decode(patch, type=dict[str, Any])
+        uid = (document.get("metadata") or {}).get("uid")
+        stored = self.nodes.get(name)
+        same = stored is not None and uid in (None, stored.metadata.uid)
+        code = 404 if stored is None else 409
+        await self._meet(verb, name, exists=same, otherwise=code, patch=patch)
+        return self.change_node(name, document)
+
+    async def _meet(
+        self,
+        verb: str,
+        name: str,
+        *,
+        exists: bool,
+        otherwise: int = 404,
+        patch: bytes | None = None,
+    ) -> None:
+        """Count a call; raise what it meets."""
+        if self._hanging:
+            self.calls.append(NodeCall(verb=verb, name=name, code=0, patch=patch))
+            await asyncio.get_running_loop().create_future()
+        failures = self._failures[verb]
+        code = self._down or (failures.popleft() if failures else 0 if exists else otherwise)
+        self.calls.append(NodeCall(verb=verb, name=name, code=code or None, patch=patch))
+        if code:
+            raise api_error(code, f"{verb} {name}: HTTP {code}")
+
+    def _put_lease(self, lease: Lease) -> Lease:
+        metadata = structs.replace(lease.metadata, resource_version=str(next(self._numbers)))
+        stored = structs.replace(lease, metadata=metadata)
+        self.leases[metadata.name] = from_document(to_document(stored), Lease)
+        return self.leases[metadata.name]

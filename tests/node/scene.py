@@ -1,0 +1,148 @@
+"""A node in virtual time, with an API server in memory and everything else at hand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from msgspec import structs
+
+from podstatus.base.usage import Usage
+from podstatus.kube.node import Node, NodeCondition, NodeSystemInfo
+from podstatus.kube.quantity import Quantity
+from podstatus.node.make_node import NodeServices, make_node
+from podstatus.node.ports import NodeApi
+from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot
+from podstatus.node.settings import NodeSettings
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.node_api import InMemoryNodeApi
+
+GI = 1024**3
+DISK = DiskReading(
+    total_bytes=100 * GI, available_bytes=50 * GI, inodes=1_000_000, inodes_free=900_000
+)
+MACHINE = MachineReading(
+    cores=4,
+    cpu=CpuTimes(100.0, 400.0),
+    memory_bytes=8 * GI,
+    memory_available_bytes=6 * GI,
+    pids=300,
+    max_pids=32_768,
+    load=(0.5, 0.4, 0.3),
+    disk=DISK,
+)
+INFO = NodeSystemInfo(
+    machine_id="0123456789abcdef",
+    system_uuid="0123456789abcdef",
+    boot_id="boot-1",
+    kernel_version="6.1.0",
+    os_image="Debian GNU/Linux 13 (trixie)",
+    container_runtime_version="simulated://0.1.0",
+    kubelet_version="v1.36.4+podstatus.0.1.0",
+    operating_system="linux",
+    architecture="amd64",
+)
+SETTINGS = NodeSettings(
+    name="node-c", node_ips=("10.0.0.7",), port=10250, capacity={"cpu": Quantity("2")}
+)
+
+
+class FakeEvents:
+    """Remembers what was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, str]] = []
+
+    def normal(self, reason: str, message: str) -> None:
+        self.told.append(("Normal", reason, message))
+
+    def warn(self, reason: str, message: str) -> None:
+        self.told.append(("Warning", reason, message))
+
+    def reasons(self) -> list[str]:
+        """Since the last time."""
+        told, self.told = self.told, []
+        return [reason for _, reason, _ in told]
+
+
+class FakeHealth:
+    """Has the problems it is given."""
+
+    def __init__(self, *problems: str) -> None:
+        self.told = problems
+
+    def problems(self) -> tuple[str, ...]:
+        return self.told
+
+
+class NodeScene:
+    """Our node, and what it lives on."""
+
+    def __init__(
+        self,
+        settings: NodeSettings = SETTINGS,
+        *,
+        api: NodeApi | None = None,
+        info: NodeSystemInfo = INFO,
+        chance: float = 0.5,
+    ) -> None:
+        self.settings = settings
+        self.server = InMemoryNodeApi()
+        self.clock = FakeClock()
+        self.events = FakeEvents()
+        self.health = FakeHealth()
+        self.machine: MachineReading | None = MACHINE
+        self.recoveries = 0
+        self.services: NodeServices = make_node(
+            settings,
+            api=api or self.server,
+            info=info,
+            usage=self.snapshot,
+            health=self.health,
+            events=self.events,
+            clock=self.clock,
+            on_recovered=self._recovered,
+            chance=lambda: chance,
+        )
+        self.status = self.services.status
+        self.lease = self.services.lease
+        self.own_node = self.services.own_node
+
+    def snapshot(self) -> UsageSnapshot | None:
+        if self.machine is None:
+            return None
+        at = self.clock.now()
+        return UsageSnapshot(at=at, machine=self.machine, node=Usage(at=at), pods={})
+
+    def _recovered(self) -> None:
+        self.recoveries += 1
+
+    @property
+    def node(self) -> Node:
+        """As the server has it."""
+        return self.server.nodes[self.settings.name]
+
+    def condition(self, kind: str) -> NodeCondition:
+        found = {it.type: it for it in self.node.status.conditions or ()}
+        return found[kind]
+
+    def run_short_of_memory(self) -> None:
+        self.machine = structs.replace(MACHINE, memory_available_bytes=1024)
+
+    def verbs(self, verb: str = "") -> list[str]:
+        """The calls since the last time, or those of one kind."""
+        calls = [call.verb for call in self.server.calls]
+        self.server.calls.clear()
+        return [it for it in calls if verb in it]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """With status and lease running."""
+        tasks = [asyncio.create_task(it.run()) for it in (self.status, self.lease)]
+        try:
+            await self.clock.advance(0)
+            yield
+        finally:
+            for task in tasks:
+                assert not task.done()
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,222 @@
+"""What is read of the machine: usage, its disk, who it is, its addresses."""
+
+import asyncio
+import ipaddress
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from podstatus.base.usage import Usage
+from podstatus.kube.pod import PodUID
+from podstatus.node import addresses
+from podstatus.node.addresses import node_addresses
+from podstatus.node.machine import read_disk, read_machine
+from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, node_usage
+from podstatus.node.settings import NodeSettings
+from podstatus.node.slow_disk import SlowDisk
+from podstatus.node.system_info import architecture, kubelet_version, read_system_info
+from podstatus.node.usage import NodeUsage
+from podstatus.testing.clock import FakeClock
+from tests.node.scene import DISK, GI, MACHINE
+
+UID = PodUID("pod-1")
+
+
+def busy(seconds: float, total: float) -> MachineReading:
+    return structs.replace(MACHINE, cpu=CpuTimes(seconds, total))
+
+
+def test_this_machine_can_be_read(tmp_path: Path) -> None:
+    machine = read_machine()
+    assert machine.cores == os.cpu_count()
+    assert 0 < machine.memory_available_bytes <= machine.memory_bytes
+    assert 0 < machine.cpu.busy <= machine.cpu.total
+    assert machine.pids > 0
+    disk = read_disk(tmp_path)
+    assert 0 < disk.available_bytes <= disk.total_bytes
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "cores"),
+    [
+        ((100, 400), (140, 480), 2.0),
+        ((100, 400), (100, 440), 0.0),
+        ((100, 400), (440, 740), 4.0 * 340 / 340),
+        ((100, 400), (100, 400), None),
+        ((100, 400), (10, 40), None),
+    ],
+)
+def test_processors_are_busy_in_their_own_time(
+    before: tuple[float, float], now: tuple[float, float], cores: float | None
+) -> None:
+    assert node_usage(busy(*now), busy(*before), at=7).cpu_cores == cores
+
+
+def test_memory_that_could_be_given_back_is_not_used() -> None:
+    usage = node_usage(MACHINE, None, at=7)
+    assert usage == Usage(
+        at=7, cpu_seconds=100.0, memory_bytes=2 * GI, disk_bytes=50 * GI, pids=300
+    )
+
+
+class Pods:
+    def __init__(self) -> None:
+        self.fails = False
+
+    async def __call__(self) -> Mapping[PodUID, Usage]:
+        if self.fails:
+            raise OSError("the runtime is down")
+        return {UID: Usage(at=1, memory_bytes=5)}
+
+
+def test_node_and_pods_are_in_one_snapshot_with_its_age() -> None:
+    async def scene() -> None:
+        clock, pods = FakeClock(), Pods()
+        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        usage = NodeUsage(disk, clock=clock, pods=pods, read=lambda: busy(1, 2))
+        first = await usage.sample_once()
+        assert usage.snapshot is first
+        assert first.machine.disk == DISK
+        assert first.pods == {UID: Usage(at=1, memory_bytes=5)}
+        await clock.advance(3)
+        assert first.age(clock.now()) == 3.0
+
+    asyncio.run(scene())
+
+
+def test_a_runtime_that_cannot_say_it_keeps_nobody_from_reading_the_node() -> None:
+    async def scene() -> None:
+        pods = Pods()
+        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: MACHINE)
+        first = await usage.sample_once()
+        pods.fails = True
+        second = await usage.sample_once()
+        assert second is not first
+        assert second.pods == first.pods
+
+    asyncio.run(scene())
+
+
+def test_snapshots_are_taken_once_a_period() -> None:
+    async def scene() -> None:
+        clock, taken = FakeClock(), asyncio.Queue[int]()
+
+        def read() -> MachineReading:
+            taken.put_nowait(clock.now())
+            return MACHINE
+
+        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        beats: list[int] = []
+        usage = NodeUsage(disk, clock=clock, read=read, beat=lambda: beats.append(clock.now()))
+        running = asyncio.create_task(usage.run())
+        first = await taken.get()
+        await clock.advance(10)
+        assert await taken.get() - first == 10 * 10**9
+        assert len(beats) == 2
+        running.cancel()
+
+    asyncio.run(scene())
+
+
+def test_a_disk_that_hangs_is_a_problem_and_holds_up_nothing() -> None:
+    released, asked = threading.Event(), list[Path]()
+
+    def hang(folder: Path) -> DiskReading:
+        asked.append(folder)
+        released.wait()
+        return DISK
+
+    async def scene() -> None:
+        disk = SlowDisk(Path("/mnt"), read=hang, seconds=0.01)
+        assert await disk.read_once() is None
+        assert await disk.read_once() is None
+        assert disk.problem() == "the disk of /mnt has not answered for 0.01 s"
+        assert len(asked) == 1
+        released.set()
+        while await disk.read_once() is None:
+            pass
+        assert disk.problem() is None
+
+    asyncio.run(scene())
+
+
+def test_a_disk_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    async def scene() -> None:
+        disk = SlowDisk(tmp_path / "gone")
+        assert await disk.read_once() is None
+        assert disk.problem() == (
+            f"the disk of {tmp_path}/gone cannot be read: No such file or directory"
+        )
+
+    asyncio.run(scene())
+
+
+def test_who_this_machine_is_can_be_told_without_root(tmp_path: Path) -> None:
+    for path, text in {
+        "etc/machine-id": "abc\n",
+        "proc/sys/kernel/random/boot_id": "boot\n",
+        "sys/class/dmi/id/product_uuid": "",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
+    info = read_system_info(kubelet_version="v1", runtime_version="r://2", root=tmp_path)
+    assert (info.machine_id, info.system_uuid, info.boot_id) == ("abc", "abc", "boot")
+    assert (info.kubelet_version, info.container_runtime_version) == ("v1", "r://2")
+    assert info.operating_system in ("linux", "darwin")
+    assert info.os_image
+    assert info.kernel_version
+
+
+def test_what_cannot_be_read_is_empty(tmp_path: Path) -> None:
+    info = read_system_info(kubelet_version="v1", runtime_version="r://2", root=tmp_path)
+    assert (info.machine_id, info.system_uuid, info.boot_id) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("machine", "told"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("riscv64", "riscv64")]
+)
+def test_architectures_have_gos_names(
+    monkeypatch: pytest.MonkeyPatch, machine: str, told: str
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert architecture() == told
+
+
+def test_the_version_is_the_kubelets_with_ours_as_metadata() -> None:
+    assert kubelet_version("0.1.0") == "v1.36.4+podstatus.0.1.0"
+
+
+def told_addresses(settings: NodeSettings) -> list[str]:
+    return [f"{it.type} {it.address}" for it in node_addresses(settings)]
+
+
+def test_addresses_that_were_set_are_shown() -> None:
+    settings = NodeSettings(name="n", hostname="host", node_ips=("10.0.0.7", "fd00::7"))
+    assert told_addresses(settings) == [
+        "InternalIP 10.0.0.7",
+        "InternalIP fd00::7",
+        "Hostname host",
+    ]
+
+
+def test_a_hostname_that_is_an_address_is_one() -> None:
+    assert told_addresses(NodeSettings(name="10.0.0.8")) == [
+        "InternalIP 10.0.0.8",
+        "Hostname 10.0.0.8",
+    ]
+
+
+def test_an_address_is_found_where_none_was_set() -> None:
+    internal, hostname = node_addresses(NodeSettings(name="n"))
+    assert ipaddress.ip_address(internal.address)
+    assert hostname.address == "n"
+
+
+def test_a_machine_without_a_network_has_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "_FAR_AWAY", ())
+    assert told_addresses(NodeSettings(name="n")) == ["InternalIP 127.0.0.1", "Hostname n"]

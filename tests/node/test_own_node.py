@@ -1,0 +1,74 @@
+"""Our own Node as it was last seen, and who is asked about its health."""
+
+import asyncio
+
+import pytest
+from msgspec import structs
+
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.node import Node
+from podstatus.node.health import NodeHealth
+from podstatus.node.own_node import OwnNode
+from podstatus.testing.clock import FakeClock
+
+WOULD_BE = Node(metadata=ObjectMeta(name="node-c"))
+
+
+def seen(version: str, uid: str = "u") -> Node:
+    metadata = structs.replace(WOULD_BE.metadata, uid=uid, resource_version=version)
+    return structs.replace(WOULD_BE, metadata=metadata)
+
+
+def test_before_it_is_registered_it_is_the_one_we_would_register() -> None:
+    own = OwnNode(WOULD_BE, clock=FakeClock())
+    assert own.current() is WOULD_BE
+    assert (own.known, own.uid) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kept"),
+    [
+        (seen("9"), seen("10"), seen("10")),
+        (seen("10"), seen("9"), seen("10")),
+        (seen("10"), seen("9", uid="another"), seen("9", uid="another")),
+        (seen("a"), seen("9"), seen("9")),
+    ],
+)
+def test_the_newest_one_is_kept(first: Node, then: Node, kept: Node) -> None:
+    own = OwnNode(WOULD_BE, clock=FakeClock())
+    own.update(first)
+    own.update(then)
+    assert own.current() == kept
+
+
+def test_it_has_an_age() -> None:
+    clock = FakeClock()
+    own = OwnNode(WOULD_BE, clock=clock)
+    asyncio.run(clock.advance(5))
+    assert own.age() == 5.0
+    own.update(seen("1"))
+    assert own.age() == 0.0
+
+
+def test_one_that_is_gone_is_the_one_we_would_register_again() -> None:
+    own = OwnNode(WOULD_BE, clock=FakeClock())
+    own.update(seen("10"))
+    own.forget()
+    assert own.current() is WOULD_BE
+    own.update(seen("9", uid="v"))
+    assert own.uid == "v"
+
+
+def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> None:
+    clock = FakeClock()
+    heartbeats = Heartbeats(clock)
+    heartbeats.expect("relist", at_most=180)
+    problems: list[str | None] = ["runtime is down", None]
+    health = NodeHealth(*(lambda it=it: it for it in problems), heartbeats=heartbeats)
+    assert health.problems() == ("runtime is down",)
+    asyncio.run(clock.advance(190))
+    assert health.problems() == (
+        "runtime is down",
+        "relist is not healthy: relist was last active 190 s ago; threshold is 180 s",
+    )

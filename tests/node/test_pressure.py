@@ -1,0 +1,83 @@
+"""When there is pressure, and for how long it is shown."""
+
+import pytest
+from msgspec import structs
+
+from podstatus.node.pressure import PressureHistory, parse_thresholds, pressures
+from podstatus.node.reading import MachineReading
+from podstatus.node.settings import DEFAULT_EVICTION_HARD
+from tests.node.scene import DISK, GI, MACHINE
+
+MI = 1024**2
+DEFAULTS = dict(DEFAULT_EVICTION_HARD)
+
+
+def memory(available: int) -> MachineReading:
+    return structs.replace(MACHINE, memory_available_bytes=available)
+
+
+def disk(**changes: int) -> MachineReading:
+    return structs.replace(MACHINE, disk=structs.replace(DISK, **changes))
+
+
+@pytest.mark.parametrize(
+    ("machine", "told"),
+    [
+        (MACHINE, ""),
+        (memory(100 * MI), ""),
+        (memory(100 * MI - 1), "MemoryPressure"),
+        (disk(available_bytes=10 * GI), ""),
+        (disk(available_bytes=10 * GI - 1), "DiskPressure"),
+        (disk(inodes_free=50_000), ""),
+        (disk(inodes_free=49_999), "DiskPressure"),
+        (disk(inodes=0, inodes_free=0), ""),
+        (structs.replace(MACHINE, disk=None), ""),
+        (structs.replace(MACHINE, pids=32_768), ""),
+    ],
+)
+def test_less_than_the_threshold_is_too_little(machine: MachineReading, told: str) -> None:
+    assert pressures(machine, parse_thresholds(DEFAULTS)) == frozenset(filter(None, [told]))
+
+
+@pytest.mark.parametrize(
+    ("pids", "most", "told"),
+    [(90, 100, []), (91, 100, ["PIDPressure"]), (200, 100, ["PIDPressure"]), (200, None, [])],
+)
+def test_pids_run_out_where_somebody_says_how_many_there_must_be(
+    pids: int, most: int | None, told: list[str]
+) -> None:
+    machine = structs.replace(MACHINE, pids=pids, max_pids=most)
+    assert pressures(machine, parse_thresholds({"pid.available": "10%"})) == frozenset(told)
+
+
+@pytest.mark.parametrize(
+    ("told", "mistake"),
+    [
+        ({"memory.available": "lots"}, "memory.available"),
+        ({"nodefs.available": "110%"}, "0% to 100%"),
+        ({"nodefs.available": "x%"}, "0% to 100%"),
+        ({"nodefs.available": "-1"}, "no less than 0"),
+        ({"moon.available": "1"}, "known are memory.available, nodefs.available"),
+    ],
+)
+def test_what_cannot_be_a_threshold_is_named(told: dict[str, str], mistake: str) -> None:
+    with pytest.raises(ValueError, match=mistake):
+        parse_thresholds(told)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    with pytest.raises(ValueError, match=r"memory\.available.*nodefs\.available"):
+        parse_thresholds({"memory.available": "lots", "nodefs.available": "lots"})
+
+
+def test_thresholds_of_images_are_taken_and_not_looked_at() -> None:
+    assert parse_thresholds({"imagefs.available": "15%", "imagefs.inodesFree": "5%"}) == {}
+
+
+def test_a_pressure_is_shown_for_a_while_after_it_was_last_seen() -> None:
+    second = 10**9
+    seen = PressureHistory().observed(frozenset(["DiskPressure"]), 0)
+    seen = seen.observed(frozenset(["DiskPressure"]), 10 * second)
+    later = seen.observed(frozenset(), 20 * second)
+    assert later.held(300, 310 * second - 1) == {"DiskPressure"}
+    assert later.held(300, 310 * second) == frozenset()

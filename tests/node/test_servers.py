@@ -1,0 +1,276 @@
+"""Our node on both API servers: on the real one as its user, whom NodeRestriction watches.
+
+The virtual clock is ahead of the servers' by far, which nobody minds: nothing here compares them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec import structs
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.find_access import kubeconfig_access
+from podstatus.client.node_api import HttpNodeApi
+from podstatus.kube.errors import ConflictError, GoneError
+from podstatus.kube.node import Taint
+from podstatus.kube.times import parse_micro
+from podstatus.node.settings import NodeSettings
+from podstatus.testing.server_access import ServerAccess
+from tests.api_servers import NODES, Document, RealServer, Server
+from tests.node.scene import SETTINGS, NodeScene
+
+NAME = NODES[2]
+NODE = f"/api/v1/nodes/{NAME}"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
+FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}
+
+Script = Callable[[NodeScene], Awaitable[None]]
+
+
+@pytest.fixture
+def server(each_server: Server) -> Iterator[Server]:
+    """Each of the servers, without our node."""
+    yield each_server
+    for path in (NODE, LEASE):
+        each_server.client.delete(path)
+
+
+def own_access(server: Server) -> ServerAccess:
+    """As the agent of the node, where there is such a user."""
+    return server.process.node_access(NAME) if isinstance(server, RealServer) else server.access
+
+
+@asynccontextmanager
+async def node_api(server: Server) -> AsyncIterator[HttpNodeApi]:
+    access = kubeconfig_access(own_access(server).kubeconfig)
+    async with ApiClient(access) as client, asyncio.timeout(30):
+        yield HttpNodeApi(client)
+
+
+def play(server: Server, script: Script, settings: NodeSettings = SETTINGS) -> None:
+    assert settings.name == NAME
+
+    async def scene() -> None:
+        async with node_api(server) as api:
+            await script(NodeScene(settings, api=api))
+
+    asyncio.run(scene())
+
+
+def node(server: Server) -> Document:
+    code, answer = server.client.get(NODE)
+    assert code == 200, answer
+    found: Document = answer
+    return found
+
+
+def condition(server: Server, kind: str) -> Document:
+    conditions = {it["type"]: it for it in node(server)["status"]["conditions"]}
+    found: Document = conditions[kind]
+    return found
+
+
+def addresses(server: Server) -> list[str]:
+    return [f"{it['type']} {it['address']}" for it in node(server)["status"]["addresses"]]
+
+
+def test_a_node_registers_itself(server: Server) -> None:
+    settings = structs.replace(
+        SETTINGS,
+        taints=(Taint(key="podstatus.dev/process", effect="NoExecute"),),
+        labels={"example.com/a": "b"},
+    )
+
+    async def script(scene: NodeScene) -> None:
+        assert await scene.status.sync_once()
+
+    play(server, script, settings)
+    stored = node(server)
+    assert stored["metadata"]["labels"]["kubernetes.io/hostname"] == NAME
+    assert stored["metadata"]["labels"]["example.com/a"] == "b"
+    assert "podstatus.dev/process" in [it["key"] for it in stored["spec"]["taints"]]
+    status = stored["status"]
+    assert status["capacity"]["cpu"] == "2"
+    assert status["allocatable"]["memory"] == "8092Mi"
+    assert status["nodeInfo"]["kubeletVersion"] == "v1.36.4+podstatus.0.1.0"
+    assert status["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 10250
+    assert [it["type"] for it in status["conditions"]] == [
+        "MemoryPressure",
+        "DiskPressure",
+        "PIDPressure",
+        "Ready",
+    ]
+
+
+def test_what_the_server_has_is_what_we_have_and_is_not_sent_again(server: Server) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        before = node(server)["metadata"]["resourceVersion"]
+        await scene.status.sync_once()
+        own = scene.own_node.known
+        assert own is not None
+        assert own.metadata.resource_version == before
+        assert node(server)["metadata"]["resourceVersion"] == before
+
+    play(server, script, structs.replace(SETTINGS, node_ips=("10.0.0.7", "fd00::7")))
+
+
+def test_a_node_that_an_admin_made_is_taken_over(server: Server) -> None:
+    taint = {"key": "example.com/theirs", "effect": "NoSchedule"}
+    made = {"metadata": {"name": NAME, "labels": {"a": "b"}}, "spec": {"taints": [taint]}}
+    assert server.client.create("/api/v1/nodes", made)[0] == 201
+
+    async def script(scene: NodeScene) -> None:
+        assert await scene.status.sync_once()
+
+    play(server, script, structs.replace(SETTINGS, taints=(Taint(key="x", effect="NoExecute"),)))
+    stored = node(server)
+    keys = [it["key"] for it in stored["spec"]["taints"]]
+    assert "example.com/theirs" in keys
+    assert "x" not in keys
+    assert stored["metadata"]["labels"]["a"] == "b"
+    assert stored["metadata"]["labels"]["kubernetes.io/hostname"] == NAME
+    assert condition(server, "Ready")["status"] == "True"
+
+
+def test_a_change_of_conditions_arrives_and_those_of_others_stay(server: Server) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        # Our copy does not know of it when the next patch is made.
+        assert (
+            server.client.patch(f"{NODE}/status", {"status": {"conditions": [FOREIGN]}})[0] == 200
+        )
+        scene.health.told = ("the runtime is down", "relist is not healthy")
+        await scene.clock.advance(10)
+        assert await scene.status.sync_once()
+        assert condition(server, "Ready")["message"] == (
+            "[the runtime is down, relist is not healthy]"
+        )
+        assert condition(server, "KernelDeadlock")["reason"] == "KernelHasNoDeadlock"
+        assert condition(server, "Ready")["lastTransitionTime"] == "2100-01-01T00:00:10Z"
+        assert scene.events.reasons()[-1] == "NodeNotReady"
+
+    play(server, script)
+
+
+def test_a_heartbeat_arrives_and_changes_nothing_else(server: Server) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        await scene.clock.advance(500)
+        await scene.status.sync_once()
+        ready = condition(server, "Ready")
+        assert ready["lastHeartbeatTime"] == "2100-01-01T00:08:20Z"
+        assert ready["lastTransitionTime"] == "2100-01-01T00:00:00Z"
+        assert len(node(server)["status"]["conditions"]) == 4
+
+    play(server, script)
+
+
+def test_addresses_are_replaced_although_their_types_are_not_unique(server: Server) -> None:
+    for ips in (("10.0.0.7",), ("10.0.0.8", "fd00::8"), ("fd00::9",)):
+
+        async def script(scene: NodeScene) -> None:
+            assert await scene.status.sync_once()
+
+        play(server, script, structs.replace(SETTINGS, node_ips=ips))
+        assert addresses(server) == [*(f"InternalIP {ip}" for ip in ips), f"Hostname {NAME}"]
+
+
+def test_a_node_that_was_deleted_comes_again(server: Server) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        before = scene.own_node.uid
+        assert server.client.delete(NODE)[0] == 200
+        scene.run_short_of_memory()
+        assert await scene.status.sync_once()
+        assert scene.own_node.uid == node(server)["metadata"]["uid"] != before
+        assert condition(server, "MemoryPressure")["status"] == "True"
+
+    play(server, script)
+
+
+def test_a_status_meant_for_a_node_that_is_another_one_by_now_is_made_anew(
+    server: Server,
+) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        assert server.client.delete(NODE)[0] == 200
+        assert server.client.create("/api/v1/nodes", {"metadata": {"name": NAME}})[0] == 201
+        scene.run_short_of_memory()
+        assert await scene.status.sync_once()
+        reasons = [it["reason"] for it in node(server)["status"]["conditions"]]
+        assert reasons == [
+            "KubeletHasInsufficientMemory",
+            "KubeletHasNoDiskPressure",
+            "KubeletHasSufficientPID",
+            "KubeletReady",
+        ]
+
+    play(server, script)
+
+
+def test_a_lease_is_created_and_renewed(server: Server) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        assert await scene.lease.renew_once()
+        created = server.client.get(LEASE)[1]
+        assert created["spec"] == {
+            "holderIdentity": NAME,
+            "leaseDurationSeconds": 40,
+            "renewTime": "2100-01-01T00:00:00.000000Z",
+        }
+        (owner,) = created["metadata"]["ownerReferences"]
+        assert owner == {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "name": NAME,
+            "uid": scene.own_node.uid,
+        }
+        await scene.clock.advance(10.25)
+        assert await scene.lease.renew_once()
+        renewed = server.client.get(LEASE)[1]
+        assert parse_micro(renewed["spec"]["renewTime"]) > parse_micro(created["spec"]["renewTime"])
+        assert renewed["spec"]["renewTime"].endswith("10.250000Z")
+        assert renewed["metadata"]["ownerReferences"] == [owner]
+
+    play(server, script)
+
+
+def test_a_lease_that_was_written_to_or_deleted_is_renewed_all_the_same(server: Server) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        await scene.lease.renew_once()
+        labelled = {"metadata": {"labels": {"a": "b"}}}
+        assert server.client.patch(LEASE, labelled)[0] == 200
+        await scene.clock.advance(10)
+        assert await scene.lease.renew_once()
+        found = server.client.get(LEASE)[1]
+        assert found["metadata"]["labels"] == {"a": "b"}
+        assert found["spec"]["renewTime"].endswith("10.000000Z")
+        assert server.client.delete(LEASE)[0] == 200
+        await scene.clock.advance(10)
+        assert await scene.lease.renew_once()
+        assert server.client.get(LEASE)[1]["spec"]["renewTime"].endswith("20.000000Z")
+
+    play(server, script)
+
+
+def test_what_is_not_there_or_there_already_is_told_by_class(server: Server) -> None:
+    async def ask() -> None:
+        scene = NodeScene()
+        async with node_api(server) as api:
+            with pytest.raises(GoneError):
+                await api.get_node(NAME)
+            with pytest.raises(GoneError):
+                await api.get_lease("kube-node-lease", NAME)
+            made = await api.create_node(scene.own_node.current())
+            with pytest.raises(ConflictError):
+                await api.create_node(scene.own_node.current())
+            patched = await api.patch_node(NAME, b'{"metadata":{"annotations":{"a":"b"}}}')
+            assert patched.metadata.annotations == {"a": "b"}
+            assert patched.metadata.uid == made.metadata.uid
+            assert patched.metadata.managed_fields is None
+
+    asyncio.run(ask())

@@ -156,7 +156,7 @@ def generate_pod_ready_to_start_containers_condition(
     """PodReadyToStartContainers: there is one sandbox that can take containers."""
     return PodCondition(
         type=POD_READY_TO_START_CONTAINERS,
-        status="True" if _has_usable_sandbox(pod, facts) else "False",
+        status="True" if has_usable_sandbox(pod, facts) else "False",
         observed_generation=condition_observed_generation(pod.metadata.generation, old_status),
     )
 
@@ -260,6 +260,20 @@ def has_any_regular_container_started(spec: PodSpec, statuses: Statuses | None) 
     )
 
 
+def has_usable_sandbox(pod: Pod, facts: PodFacts) -> bool:
+    """Whether the newest sandbox, and no other, is ready, in the right network, with an address.
+
+    Upstream: PodSandboxChanged, kuberuntime/util/util.go v1.36.4.
+    """
+    ready = [s for s in facts.sandboxes if s.state is SandboxState.READY]
+    if len(ready) != 1 or ready[0] is not facts.sandboxes[0]:
+        return False
+    newest = ready[0]
+    if newest.network is not (NetworkMode.NODE if pod.spec.host_network else NetworkMode.POD):
+        return False
+    return pod.spec.host_network or newest.ip != ""
+
+
 def _is_initialized(container: Container, status: ContainerStatus) -> bool:
     return bool(status.started) if is_restartable_init_container(container) else status.ready
 
@@ -275,16 +289,6 @@ def _blame(unknown: Sequence[str], lacking: Sequence[str], adjective: str) -> st
     if lacking:
         parts.append(f"containers with {adjective} status: [{' '.join(lacking)}]")
     return ", ".join(parts)
-
-
-def _has_usable_sandbox(pod: Pod, facts: PodFacts) -> bool:
-    ready = [s for s in facts.sandboxes if s.state is SandboxState.READY]
-    if len(ready) != 1 or ready[0] is not facts.sandboxes[0]:
-        return False
-    newest = ready[0]
-    if newest.network is not (NetworkMode.NODE if pod.spec.host_network else NetworkMode.POD):
-        return False
-    return pod.spec.host_network or newest.ip != ""
 
 
 def _restarts_all(container: Container, exit_code: int) -> bool:

@@ -1,0 +1,85 @@
+"""When a container that keeps ending may be started again.
+
+The first restart comes at once. Each further one waits longer, counted from the exit before it:
+10 s, 20 s, and so on up to 5 minutes. A container that ran for 10 minutes has recovered.
+
+Upstream: Backoff, client-go v0.36.4, util/flowcontrol/backoff.go, as doBackOff of
+kuberuntime_manager.go v1.36.4 uses it and newCrashLoopBackOff of kubelet.go sets it up.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.pod import PodUID
+from podstatus.kube.times import Time
+
+FIRST_SECONDS = 10
+MAX_SECONDS = 300
+_RECOVERED_AFTER = 600
+"""Seconds of running. Upstream's number, whatever the longest wait is."""
+_SECOND = 1_000_000_000
+
+
+class _Wait(msgspec.Struct, frozen=True):
+    seconds: float
+    since: Time
+    """When the restart was made that counts this wait."""
+
+    def is_over_for(self, last_exit: Time) -> bool:
+        return last_exit - self.since > _RECOVERED_AFTER * _SECOND
+
+
+class CrashLoops(msgspec.Struct, frozen=True, kw_only=True):
+    """The waits of all containers, as a value: `started` and `forget` make another one."""
+
+    max_seconds: float = MAX_SECONDS
+    """`crashLoopBackOff.maxContainerRestartPeriod`; below 10 s it is the first wait too."""
+    waits: Mapping[tuple[PodUID, str], _Wait] = {}
+
+    def __post_init__(self) -> None:
+        if not self.max_seconds > 0:
+            raise ValueError(
+                f"max_seconds is {self.max_seconds!r}; the longest wait between two restarts,"
+                " more than 0, is expected"
+            )
+
+    def wait(self, uid: PodUID, container: str, last_exit: Time) -> float:
+        """How many seconds have to pass after this exit."""
+        wait = self._current(uid, container, last_exit)
+        return 0.0 if wait is None else wait.seconds
+
+    def seconds_left(self, uid: PodUID, container: str, last_exit: Time, now: Time) -> float:
+        """How long its start has to wait from now on; 0 if it may be started.
+
+        An exit that lies ahead, by a clock that was set back, counts as one of just now. If it
+        is not known when it ended, the wait is counted from its start.
+        """
+        wait = self._current(uid, container, last_exit)
+        if wait is None:
+            return 0.0
+        passed = max(0, now - (last_exit or wait.since)) / _SECOND
+        return max(0.0, wait.seconds - passed)
+
+    def started(
+        self, uid: PodUID, container: str, last_exit: Time | None, now: Time
+    ) -> "CrashLoops":
+        """A start was tried now. Without an exit before it, it is no restart."""
+        if last_exit is None:
+            return self
+        wait = self._current(uid, container, last_exit)
+        grown = FIRST_SECONDS if wait is None else wait.seconds * 2
+        seconds = min(grown, self.max_seconds)
+        return structs.replace(self, waits={**self.waits, (uid, container): _Wait(seconds, now)})
+
+    def forget(self, uid: PodUID) -> "CrashLoops":
+        """Without this pod."""
+        if not any(pod == uid for pod, _ in self.waits):
+            return self
+        waits = {key: wait for key, wait in self.waits.items() if key[0] != uid}
+        return structs.replace(self, waits=waits)
+
+    def _current(self, uid: PodUID, container: str, last_exit: Time) -> _Wait | None:
+        wait = self.waits.get((uid, container))
+        return None if wait is None or wait.is_over_for(last_exit) else wait

@@ -1,0 +1,67 @@
+"""Whether a pod wants to be on a node: its node selector and its required node affinity.
+
+Upstream: GetRequiredNodeAffinity, component-helpers v0.36.4,
+scheduling/corev1/nodeaffinity/nodeaffinity.go.
+"""
+
+import re
+from collections.abc import Mapping
+
+from podstatus.kube.node import Node
+from podstatus.kube.pod_spec import NodeSelectorRequirement, NodeSelectorTerm, PodSpec
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+def is_wanted_on(spec: PodSpec, node: Node) -> bool:
+    """Whether the node has the labels, and the name, that the pod asks for."""
+    labels = node.metadata.labels or {}
+    if not (spec.node_selector or {}).items() <= labels.items():
+        return False
+    affinity = spec.affinity and spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    if not required:
+        return True
+    return any(_selects(term, node, labels) for term in required.node_selector_terms or ())
+
+
+def _selects(term: NodeSelectorTerm, node: Node, labels: Mapping[str, str]) -> bool:
+    """All requirements of a term have to hold; a term without any selects nothing."""
+    expressions, fields = term.match_expressions or (), term.match_fields or ()
+    return (
+        bool(expressions or fields)
+        and all(_holds(requirement, labels) for requirement in expressions)
+        and all(_holds_of_field(requirement, node) for requirement in fields)
+    )
+
+
+def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """An operator that nobody knows, or with the wrong number of values, holds of no node."""
+    value, values = labels.get(requirement.key), requirement.values or ()
+    match requirement.operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return bool(values) and value not in values
+        case "Exists":
+            return not values and value is not None
+        case "DoesNotExist":
+            return not values and value is None
+        case "Gt" | "Lt" if value is not None and len(values) == 1:
+            return _compares(requirement.operator, value, values[0])
+    return False
+
+
+def _compares(operator: str, value: str, bound: str) -> bool:
+    if not (_INTEGER.fullmatch(value) and _INTEGER.fullmatch(bound)):
+        return False
+    return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
+
+
+def _holds_of_field(requirement: NodeSelectorRequirement, node: Node) -> bool:
+    """Of fields, one value can be asked for or ruled out; a node has but one, its name."""
+    if len(requirement.values or ()) != 1 or requirement.operator not in ("In", "NotIn"):
+        return False
+    # A field that nodes do not have counts as empty.
+    field = node.metadata.name if requirement.key == "metadata.name" else ""
+    return (field in (requirement.values or ())) == (requirement.operator == "In")

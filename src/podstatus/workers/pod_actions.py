@@ -1,0 +1,59 @@
+"""What has to be done for a pod to be as its spec wants it, as values."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import ContainerFacts
+from podstatus.kube.times import Time
+from podstatus.pods.container_status import StartFailure
+
+
+class ContainerKind(Enum):
+    """In which list of the spec a container stands."""
+
+    REGULAR = "container"
+    INIT = "init container"
+    EPHEMERAL = "ephemeral container"
+
+
+class StopContainer(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that has to end."""
+
+    container: ContainerFacts
+    message: str
+    """The text of its Killing event."""
+    grace_seconds: int | None = None
+    """None: as long as the pod says."""
+
+
+class StartContainer(msgspec.Struct, frozen=True, kw_only=True):
+    """A container that has to be started."""
+
+    container: Container
+    kind: ContainerKind
+    restart_count: int
+    last_exit: Time | None = None
+    """When the attempt before it ended, for `CrashLoops.started`; None if none has."""
+
+
+class PodActions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do, in this order. By default nothing."""
+
+    stop_pod: bool = False
+    """Stop every container (`stop_order`) and the sandbox."""
+    stop: tuple[StopContainer, ...] = ()
+    """Stop these alone; empty if the whole pod is stopped."""
+    remove: tuple[ContainerFacts, ...] = ()
+    """Forget these attempts; all of them have been stopped by now. The order matters: what
+    asks for a restart of the whole pod goes last, so that it still asks if this is cut short."""
+    start_pod: bool = False
+    """Make a sandbox."""
+    start: tuple[StartContainer, ...] = ()
+    """One after another. A sidecar that cannot be started does not hold up those behind it."""
+    waiting: Mapping[str, StartFailure] = {}
+    """By container: why it is not started now although it should be."""
+    look_again: float | None = None
+    """Seconds until the first of those may be started."""

@@ -1,0 +1,50 @@
+"""In which order the containers of a pod are stopped, and how long they get.
+
+How long the pod as a whole gets is in `life`.
+
+Upstream: killContainer and setTerminationGracePeriod, kuberuntime_container.go;
+kuberuntime_termination_order.go v1.36.4.
+"""
+
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.pod import Pod
+from podstatus.kube.restarts import is_restartable_init_container
+
+Wave = tuple[ContainerFacts, ...]
+
+LEAST_CONTAINER_GRACE = 2
+"""Seconds that every container gets, so that it can end by itself, whatever was asked for."""
+
+
+def stop_order(pod: Pod | None, facts: PodFacts) -> tuple[Wave, ...]:
+    """The containers that have not ended, in waves: each is stopped when the one before has ended.
+
+    Sidecars serve the others, and those that were started before them: so they come last, one
+    by one, the last of the spec first. What the spec does not know is stopped with the rest;
+    of a pod that only the runtime knows that is everything.
+    Upstream holds sidecars back for regular containers alone, not for init and ephemeral ones.
+    """
+    left = [a for a in facts.containers if a.state is not ContainerRunState.EXITED]
+    init = () if pod is None else pod.spec.init_containers or ()
+    sidecars = [c.name for c in reversed(init) if is_restartable_init_container(c)]
+    waves = [tuple(a for a in left if a.name not in sidecars)]
+    waves += [tuple(a for a in left if a.name == name) for name in sidecars]
+    return tuple(wave for wave in waves if wave)
+
+
+def container_grace(pod: Pod, own: int | None = None) -> int:
+    """How many seconds a container gets that is stopped while its pod goes on.
+
+    `own` is what its probe says (`StopContainer.grace_seconds`). The deletion of the pod is
+    stronger than that.
+    """
+    deletion = pod.metadata.deletion_grace_period_seconds
+    spec = pod.spec.termination_grace_period_seconds
+    seconds = next((s for s in (deletion, own, spec) if s is not None), 0)
+    return max(LEAST_CONTAINER_GRACE, seconds)
+
+
+def grace_left(grace: float, waited: float) -> float:
+    """What a container gets of its pod's grace after it waited for its turn."""
+    # Waiting is counted in whole seconds.
+    return max(LEAST_CONTAINER_GRACE, grace - int(waited))

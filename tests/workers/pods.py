@@ -1,0 +1,105 @@
+"""Pods, what a runtime knows of them, and what is to be done, in a line each."""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from podstatus.kube.containers import (
+    Container,
+    ContainerRestartRule,
+    ContainerRestartRuleOnExitCodes,
+    EphemeralContainer,
+)
+from podstatus.kube.cri import ContainerFacts, PodFacts, SandboxFacts, SandboxState
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import Pod
+from podstatus.kube.times import Time
+from podstatus.testing.builders import make_pod
+from podstatus.workers.actions import PodActions, Verdicts, compute_pod_actions
+from podstatus.workers.crash_loops import CrashLoops
+
+NOW = Time.parse("2024-06-01T12:00:00Z")
+READY = SandboxFacts(id="box-0", state=SandboxState.READY, ip="10.0.0.1")
+DEAD = SandboxFacts(id="box-0", state=SandboxState.NOT_READY)
+
+
+def a_pod(
+    *containers: str | Container,
+    init: Sequence[str | Container] = (),
+    ephemeral: Sequence[str] = (),
+    policy: str = "Always",
+    grace: int | None = 30,
+) -> Pod:
+    """A pod with these containers, given by name or whole."""
+    pod = make_pod("p", namespace="ns", uid="u", restart_policy=policy)
+    spec = structs.replace(
+        pod.spec,
+        containers=tuple(map(_container, containers)),
+        init_containers=tuple(map(_container, init)) or None,
+        ephemeral_containers=tuple(EphemeralContainer(name=n, image=f"{n}:1") for n in ephemeral)
+        or None,
+        termination_grace_period_seconds=grace,
+    )
+    return structs.replace(pod, spec=spec)
+
+
+def _container(given: str | Container) -> Container:
+    return Container(name=given, image=f"{given}:1") if isinstance(given, str) else given
+
+
+def sidecar(name: str, **fields: object) -> Container:
+    """An init container that runs along with the regular ones."""
+    return with_policy(name, "Always", **fields)
+
+
+def with_policy(name: str, policy: str, **fields: object) -> Container:
+    """A container with a restart policy of its own."""
+    container = Container(name=name, image=f"{name}:1", restart_policy=policy)
+    return structs.replace(container, **fields)
+
+
+def with_rule(name: str, action: str, *exit_codes: int, policy: str = "Never") -> Container:
+    """A container with a rule for these exit codes."""
+    codes = ContainerRestartRuleOnExitCodes(operator="In", values=exit_codes)
+    rule = ContainerRestartRule(action=action, exit_codes=codes)
+    return with_policy(name, policy, restart_policy_rules=(rule,))
+
+
+def facts_of(*attempts: ContainerFacts, sandboxes: Sequence[SandboxFacts] = (READY,)) -> PodFacts:
+    """What a runtime knows; by default the sandbox is ready."""
+    return PodFacts(containers=attempts, sandboxes=tuple(sandboxes))
+
+
+def actions_for(
+    pod: Pod,
+    *attempts: ContainerFacts,
+    sandboxes: Sequence[SandboxFacts] = (READY,),
+    verdicts: Verdicts | None = None,
+    crash_loops: CrashLoops | None = None,
+    gates: FeatureGates | None = None,
+) -> PodActions:
+    """What is to be done."""
+    return compute_pod_actions(
+        pod,
+        facts_of(*attempts, sandboxes=sandboxes),
+        now=NOW,
+        crash_loops=crash_loops or CrashLoops(),
+        verdicts=verdicts or Verdicts(),
+        gates=gates or FeatureGates(),
+    )
+
+
+def said(actions: PodActions) -> list[str]:
+    """What is to be done, in words and in order."""
+    grace = [
+        "" if stop.grace_seconds is None else f" within {stop.grace_seconds} s"
+        for stop in actions.stop
+    ]
+    return [
+        *(["stop the pod"] if actions.stop_pod else []),
+        *(f"{s.message}{g}" for s, g in zip(actions.stop, grace, strict=True)),
+        *(f"remove {attempt.id.removeprefix('fake://')}" for attempt in actions.remove),
+        *(["make a sandbox"] if actions.start_pod else []),
+        *(f"start {s.container.name}-{s.restart_count}" for s in actions.start),
+        *(f"wait with {name}" for name in actions.waiting),
+    ]

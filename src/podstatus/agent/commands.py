@@ -11,12 +11,16 @@ import typer
 
 from podstatus.agent.build_api import build_api_server
 from podstatus.agent.build_node import build_node
+from podstatus.agent.doctor import examine
+from podstatus.agent.findings import PROBLEM, Finding, as_table, is_sick
 from podstatus.agent.logs import configure_logs
 from podstatus.agent.options import Flags, with_settings
+from podstatus.agent.print_tables import print_table
 from podstatus.agent.read_settings import RESTARTED, Found, SettingsError, read_settings
 from podstatus.agent.run import MISTAKE, CannotRunError, Running, run_agent
 from podstatus.agent.serve_api import ApiSettings, CannotServeError, Serving, serve_api
 from podstatus.agent.settings import AgentSettings
+from podstatus.agent.show_commands import describe, get
 from podstatus.agent.supervise import Supervisor
 from podstatus.base.loop import SystemClock
 
@@ -71,7 +75,22 @@ def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
         _fail(str(error), error.code)
 
 
+@with_settings
+def doctor(flags: Flags) -> None:
+    """Check what a node needs here, and say how to get it; with the options of `run`."""
+    try:
+        findings = [*examine(read_settings(flags, os.environ).settings)]
+    except SettingsError as error:
+        findings = [Finding("settings", PROBLEM, mistake) for mistake in error.mistakes]
+    print_table(as_table(findings))
+    if is_sick(findings):
+        raise typer.Exit(1)
+
+
 app.command()(run)
+app.command()(doctor)
+app.command()(get)
+app.command()(describe)
 
 
 @app.command()

@@ -49,14 +49,8 @@ _OWN_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 Read = TypeVar("Read")
 
 
-def _pairs(text: str, separator: str, allowed: str) -> list[tuple[str, str]]:
-    pairs = []
-    for item in filter(None, (item.strip() for item in text.split(","))):
-        key, found, value = item.partition(separator)
-        if not found:
-            raise NotAllowedError(item, allowed)
-        pairs.append((key.strip(), value.strip()))
-    return pairs
+def _items(text: str) -> list[tuple[str]]:
+    return [(item.strip(),) for item in text.split(",") if item.strip()]
 
 
 def _each(read: Callable[..., Read], items: Iterable[tuple[Any, ...]]) -> list[Read]:
@@ -82,6 +76,12 @@ def _map_kind(
 ) -> Kind:
     """A map: `a=b,c=d` as a text."""
 
+    def read_item(item: str) -> Read:
+        key, found, value = item.partition(separator)
+        if not found:
+            raise NotAllowedError(item, allowed)
+        return read(key.strip(), value.strip())
+
     def read_document(value: Any) -> Any:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise NotAllowedError(value, f"a map: {allowed}")
@@ -89,7 +89,7 @@ def _map_kind(
 
     return Kind(
         metavar=metavar,
-        read_text=lambda text: gather(_each(read, _pairs(text, separator, allowed))),
+        read_text=lambda text: gather(_each(read_item, _items(text))),
         read_document=read_document,
         may_be_empty=True,
     )
@@ -191,8 +191,7 @@ def _read_taint_map(item: Any) -> Taint:
 
 
 def _read_taints(text: str) -> tuple[Taint, ...]:
-    items = filter(None, (item.strip() for item in text.split(",")))
-    return _each_once(_each(_read_taint, ((item,) for item in items)))
+    return _each_once(_each(_read_taint, _items(text)))
 
 
 def _read_taint_list(value: Any) -> tuple[Taint, ...]:

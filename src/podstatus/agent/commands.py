@@ -1,18 +1,32 @@
 """The commands and their options."""
 
 import asyncio
+import os
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from podstatus.agent.build_api import build_api_server
+from podstatus.agent.build_node import build_node
+from podstatus.agent.doctor import examine
+from podstatus.agent.findings import PROBLEM, Finding, as_table, is_sick
+from podstatus.agent.logs import configure_logs
+from podstatus.agent.options import Flags, with_settings
+from podstatus.agent.print_tables import print_table
+from podstatus.agent.read_settings import RESTARTED, Found, SettingsError, read_settings
+from podstatus.agent.run import MISTAKE, CannotRunError, Running, run_agent
 from podstatus.agent.serve_api import ApiSettings, CannotServeError, Serving, serve_api
+from podstatus.agent.settings import AgentSettings
+from podstatus.agent.show_commands import describe, get
+from podstatus.agent.supervise import Supervisor
+from podstatus.base.loop import SystemClock
 
 app = typer.Typer(
     name="podstatus",
-    help="Truthful pod status on a node, and an API server to try it with.",
+    help="A node with truthful pod status, and an API server to try it with.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -29,11 +43,54 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 
 Faults = Annotated[
     bool, typer.Option("--faults", help="Let clients ask for faults, at /podstatus/faults.")
 ]
+StopAtEof = Annotated[
+    bool,
+    typer.Option(
+        "--stop-at-eof",
+        hidden=True,
+        help="End when the standard input does: with the process that started this one.",
+    ),
+]
 
 
-@app.callback()
-def podstatus() -> None:
-    """Have commands with names, even while there is one only."""
+@with_settings
+def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
+    """Be a node: run pods and keep their status true in the API server, until interrupted.
+
+    Each option can also be given as an environment variable, --max-pods as PODSTATUS_MAX_PODS.
+    """
+    found = _settings(flags)
+    if found.settings.supervise:
+        raise typer.Exit(asyncio.run(_supervise(found.settings)))
+    configure_logs(found.settings.v, found.settings.log_format)
+    for note in found.notes:
+        typer.echo(f"podstatus: {note}", err=True)
+    restarted = os.environ.get(RESTARTED, "")
+    running = run_agent(
+        found.settings, build_node, _announce_node, restarted=restarted, stop_at_eof=stop_at_eof
+    )
+    try:
+        asyncio.run(running)
+    except CannotRunError as error:
+        _fail(str(error), error.code)
+
+
+@with_settings
+def doctor(flags: Flags) -> None:
+    """Check what a node needs here, and say how to get it; with the options of `run`."""
+    try:
+        findings = [*examine(read_settings(flags, os.environ).settings)]
+    except SettingsError as error:
+        findings = [Finding("settings", PROBLEM, mistake) for mistake in error.mistakes]
+    print_table(as_table(findings))
+    if is_sick(findings):
+        raise typer.Exit(1)
+
+
+app.command()(run)
+app.command()(doctor)
+app.command()(get)
+app.command()(describe)
 
 
 @app.command()
@@ -43,12 +100,15 @@ def apiserver(
     host: Host = "127.0.0.1",
     port: Port = 6443,
     faults: Faults = False,
+    stop_at_eof: StopAtEof = False,
 ) -> None:
     """Serve the Kubernetes API to kubectl, without a cluster, until interrupted."""
     if root_dir == "":
         _fail("--root-dir is empty; name a folder, or leave it out to keep everything in memory")
     folder = None if root_dir is None else Path(root_dir)
-    settings = ApiSettings(root_dir=folder, host=host, port=port, faults=faults)
+    settings = ApiSettings(
+        root_dir=folder, host=host, port=port, faults=faults, stop_at_eof=stop_at_eof
+    )
     try:
         asyncio.run(serve_api(settings, build_api_server, _announce))
     except CannotServeError as error:
@@ -61,6 +121,43 @@ def _announce(serving: Serving) -> None:
     typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
 
 
-def _fail(message: str) -> NoReturn:
+def _announce_node(running: Running) -> None:
+    settings = running.settings
+    whose = "our own API server" if settings.embedded else "the API server"
+    typer.echo(f"node {settings.node_name} at {whose} {running.apiserver}; stop with Ctrl-C")
+    typer.echo(f"runtime {settings.runtime}, agent {running.agent}, files {settings.root_dir}\n")
+    if running.kubeconfig is not None:
+        path = shlex.quote(str(running.kubeconfig))
+        typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
+    root_dir = shlex.quote(str(settings.root_dir))
+    typer.echo(f"    podstatus get pods -A --root-dir {root_dir}")
+    sys.stdout.flush()
+
+
+def _settings(flags: Flags) -> Found:
+    try:
+        return read_settings(flags, os.environ)
+    except SettingsError as error:
+        _fail("these settings cannot be used:\n" + "\n".join(error.mistakes), MISTAKE)
+
+
+async def _supervise(settings: AgentSettings) -> int:
+    command = [sys.executable, "-m", "podstatus.agent", *sys.argv[1:]]
+    supervisor = Supervisor(
+        [*command, "--no-supervise", "--stop-at-eof"],
+        settings.root_dir,
+        clock=SystemClock(),
+        say=_say,
+    )
+    supervisor.stop_at_signals()
+    return await supervisor.run()
+
+
+def _say(text: bytes) -> None:
+    sys.stderr.buffer.write(text)
+    sys.stderr.buffer.flush()
+
+
+def _fail(message: str, code: int = 1) -> NoReturn:
     typer.echo(f"podstatus: {message}", err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(code)

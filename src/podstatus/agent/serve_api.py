@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import ipaddress
+import os
 import signal
 import ssl
 import tempfile
@@ -19,6 +20,7 @@ from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import FolderError, ServerFolder
 
 _DATABASE = "objects.db"
+_STDIN = 0
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
 
 
@@ -34,6 +36,8 @@ class ApiSettings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 6443
     faults: bool = False
+    stop_at_eof: bool = False
+    """Whether to end when the standard input does: with the process that started us."""
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +77,8 @@ Announce = Callable[[Serving], None]
 async def serve_api(settings: ApiSettings, build: Build, announce: Announce) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP. Raises CannotServeError."""
     stopped = _stopped_by_signal()
+    if settings.stop_at_eof:
+        call_at_eof(stopped.set)
     try:
         with _folder(settings.root_dir) as folder:
             await _serve_in(folder, settings, build, announce, stopped)
@@ -131,6 +137,23 @@ def _stopped_by_signal() -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
     return stopped
+
+
+def call_at_eof(call: Callable[[], None]) -> None:
+    """Have something done when whoever holds the other end of our standard input is gone."""
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        if not os.read(_STDIN, 4096):
+            loop.remove_reader(_STDIN)
+            call()
+
+    try:
+        loop.add_reader(_STDIN, look)
+    except (OSError, ValueError) as error:  # closed, or a file, of which one cannot wait for more
+        raise CannotServeError(
+            "the standard input is no pipe, and --stop-at-eof waits for its end"
+        ) from error
 
 
 @contextmanager

@@ -7,7 +7,13 @@ FolderError         the folder cannot be used
 import fcntl
 import os
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
+
+import msgspec
+
+from podstatus.kube.times import Time
 
 _LOCK = "lock"
 
@@ -20,15 +26,26 @@ class FolderBusyError(FolderError):
     """Another process uses the folder."""
 
 
+class LockHolder(msgspec.Struct, frozen=True):
+    """Who has locked a folder, as it says in the lock file."""
+
+    pid: int
+    since: str
+
+
 class ServerFolder:
     """Files that nobody else may read, replaced as a whole. Locked until closed.
 
     The lock goes with the process, however it ends.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Make the folder if there is none, and lock it. Raises FolderError."""
+    def __init__(self, path: Path, *, used_by: str = "API server") -> None:
+        """Make the folder if there is none, and lock it. Raises FolderError.
+
+        `used_by` says what kind of process uses such a folder.
+        """
         self.path = path.absolute()
+        self._used_by = used_by
         try:
             # Only what we make: the permissions of a folder that was there are its owner's wish.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,11 +89,46 @@ class ServerFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            holder = _holder(self._lock)
             os.close(self._lock)
+            who = f" (pid {holder.pid}, since {holder.since})" if holder else ""
             raise FolderBusyError(
-                f"{self.path} is in use by another API server; stop that one, or choose another "
-                "folder"
+                f"{self.path} is in use by another {self._used_by}{who}; stop that one, or choose "
+                "another folder"
             ) from error
+        self._sign()
+
+    def _sign(self) -> None:
+        """Say who has the lock. It is not needed for the lock, so a full disk does no harm."""
+        since = Time.from_unix_nanos(time.time_ns()).truncated()
+        holder = LockHolder(pid=os.getpid(), since=since.wire or "")
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, msgspec.json.encode(holder), 0)
+
+
+def lock_holder(path: Path) -> LockHolder | None:
+    """Who uses a folder, as far as it says; None if nobody does. Raises FolderError."""
+    try:
+        lock = os.open(path / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FolderError(_unusable(path, error)) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(lock) or LockHolder(pid=0, since="")
+    finally:
+        os.close(lock)
+    return None
+
+
+def _holder(lock: int) -> LockHolder | None:
+    try:
+        return msgspec.json.decode(os.pread(lock, 1000, 0), type=LockHolder)
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def _unusable(path: Path, error: OSError) -> str:

@@ -1,0 +1,174 @@
+"""Which API server the commands ask, and what they ask it."""
+
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podstatus.agent.read_settings import default_root_dir
+from podstatus.agent.root_dir import RootDirError, read_endpoints
+from podstatus.apiserver import resources
+from podstatus.apiserver.folder import FolderError, lock_holder
+from podstatus.apiserver.reading import text_at, time_at
+from podstatus.client.access import Access
+from podstatus.client.blocking import BlockingClient
+from podstatus.client.errors import KubeconfigError
+from podstatus.client.find_access import in_cluster_access, kubeconfig_access
+from podstatus.client.resources import EVENTS, NODES, PODS, Resource
+from podstatus.client.watch_event import BOOKMARK
+from podstatus.kube.errors import ApiError, GoneError
+from podstatus.kube.times import Time
+
+Document = dict[str, Any]
+_PAGE = 500
+
+
+class CannotAskError(Exception):
+    """There is no server to ask, or no answer; the message says what to do."""
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A kind of object that can be shown."""
+
+    asked: Resource
+    printed: resources.Resource
+
+
+_SHOWN = (
+    Shown(PODS, resources.PODS),
+    Shown(NODES, resources.NODES),
+    Shown(EVENTS, resources.EVENTS),
+)
+
+
+def shown_kind(name: str) -> Shown:
+    """The kind by any of its names. Raises CannotAskError."""
+    for shown in _SHOWN:
+        printed = shown.printed
+        if name.lower() in (printed.plural, printed.singular, *printed.short_names):
+            return shown
+    known = ", ".join(shown.printed.plural for shown in _SHOWN)
+    raise CannotAskError(f"{name!r} cannot be shown; there are {known}; for all else use kubectl")
+
+
+def find_access(
+    root_dir: Path | None, kubeconfig: Path | None, environment: Mapping[str, str]
+) -> Access:
+    """The server of the kubeconfig, or of the agent in the root-dir. Raises CannotAskError."""
+    if root_dir is None:
+        root_dir = Path(environment.get("PODSTATUS_ROOT_DIR") or default_root_dir(environment))
+    root_dir = root_dir.expanduser().absolute()
+    try:
+        if kubeconfig is not None:
+            return kubeconfig_access(kubeconfig.expanduser())
+        endpoints = read_endpoints(root_dir)
+        if endpoints is None or lock_holder(root_dir) is None:
+            raise CannotAskError(_no_agent(root_dir))
+        if endpoints.kubeconfig:
+            return kubeconfig_access(endpoints.kubeconfig)
+        return in_cluster_access()
+    except (FolderError, KubeconfigError, RootDirError) as error:
+        raise CannotAskError(str(error)) from error
+
+
+def _no_agent(root_dir: Path) -> str:
+    return (
+        f"no agent runs in {root_dir}; start one with: podstatus run --root-dir "
+        f"{shlex.quote(str(root_dir))}, or name the root-dir of one that runs, or a --kubeconfig"
+    )
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """Objects, and the version of the server's state they are from."""
+
+    items: list[Document]
+    version: str = ""
+
+
+class Server:
+    """What the commands need of a server. All methods raise CannotAskError."""
+
+    def __init__(self, client: BlockingClient) -> None:
+        self._client = client
+
+    @property
+    def namespace(self) -> str:
+        """The one of those who name none."""
+        return self._client.namespace
+
+    def get(self, shown: Shown, namespace: str | None, name: str) -> Document:
+        """One object."""
+        where = namespace if shown.asked.namespaced else None
+        try:
+            document: Document = msgspec.json.decode(
+                self._client.get(shown.asked, name, namespace=where)
+            )
+        except GoneError as error:
+            inside = f" in namespace {where}" if where else ""
+            told = f"{shown.printed.singular} {name!r} not found{inside}"
+            raise CannotAskError(f"{told}; see: podstatus get {shown.printed.plural} -A") from error
+        except (ApiError, ValueError) as error:
+            raise CannotAskError(str(error)) from error
+        return document
+
+    def list(self, shown: Shown, namespace: str | None, field_selector: str = "") -> Listed:
+        """All of a namespace, or of all namespaces if it is None; events by time."""
+        where = namespace if shown.asked.namespaced else None
+        items: list[Document] = []
+        token = version = ""
+        try:
+            while True:
+                page = msgspec.json.decode(
+                    self._client.list(
+                        shown.asked,
+                        namespace=where,
+                        field_selector=field_selector,
+                        limit=_PAGE,
+                        continue_token=token,
+                    )
+                )
+                items += page.get("items") or []
+                version = text_at(page, "metadata", "resourceVersion")
+                token = text_at(page, "metadata", "continue")
+                if not token:
+                    break
+        except (ApiError, ValueError) as error:
+            raise CannotAskError(str(error)) from error
+        for item in items:  # as kubectl: an object that stands alone says what it is
+            item.update(kind=shown.printed.kind, apiVersion=shown.printed.api_version)
+        return Listed(_by_time(items) if shown.asked is EVENTS else items, version)
+
+    def changes(self, shown: Shown, namespace: str | None, version: str) -> Iterator[Document]:
+        """The objects that change from then on; it never ends."""
+        where = namespace if shown.asked.namespaced else None
+        try:
+            while True:
+                watch = self._client.watch(shown.asked, namespace=where, resource_version=version)
+                with watch as events:
+                    for event in events:
+                        document = msgspec.json.decode(event.object)
+                        version = text_at(document, "metadata", "resourceVersion")
+                        if event.type != BOOKMARK:
+                            yield document
+        except ApiError as error:
+            raise CannotAskError(str(error)) from error
+
+
+def _by_time(events: Sequence[Document]) -> list[Document]:
+    def last(event: Document) -> Time:
+        return (
+            time_at(event, "series", "lastObservedTime")
+            or time_at(event, "lastTimestamp")
+            or time_at(event, "eventTime")
+            or time_at(event, "metadata", "creationTimestamp")
+        )
+
+    return sorted(events, key=last)
+
+
+def wall_time() -> Time:
+    """What time it is."""
+    return Time.from_unix_nanos(time.time_ns())

@@ -1,0 +1,190 @@
+"""A pod in words, as `kubectl describe pod` has it.
+
+Upstream: describePod, pkg/describe/describe.go, kubectl v0.36.4.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from podstatus.apiserver.ages import age
+from podstatus.apiserver.reading import text_at, time_at, value_at
+from podstatus.kube.containers import Container
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_status import ContainerState, ContainerStatus
+from podstatus.kube.times import Time
+
+Document = dict[str, Any]
+
+_NONE = "<none>"
+_KEYS = 18
+"""Columns for the names of the fields."""
+
+
+def describe_pod(pod: Pod, events: Sequence[Document], now: Time) -> str:
+    """All there is to say about a pod."""
+    lines = [*_head(pod), *_all_containers(pod), *_conditions(pod), *_tail(pod)]
+    return "".join(f"{line.rstrip()}\n" for line in (*lines, *_events(events, now)))
+
+
+def _head(pod: Pod) -> Iterator[str]:
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    yield _field("Name", pod.name)
+    yield _field("Namespace", pod.namespace)
+    yield _field("Priority", str(spec.priority or 0))
+    node = f"{spec.node_name}/{status.host_ip}" if status.host_ip else spec.node_name
+    yield _field("Node", node or _NONE)
+    if status.start_time:
+        yield _field("Start Time", str(status.start_time))
+    yield from _map("Labels", meta.labels)
+    yield from _map("Annotations", meta.annotations)
+    if meta.deletion_timestamp:
+        grace = meta.deletion_grace_period_seconds or 0
+        yield _field("Status", f"Terminating (since {meta.deletion_timestamp})")
+        yield _field("Termination Grace Period", f"{grace}s")
+    else:
+        yield _field("Status", status.phase)
+    if status.reason:
+        yield _field("Reason", status.reason)
+    if status.message:
+        yield _field("Message", status.message)
+    yield _field("IP", status.pod_ip)
+    for owner in meta.owner_references or ():
+        if owner.controller:
+            yield _field("Controlled By", f"{owner.kind}/{owner.name}")
+
+
+def _all_containers(pod: Pod) -> Iterator[str]:
+    spec, status = pod.spec, pod.status
+    yield from _containers("Init Containers", spec.init_containers, status.init_container_statuses)
+    yield from _containers("Containers", spec.containers, status.container_statuses)
+
+
+def _containers(
+    title: str,
+    containers: Sequence[Container] | None,
+    statuses: Sequence[ContainerStatus] | None,
+) -> Iterator[str]:
+    if not containers:
+        return
+    by_name = {status.name: status for status in statuses or ()}
+    yield f"{title}:"
+    for container in containers:
+        yield f"  {container.name}:"
+        yield from (f"    {line}" for line in _container(container, by_name.get(container.name)))
+
+
+def _container(container: Container, status: ContainerStatus | None) -> Iterator[str]:
+    yield _field("Container ID", status.container_id if status else "")
+    yield _field("Image", container.image)
+    yield _field("Image ID", status.image_id if status else "")
+    for name, words in (("Command", container.command), ("Args", container.args)):
+        if words:
+            yield f"{name}:"
+            yield from (f"  {word}" for word in words)
+    if status is not None:
+        yield from _state("State", status.state)
+        if status.last_state.terminated is not None:
+            yield from _state("Last State", status.last_state)
+        yield _field("Ready", str(status.ready))
+        yield _field("Restart Count", str(status.restart_count))
+    resources = container.resources
+    for name, amounts in (
+        ("Limits", resources.limits if resources else None),
+        ("Requests", resources.requests if resources else None),
+    ):
+        if amounts:
+            yield f"{name}:"
+            yield from (f"  {key + ':':<{_KEYS - 2}} {amounts[key]}" for key in sorted(amounts))
+
+
+def _state(name: str, state: ContainerState) -> Iterator[str]:
+    if state.running is not None:
+        yield _field(name, "Running")
+        yield _field("  Started", str(state.running.started_at))
+    elif state.terminated is not None:
+        ended = state.terminated
+        yield _field(name, "Terminated")
+        if ended.reason:
+            yield _field("  Reason", ended.reason)
+        if ended.message:
+            yield _field("  Message", ended.message)
+        yield _field("  Exit Code", str(ended.exit_code))
+        if ended.signal:
+            yield _field("  Signal", str(ended.signal))
+        yield _field("  Started", str(ended.started_at))
+        yield _field("  Finished", str(ended.finished_at))
+    else:
+        yield _field(name, "Waiting")
+        if state.waiting is not None:
+            yield _field("  Reason", state.waiting.reason)
+            if state.waiting.message:
+                yield _field("  Message", state.waiting.message)
+
+
+def _conditions(pod: Pod) -> Iterator[str]:
+    if not pod.status.conditions:
+        return
+    widest = max(len(condition.type) for condition in pod.status.conditions)
+    yield "Conditions:"
+    yield f"  {'Type':<{widest}}   Status   Reason"
+    for condition in pod.status.conditions:
+        why = ": ".join(filter(None, (condition.reason, condition.message)))
+        yield f"  {condition.type:<{widest}}   {condition.status:<6}   {why}"
+
+
+def _tail(pod: Pod) -> Iterator[str]:
+    yield _field("QoS Class", pod.status.qos_class or _NONE)
+    yield from _map("Node-Selectors", pod.spec.node_selector)
+    told = [
+        f"{t.key}{'=' + t.value if t.value else ''}{':' + t.effect if t.effect else ''} "
+        f"{'op=' + t.operator if t.operator else ''}".strip()
+        + (f" for {t.toleration_seconds}s" if t.toleration_seconds is not None else "")
+        for t in pod.spec.tolerations or ()
+    ]
+    yield from _list("Tolerations", told)
+
+
+def _events(events: Sequence[Document], now: Time) -> Iterator[str]:
+    if not events:
+        yield _field("Events", _NONE)
+        return
+    rows = [
+        ("Type", "Reason", "Age", "From", "Message"),
+        ("----", "------", "----", "----", "-------"),
+    ]
+    rows += [_event(event, now) for event in events]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    yield "Events:"
+    for row in rows:
+        cells = [f"{text:<{width}}" for text, width in zip(row, widths, strict=False)]
+        yield "  " + "  ".join([*cells, row[4]])
+
+
+def _event(event: Document, now: Time) -> tuple[str, str, str, str, str]:
+    first = time_at(event, "firstTimestamp") or time_at(event, "eventTime")
+    last = time_at(event, "lastTimestamp") or first
+    count = value_at(event, "count") or 1
+    when = age(last, now)
+    if count > 1:
+        when = f"{when} (x{count} over {age(first, now)})"
+    source = text_at(event, "source", "component") or text_at(event, "reportingComponent")
+    told = text_at(event, "message").strip()
+    return text_at(event, "type"), text_at(event, "reason"), when, source, told
+
+
+def _map(name: str, values: Mapping[str, str] | None) -> Iterator[str]:
+    yield from _list(
+        name, [f"{key}={values[key]}" for key in sorted(values or {})] if values else []
+    )
+
+
+def _list(name: str, items: Sequence[str]) -> Iterator[str]:
+    first, *rest = items or (_NONE,)
+    yield _field(name, first)
+    yield from (_field("", item) for item in rest)
+
+
+def _field(name: str, text: str) -> str:
+    label = f"{name}:" if name else ""
+    first, *rest = text.splitlines() or [""]
+    return "\n".join([f"{label:<{_KEYS}} {first}", *(f"{'':<{_KEYS}} {line}" for line in rest)])

@@ -1,0 +1,212 @@
+"""Look at what a node needs, here and now; `findings` says what to make of it."""
+
+import os
+import resource
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from podstatus.agent.findings import (
+    HINT,
+    OK,
+    PROBLEM,
+    Finding,
+    judge_clock,
+    judge_disk,
+    judge_files,
+    judge_packages,
+    judge_pids,
+    judge_python,
+    judge_rights,
+)
+from podstatus.agent.settings import AgentSettings
+from podstatus.apiserver.folder import FolderError, lock_holder
+from podstatus.client.access import Access
+from podstatus.client.blocking import BlockingClient
+from podstatus.client.errors import KubeconfigError
+from podstatus.client.find_access import in_cluster_access, kubeconfig_access
+from podstatus.client.resources import Resource
+from podstatus.client.transport import Timing
+from podstatus.kube.errors import ApiError, GoneError
+from podstatus.kube.times import Time
+
+_PACKAGES = ("aiohttp", "cryptography", "psutil", "PyYAML", "rich", "structlog", "typer")
+_REVIEWS = Resource("selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
+_NEEDED = (
+    ("create", "", "nodes", ""),
+    ("get", "", "nodes", ""),
+    ("patch", "", "nodes", "status"),
+    ("list", "", "pods", ""),
+    ("watch", "", "pods", ""),
+    ("patch", "", "pods", "status"),
+    ("delete", "", "pods", ""),
+    ("create", "", "events", ""),
+    ("create", "coordination.k8s.io", "leases", ""),
+    ("update", "coordination.k8s.io", "leases", ""),
+)
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def examine(settings: AgentSettings) -> Iterator[Finding]:
+    """All that can be said before a start."""
+    yield judge_python(sys.version_info[:2])
+    yield judge_packages({name: _version(name) for name in _PACKAGES})
+    yield judge_clock(Time.from_unix_nanos(time.time_ns()))
+    folder, runs = _root_dir(settings.root_dir)
+    yield folder
+    if not runs:
+        yield from _ports(settings)
+    yield from _api_server(settings)
+    yield Finding("runtime", OK, f"{settings.runtime}, which needs nothing")
+    yield from _manifests(settings)
+    yield from _machine(settings)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _root_dir(path: Path) -> tuple[Finding, bool]:
+    """What is said about it, and whether an agent runs there."""
+    try:
+        holder = lock_holder(path) if path.is_dir() else None
+    except (FolderError, OSError) as error:
+        return Finding("root-dir", PROBLEM, str(error)), False
+    if holder is not None:
+        told = f"an agent runs in {path} (pid {holder.pid}, since {holder.since})"
+        return Finding("root-dir", HINT, told, "a second one needs another --root-dir"), True
+    there = _nearest(path)
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        cure = "choose a folder that you may write to, with --root-dir"
+        return Finding("root-dir", PROBLEM, f"cannot write to {there}: {why}", cure), False
+    new = "" if there == path else ", to be made"
+    return Finding("root-dir", OK, f"{path}{new}"), False
+
+
+def _nearest(path: Path) -> Path:
+    """The folder, or what there is of the way to it."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _ports(settings: AgentSettings) -> Iterator[Finding]:
+    wanted = [("port", settings.address, settings.port)]
+    if settings.healthz_port is not None:
+        wanted.append(("healthz-port", settings.healthz_bind_address, settings.healthz_port))
+    if settings.embedded:
+        wanted.append(("apiserver-port", "127.0.0.1", settings.apiserver_port))
+    for flag, host, port in wanted:
+        yield _port(flag, host, port)
+
+
+def _port(flag: str, host: str, port: int) -> Finding:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        cure = f"stop what uses it, or pass another --{flag} (0 for any)"
+        return Finding(flag, PROBLEM, f"cannot listen on {host} port {port}: {why}", cure)
+    return Finding(flag, OK, f"{host} port {port} is free" if port else "any")
+
+
+def _api_server(settings: AgentSettings) -> Iterator[Finding]:
+    if settings.embedded:
+        yield Finding("api-server", OK, "our own, to be started with the agent")
+        return
+    try:
+        access: Access = (
+            in_cluster_access()
+            if settings.kubeconfig is None
+            else kubeconfig_access(settings.kubeconfig)
+        )
+    except KubeconfigError as error:
+        yield Finding("api-server", PROBLEM, str(error))
+        return
+    try:
+        with BlockingClient(access, timing=Timing(connect_seconds=3, total_seconds=10)) as client:
+            denied = list(_denied(client))
+    except GoneError:
+        yield Finding("api-server", OK, f"{access.server} answers")
+        yield Finding("rights", HINT, "the server does not say what we may do")
+    except ApiError as error:
+        yield Finding("api-server", PROBLEM, str(error))
+    else:
+        yield Finding("api-server", OK, f"{access.server} answers")
+        yield judge_rights(denied, f"the user of {access.source}")
+
+
+def _denied(client: BlockingClient) -> Iterator[str]:
+    for verb, group, plural, subresource in _NEEDED:
+        asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": asked},
+        }
+        answered = msgspec.json.decode(client.create(_REVIEWS, msgspec.json.encode(review)))
+        if not (answered.get("status") or {}).get("allowed"):
+            yield f"{verb} {plural}{'/' + subresource if subresource else ''}"
+
+
+def _manifests(settings: AgentSettings) -> Iterator[Finding]:
+    path = settings.pod_manifest_path
+    if path is None:
+        return
+    if not path.exists():
+        yield Finding("manifests", HINT, f"{path} is not there", "make the folder; it is awaited")
+        return
+    try:
+        names = [entry.name for entry in path.iterdir()] if path.is_dir() else [path.name]
+        readable = all(os.access(path / name, os.R_OK) for name in names if path.is_dir())
+    except OSError:
+        readable = False
+    if not readable or not os.access(path, os.R_OK):
+        yield Finding(
+            "manifests", PROBLEM, f"not all of {path} can be read", f"chmod -R u+r {path}"
+        )
+    else:
+        shown = [name for name in names if not name.startswith(".")]
+        yield Finding("manifests", OK, f"{len(shown)} files in {path}")
+
+
+def _machine(settings: AgentSettings) -> Iterator[Finding]:
+    there = _nearest(settings.root_dir)
+    yield judge_disk(psutil.disk_usage(str(there)).free, str(there))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield judge_files(None if soft == resource.RLIM_INFINITY else soft)
+    if most := _most_pids():
+        yield judge_pids(len(psutil.pids()), most)
+    if (_CGROUPS / "cgroup.controllers").exists():
+        yield Finding("cgroups", OK, "version 2")
+    else:
+        yield Finding("cgroups", HINT, "no version 2", "runtimes that limit resources need it")
+    if found := shutil.which("kubectl"):
+        yield Finding("kubectl", OK, found)
+    else:
+        yield Finding("kubectl", HINT, "not on PATH", "podstatus get and describe do the basics")
+
+
+def _most_pids() -> int | None:
+    """How many processes there may be; None where nobody says."""
+    limits = []
+    for path in (Path("/proc/sys/kernel/pid_max"), _CGROUPS / "pids.max"):
+        try:
+            limits.append(int(path.read_text()))
+        except (OSError, ValueError):  # not there, or `max`
+            continue
+    return min(limits, default=None)

@@ -1,0 +1,43 @@
+"""Durations as Go writes them: `10s`, `1m30s`, `1.5h`.
+
+Upstream: ParseDuration, time/format.go of Go; metav1.Duration, apimachinery v0.36.4.
+"""
+
+import re
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "\N{MICRO SIGN}s": 1_000,
+    "\N{GREEK SMALL LETTER MU}s": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_LONGEST_FIRST = "|".join(sorted(_UNITS, key=len, reverse=True))
+_PART = re.compile(rf"(\d+\.?\d*|\.\d+)({_LONGEST_FIRST})", re.ASCII)
+_MOST = 2**63 - 1
+
+
+class DurationError(ValueError):
+    """A text is no duration."""
+
+
+def parse_duration(text: str) -> float:
+    """Seconds, perhaps negative. Raises DurationError."""
+    unsigned = text[1:] if text[:1] in ("+", "-") else text
+    if unsigned == "0":
+        return 0.0
+    parts = list(_PART.finditer(unsigned))
+    if not parts or "".join(part[0] for part in parts) != unsigned:
+        raise DurationError(f"{text!r} is no duration such as 10s or 1m30s")
+    nanos = sum(_nanos(number, _UNITS[unit]) for number, unit in (part.groups() for part in parts))
+    if nanos > _MOST:
+        raise DurationError(f"{text!r} is longer than the 292 years that a duration can be")
+    return -nanos / 1e9 if text[0] == "-" else nanos / 1e9
+
+
+def _nanos(number: str, unit: int) -> int:
+    whole, _, fraction = number.partition(".")
+    return int(whole or "0") * unit + int(fraction or "0") * unit // int("1" + "0" * len(fraction))

@@ -1,0 +1,185 @@
+"""Our own API server as a child process: started, kept alive, ended with us.
+
+The child ends by itself when its standard input does, so it never outlives the agent, not even
+one that was killed. Its port stays the same when it is started again.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.base.backoff import Backoff
+from podstatus.base.clock import Clock
+from podstatus.base.loop import SystemClock
+
+logger = logging.getLogger(__name__)
+
+COMMAND = (sys.executable, "-m", "podstatus.agent", "apiserver")
+_START_SECONDS = 30.0
+"""It takes one; a machine under load gets more."""
+_STOP_SECONDS = 1.5
+"""Then it is killed: the whole agent ends within 5."""
+_CALM_SECONDS = 60.0
+"""Who has served for so long counts as well again."""
+_MOST_LOG = 10 * 2**20
+_TOLD_LINES = 5
+
+
+class CannotStartApiServerError(Exception):
+    """The child did not come up; the message has what it said."""
+
+
+class ServerFiles(msgspec.Struct, frozen=True):
+    """How to reach the server."""
+
+    url: str
+    token: str
+    kubeconfig: bytes
+
+    def __repr__(self) -> str:
+        return f"ServerFiles({self.url!r}, …)"
+
+
+class EmbeddedApiServer:
+    """The child, within `async with`; `run` keeps it alive."""
+
+    def __init__(
+        self,
+        folder: Path,
+        log: Path,
+        *,
+        port: int,
+        clock: Clock | None = None,
+        command: Sequence[str] = COMMAND,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._folder = folder
+        self._log = log
+        self._port = port
+        self._clock = clock or SystemClock()
+        self._command = command
+        self._backoff = backoff or Backoff(first=0.2, most=10.0)
+        self._process: Process | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    @property
+    def pid(self) -> int | None:
+        """The child's, while there is one."""
+        return self._process.pid if self._process else None
+
+    async def start(self) -> ServerFiles:
+        """Start it and wait until it serves. Raises CannotStartApiServerError."""
+        options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
+        with _open_log(self._log) as log:
+            begin = log.tell()
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                *options,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=log,
+                # A Ctrl-C is for the agent, which has a last word to say to the server.
+                start_new_session=True,
+            )
+            serves = await self._serves(self._process, log)
+        if not serves:
+            await self.stop()
+            raise CannotStartApiServerError(self._complaint(begin))
+        files = self._files()
+        self._port = urlsplit(files.url).port or 0
+        return files
+
+    async def run(self) -> None:
+        """Start it again whenever it ends; until cancelled."""
+        backoff = self._backoff
+        while True:
+            started = self._clock.now()
+            code = await self._process.wait() if self._process else None
+            if self._clock.now() - started > _CALM_SECONDS * 1e9:
+                backoff = backoff.reset()
+            backoff = backoff.failed()
+            seconds = backoff.seconds(random.random())  # noqa: S311 - not a secret
+            logger.warning("API server ended, starting it again: code=%s wait=%.1fs", code, seconds)
+            await self._clock.wait(seconds)
+            try:
+                files = await self.start()
+            except CannotStartApiServerError as error:
+                logger.warning("API server cannot be started, trying again: error=%s", error)
+            else:
+                logger.info("API server serves again: url=%s", files.url)
+
+    async def stop(self) -> None:
+        """End it, by force if it takes too long."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            logger.warning("API server killed, it did not end: pid=%s", process.pid)
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def _serves(self, process: Process, log: BinaryIO) -> bool:
+        """Whether it came so far as to say how to use it."""
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_START_SECONDS):
+                while line := await process.stdout.readline():
+                    log.write(line)
+                    if b"kubectl" in line:
+                        return True
+        return False
+
+    def _files(self) -> ServerFiles:
+        told = msgspec.json.decode((self._folder / ENDPOINTS).read_bytes(), type=dict[str, str])
+        kubeconfig = (self._folder / KUBECONFIG).read_bytes()
+        return ServerFiles(told["apiserver"], told["token"], kubeconfig)
+
+    def _complaint(self, begin: int) -> str:
+        with self._log.open("rb") as log:
+            log.seek(begin)
+            lines = log.read(_MOST_LOG).decode(errors="replace").split("\n")
+        said = "\n".join(line for line in lines if line.strip())
+        last = "\n".join(said.splitlines()[-_TOLD_LINES:]).removeprefix("podstatus: ")
+        last = last.replace("--port", "--apiserver-port")  # its flag, in the words of ours
+        return f"the API server did not start: {last or 'it said nothing'} (see {self._log})"
+
+
+def _open_log(path: Path) -> BinaryIO:
+    """The log, to be continued; a long one is put aside."""
+    with suppress(OSError):
+        if path.stat().st_size > _MOST_LOG:
+            path.replace(path.with_name(f"{path.name}.1"))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    log = os.fdopen(descriptor, "ab", buffering=0)
+    log.seek(0, os.SEEK_END)
+    return log

@@ -1,0 +1,120 @@
+"""How the agent logs: one line for each thing, for people or for programs, without secrets.
+
+All modules log "a constant sentence: key=value" through `logging`; here it becomes a line.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final, TextIO
+
+import msgspec
+import structlog
+from structlog.stdlib import ProcessorFormatter
+
+Event = MutableMapping[str, Any]
+
+_KEYS: Final = re.compile(r"(\w+)=%")
+_SECRETS: Final = (
+    re.compile(r"(?i)(\b(?:bearer|basic)\s+)[\w.~+/=-]+"),
+    re.compile(
+        r"(?i)(\b\w*(?:token|password|secret|authorization)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]+"
+    ),
+    re.compile(r"(://)[^/\s@]+(?=@)"),
+    re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
+)
+_OURS: Final = "podstatus"
+
+
+def configure_logs(verbosity: int, log_format: str, stream: TextIO | None = None) -> None:
+    """Send all logs to a stream, standard error if none is given."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(_formatter(log_format))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(_level(verbosity, others=True))
+    logging.getLogger(_OURS).setLevel(_level(verbosity, others=False))
+
+
+def _level(verbosity: int, *, others: bool) -> int:
+    """Upstream's numbers: 0 is what a person must see, 2 the default, 4 for finding faults."""
+    if verbosity >= (6 if others else 4):
+        return logging.DEBUG
+    return logging.INFO if verbosity >= 1 and not others else logging.WARNING
+
+
+def _formatter(log_format: str) -> ProcessorFormatter:
+    is_json = log_format == "json"
+    return ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            _with_fields if is_json else _as_told,
+            structlog.processors.format_exc_info,
+            ProcessorFormatter.remove_processors_meta,
+            _without_secrets,
+            _json_line if is_json else _text_line,
+        ],
+    )
+
+
+def _as_told(_logger: Any, _method: str, event: Event) -> Event:
+    return event
+
+
+def _with_fields(_logger: Any, _method: str, event: Event) -> Event:
+    """The values of a message as fields of their own, by the keys in front of them."""
+    record: logging.LogRecord | None = event.get("_record")
+    if record is None or not isinstance(record.msg, str) or not isinstance(record.args, tuple):
+        return event
+    keys = _KEYS.findall(record.msg)
+    if keys and len(keys) == len(record.args) and len(set(keys)) == len(keys):
+        event["event"] = record.msg.partition(":")[0]
+        event["fields"] = dict(zip(keys, map(_plain, record.args), strict=True))
+    return event
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, bool | int | float) or value is None else str(value)
+
+
+def _without_secrets(_logger: Any, _method: str, event: Event) -> Event:
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = masked(value)
+    fields: Mapping[str, object] = event.get("fields", {})
+    event["fields"] = {
+        key: masked(f"{key}={value}").partition("=")[2] if isinstance(value, str) else value
+        for key, value in fields.items()
+    }
+    return event
+
+
+def masked(text: str) -> str:
+    """A text without what looks like a secret."""
+    for pattern in _SECRETS:
+        text = pattern.sub(r"\1…", text)
+    return text
+
+
+def _text_line(_logger: Any, _method: str, event: Event) -> str:
+    trace = f"\n{event['exception']}" if event.get("exception") else ""
+    level, name = event["level"].upper(), event["logger"].removeprefix(f"{_OURS}.")
+    return f"{event['timestamp']} {level:<7} {name}: {event['event']}{trace}"
+
+
+def _json_line(_logger: Any, _method: str, event: Event) -> str:
+    line = {
+        "time": event["timestamp"],
+        "level": event["level"],
+        "logger": event["logger"],
+        "message": event["event"],
+        **event["fields"],
+    }
+    if event.get("exception"):
+        line["exception"] = event["exception"]
+    return msgspec.json.encode(line).decode()

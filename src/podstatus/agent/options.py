@@ -1,0 +1,55 @@
+"""The settings as options of a command: one for each, all of them texts.
+
+They are read together with the other sources, so that all mistakes are told at once.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from podstatus.agent.read_settings import flag_text
+from podstatus.agent.setting import Setting
+from podstatus.agent.setting_kinds import TRUTH
+from podstatus.agent.setting_table import SETTINGS
+
+Flags = dict[str, str | None]
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that is given the flags of all settings, besides the options of its own."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+
+    def taken(**given: Any) -> None:
+        flags: Flags = {
+            setting.name: flag_text(setting, given.pop(setting.name)) for setting in SETTINGS
+        }
+        command(flags, **given)
+
+    parameters = [*map(_parameter, SETTINGS), *own]
+    taken.__name__, taken.__doc__ = command.__name__, command.__doc__
+    taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    taken.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return taken
+
+
+def _parameter(setting: Setting) -> inspect.Parameter:
+    switch = setting.kind is TRUTH
+    names = [f"{setting.option}/--no-{setting.flag}" if switch else setting.option]
+    if setting.short:
+        names.append(f"-{setting.short}")
+    option = typer.Option(
+        *names,
+        metavar=None if switch else setting.kind.metavar,
+        help=f"{setting.help} Default: {setting.default_help or setting.default or 'none'}.",
+        show_default=False,
+        rich_help_panel=setting.group,
+    )
+    kind: Any = bool | None if switch else str | None
+    return inspect.Parameter(
+        setting.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind, option],
+    )

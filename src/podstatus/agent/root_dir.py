@@ -1,0 +1,126 @@
+"""The folder that an agent keeps everything in, and what it tells others there."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from podstatus.apiserver.folder import FolderBusyError, FolderError, ServerFolder
+
+ENDPOINTS = "endpoints.json"
+KUBECONFIG = "kubeconfig"
+RESTARTS = "restarts.jsonl"
+_FOLDERS = ("apiserver", "checkpoints", "outbox", "pods", "runtime")
+
+
+class RootDirError(Exception):
+    """The root-dir cannot be used; the message says why and what to do."""
+
+
+class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where things are while the agent runs, for those who look into `endpoints.json`."""
+
+    apiserver: str
+    agent: str
+    token: str = ""
+    """For both, if the API server is our own."""
+    kubeconfig: str = ""
+    """A file for kubectl."""
+    node: str
+    pid: int
+
+    def __repr__(self) -> str:
+        return f"Endpoints(apiserver={self.apiserver!r}, agent={self.agent!r}, …)"
+
+
+class RootDir:
+    """The folder, ours alone within `with`."""
+
+    def __init__(self, path: Path) -> None:
+        """Make it if it is not there, and lock it. Raises RootDirError."""
+        try:
+            self._folder = ServerFolder(path, used_by="agent")
+        except FolderBusyError as error:
+            raise RootDirError(f"{error} (--root-dir)") from error
+        except FolderError as error:
+            raise RootDirError(_unusable(error)) from error
+        self.path = self._folder.path
+        self._prepare()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the next agent have it."""
+        self._folder.close()
+
+    def folder(self, name: str) -> Path:
+        """One of the folders in it."""
+        return self.path / name
+
+    @property
+    def apiserver_log(self) -> Path:
+        """What our own API server says."""
+        return self.path / "apiserver.log"
+
+    def announce(self, endpoints: Endpoints) -> None:
+        """Tell where things are. Raises RootDirError."""
+        self._write(ENDPOINTS, msgspec.json.format(msgspec.json.encode(endpoints)) + b"\n")
+
+    def hand_out(self, kubeconfig: bytes) -> Path:
+        """Write the kubeconfig of our own API server; where it is. Raises RootDirError."""
+        return self._write(KUBECONFIG, kubeconfig)
+
+    def withdraw(self) -> None:
+        """Nobody is there any more. The kubeconfig stays: the next start serves it again."""
+        (self.path / ENDPOINTS).unlink(missing_ok=True)
+
+    def _prepare(self) -> None:
+        """Find out now whether it can be written to, and not with the first status."""
+        try:
+            for name in _FOLDERS:
+                (self.path / name).mkdir(mode=0o700, exist_ok=True)
+            self.withdraw()
+            self._folder.write(".probe", b"").unlink()
+        except (OSError, FolderError) as error:
+            self.close()
+            raise RootDirError(_unusable(error)) from error
+
+    def _write(self, name: str, content: bytes) -> Path:
+        try:
+            return self._folder.write(name, content)
+        except FolderError as error:
+            raise RootDirError(_unusable(error)) from error
+
+
+def read_endpoints(root_dir: Path) -> Endpoints | None:
+    """What an agent told; None if none runs there. Raises RootDirError."""
+    path = root_dir / ENDPOINTS
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Endpoints)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise RootDirError(f"cannot read {path}: {_why(error)}") from error
+
+
+def _unusable(error: Exception) -> str:
+    if isinstance(error, FolderError):
+        return f"{error}, with --root-dir"
+    return f"cannot use the root-dir: {_why(error)}; choose another one with --root-dir"
+
+
+def _why(error: Exception) -> str:
+    if not isinstance(error, OSError):
+        return str(error)
+    why = (error.strerror or str(error)).lower()
+    return f"{error.filename}: {why}" if error.filename else why

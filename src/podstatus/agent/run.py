@@ -1,0 +1,216 @@
+"""Run an agent: its folder, an API server to talk to, the node itself, until a signal.
+
+CannotRunError     it cannot start, or not go on; the message says why and what to do
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer
+from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
+from podstatus.agent.serve_api import call_at_eof
+from podstatus.agent.settings import AgentSettings
+from podstatus.client.access import Access
+from podstatus.client.errors import KubeconfigError
+from podstatus.client.find_access import in_cluster_access, kubeconfig_access
+
+FAILED = 1
+MISTAKE = 2
+"""Exit code of what another try does not repair: settings, a root-dir that cannot be used."""
+_SECONDS_TO_STOP = 4.5
+"""After which it ends by force: whoever asked waits 5."""
+
+
+class CannotRunError(Exception):
+    """The agent cannot run; the message says why and what to do."""
+
+    def __init__(self, message: str, *, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is built from."""
+
+    settings: AgentSettings
+    root: RootDir
+    access: Access
+    restarted: str = ""
+    """Why the agent before this one ended, if it did not mean to; for an event."""
+
+
+class Agent(Protocol):
+    """A node."""
+
+    async def run(self, serving: Callable[[str], None]) -> None:
+        """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """Where things are."""
+
+    settings: AgentSettings
+    apiserver: str
+    agent: str
+    kubeconfig: Path | None
+
+
+class _Server(msgspec.Struct, frozen=True, kw_only=True):
+    """The API server, ours or not."""
+
+    access: Access
+    token: str = ""
+    kubeconfig: Path | None = None
+    child: EmbeddedApiServer | None = None
+
+
+Build = Callable[[Surroundings], Agent]
+Announce = Callable[[Running], None]
+
+
+async def run_agent(
+    settings: AgentSettings,
+    build: Build,
+    announce: Announce,
+    *,
+    restarted: str = "",
+    stop_at_eof: bool = False,
+) -> None:
+    """Be a node until SIGINT, SIGTERM or SIGHUP; a second one ends it at once.
+
+    Raises CannotRunError.
+    """
+    with _stopped_by_signal() as stopped:
+        if stop_at_eof:
+            call_at_eof(stopped.set)
+        try:
+            with RootDir(settings.root_dir) as root:
+                async with _server(settings, root) as server:
+                    surroundings = Surroundings(
+                        settings=settings, root=root, access=server.access, restarted=restarted
+                    )
+                    await _run(surroundings, server, build(surroundings), announce, stopped)
+        except RootDirError as error:
+            raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+async def _run(
+    surroundings: Surroundings,
+    server: _Server,
+    agent: Agent,
+    announce: Announce,
+    stopped: asyncio.Event,
+) -> None:
+    settings, root = surroundings.settings, surroundings.root
+
+    def serving(url: str) -> None:
+        _announce(settings, root, server, url)
+        announce(
+            Running(
+                settings=settings,
+                apiserver=server.access.server,
+                agent=url,
+                kubeconfig=server.kubeconfig,
+            )
+        )
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            node = group.create_task(agent.run(serving), name="agent")
+            tasks = [node, group.create_task(stopped.wait(), name="signal")]
+            if server.child is not None:
+                tasks.append(group.create_task(server.child.run(), name="apiserver"))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+    except* CannotRunError as errors:
+        raise _first(errors) from errors
+    finally:
+        root.withdraw()
+    if not stopped.is_set():
+        raise CannotRunError("the agent ended though nobody asked it to")
+
+
+def _first(errors: BaseExceptionGroup[CannotRunError]) -> CannotRunError:
+    error = errors.exceptions[0]
+    return error if isinstance(error, CannotRunError) else _first(error)
+
+
+def _announce(settings: AgentSettings, root: RootDir, server: _Server, url: str) -> None:
+    endpoints = Endpoints(
+        apiserver=server.access.server,
+        agent=url,
+        token=server.token,
+        kubeconfig="" if server.kubeconfig is None else str(server.kubeconfig),
+        node=settings.node_name,
+        pid=os.getpid(),
+    )
+    try:
+        root.announce(endpoints)
+    except RootDirError as error:
+        raise CannotRunError(str(error)) from error
+
+
+@asynccontextmanager
+async def _server(settings: AgentSettings, root: RootDir) -> AsyncIterator[_Server]:
+    if not settings.embedded:
+        yield _other_server(settings)
+        return
+    log, port = root.apiserver_log, settings.apiserver_port
+    async with EmbeddedApiServer(root.folder("apiserver"), log, port=port) as child:
+        try:
+            files = await child.start()
+        except CannotStartApiServerError as error:
+            raise CannotRunError(str(error)) from error
+        kubeconfig = root.hand_out(files.kubeconfig)
+        access = kubeconfig_access(kubeconfig, environment={})
+        yield _Server(access=access, token=files.token, kubeconfig=kubeconfig, child=child)
+
+
+def _other_server(settings: AgentSettings) -> _Server:
+    try:
+        if settings.kubeconfig is None:
+            return _Server(access=in_cluster_access())
+        access = kubeconfig_access(settings.kubeconfig)
+    except KubeconfigError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
+    return _Server(access=access, kubeconfig=settings.kubeconfig.absolute())
+
+
+@contextmanager
+def _stopped_by_signal() -> Iterator[asyncio.Event]:
+    """Set by the first signal; the second one ends the process, and so does waiting too long."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    force = threading.Timer(_SECONDS_TO_STOP, _give_up)
+    force.daemon = True
+
+    def stop() -> None:
+        stopped.set()
+        force.start()
+        for number in numbers:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield stopped
+    finally:
+        force.cancel()
+
+
+def _give_up() -> None:
+    sys.stderr.write(f"podstatus: not everything ended within {_SECONDS_TO_STOP:g} s; forced\n")
+    sys.stderr.flush()
+    os._exit(FAILED)

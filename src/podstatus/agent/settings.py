@@ -1,0 +1,74 @@
+"""What `podstatus run` is told, as a value: from flags, the environment, a file and defaults."""
+
+from pathlib import Path
+
+import msgspec
+
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.node import Taint
+from podstatus.kube.quantity import Quantity
+
+
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings of the agent; docs/settings.md says what each of them means.
+
+    Durations are in seconds. The names are those of the flags.
+    """
+
+    root_dir: Path
+    node_name: str
+    runtime: str
+    kubeconfig: Path | None
+    in_cluster: bool
+    """Whether to ask the cluster that this pod runs in."""
+    config: Path | None
+
+    pod_manifest_path: Path | None
+    manifest_url: str | None
+    manifest_url_header: tuple[tuple[str, str], ...]
+    file_check_frequency: float
+    http_check_frequency: float
+
+    register_node: bool
+    register_with_taints: tuple[Taint, ...]
+    node_labels: dict[str, str]
+    node_capacity: dict[str, Quantity]
+    max_pods: int
+    eviction_hard: dict[str, str]
+    """By signal, an amount (`100Mi`) or a part (`10%`)."""
+    node_status_update_frequency: float
+    node_status_report_frequency: float
+    node_lease_duration_seconds: int
+
+    sync_frequency: float
+    max_container_restart_period: float
+    keep_terminated_pod_volumes: bool
+    feature_gates: FeatureGates
+
+    kube_api_qps: int
+    kube_api_burst: int
+    event_qps: int
+    """0: no limit."""
+    event_burst: int
+
+    address: str
+    port: int
+    healthz_bind_address: str
+    healthz_port: int | None
+    """0: any; None: nobody listens."""
+    apiserver_port: int
+    """Of the embedded API server."""
+
+    samples: bool
+    supervise: bool
+    v: int
+    log_format: str
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the API server is our own."""
+        return self.kubeconfig is None and not self.in_cluster
+
+    def __repr__(self) -> str:
+        # The others may hold what is nobody's business, such as a header.
+        return f"AgentSettings(node_name={self.node_name!r}, root_dir={str(self.root_dir)!r}, …)"

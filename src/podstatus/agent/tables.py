@@ -1,0 +1,69 @@
+"""Rows of objects as `kubectl get` prints them, from the same printers as the API server's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver.printers import printer_of
+from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.strategy import Document
+from podstatus.kube.codec import DecodeError
+from podstatus.kube.times import Time
+
+_GOOD = ("Running", "Completed", "Succeeded", "Ready", "Normal", "True", "ok")
+_FAIR = ("Pending", "ContainerCreating", "PodInitializing", "Terminating", "Warning", "hint")
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Headings, and a text for each cell."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def widths(self) -> list[int]:
+        """How wide the widest text of each column is."""
+        return [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
+
+
+def object_table(
+    resource: Resource,
+    documents: Sequence[Document],
+    now: Time,
+    *,
+    wide: bool = False,
+    namespaces: bool = False,
+) -> Table:
+    """A row for each object; with its namespace, if there may be several."""
+    printer = printer_of(resource)
+    chosen = [i for i, column in enumerate(printer.columns) if wide or not column.priority]
+    headings = [printer.columns[i].name.upper() for i in chosen]
+    rows = []
+    for document in documents:
+        cells = _cells(resource, document, now)
+        row = [str(cells[i]) for i in chosen]
+        rows.append((*_namespace(document, shown=namespaces), *row))
+    return Table((*(["NAMESPACE"] if namespaces else []), *headings), tuple(rows))
+
+
+def _cells(resource: Resource, document: Document, now: Time) -> list[Any]:
+    printer = printer_of(resource)
+    try:
+        return printer.cells(document, now)
+    except DecodeError:
+        # Of a server that knows more than we do; its name is still worth a row.
+        name = (document.get("metadata") or {}).get("name", "")
+        return [name, *["<unreadable>"] * (len(printer.columns) - 1)]
+
+
+def _namespace(document: Document, *, shown: bool) -> list[str]:
+    return [(document.get("metadata") or {}).get("namespace") or ""] if shown else []
+
+
+def style_of(heading: str, text: str) -> str:
+    """The colour of a cell: how things are, at a glance."""
+    if heading not in ("STATUS", "TYPE", "RESULT"):
+        return ""
+    if text in _GOOD:
+        return "green"
+    return "yellow" if text.startswith(_FAIR) or text.startswith("Init:") else "red"

@@ -1,0 +1,111 @@
+"""`/healthz`: whether the agent is well, and if not, what is not.
+
+GET /healthz            `ok`, or 500 with every check and why it fails
+GET /healthz?verbose    every check, also if all is well
+GET /healthz/relist     one of them
+
+Upstream: pkg/server/healthz/healthz.go, apiserver v0.36.4. Reasons are told here, which upstream
+withholds: it listens on loopback, and whoever asks wants to know.
+"""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+from aiohttp import web
+
+Check = Callable[[], str | None]
+"""Why something is not well; None if it is. Must not wait."""
+Checks = Callable[[], Mapping[str, Check]]
+"""All checks there are at the moment, by name."""
+
+_PATH = "/healthz"
+_CLOSE_SECONDS = 1.0
+
+
+def healthy() -> None:
+    """The check that always passes: whoever answers is there (`ping`)."""
+
+
+class HealthListener:
+    """Answers on a socket of its own, so that it does while all else is busy."""
+
+    def __init__(self, host: str, port: int, checks: Checks) -> None:
+        self._host = host
+        self._port = port
+        self._checks = checks
+        self._runner: web.ServerRunner | None = None
+
+    async def start(self) -> int:
+        """Begin to listen; the port. Raises OSError."""
+        runner = web.ServerRunner(web.Server(self._answer), access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(
+                runner, self._host, self._port, shutdown_timeout=_CLOSE_SECONDS
+            ).start()
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        port: int = runner.addresses[0][1]
+        return port
+
+    async def stop(self) -> None:
+        """Close all connections."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        if request.method not in ("GET", "HEAD"):
+            return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET\n", Allow="GET, HEAD")
+        verbose = "verbose" in request.query
+        code, told = health_answer(request.path, self._checks(), verbose=verbose)
+        return _text(code, told)
+
+
+def health_answer(
+    path: str, checks: Mapping[str, Check], *, verbose: bool = False
+) -> tuple[HTTPStatus, str]:
+    """What is said about a path."""
+    path = path.rstrip("/")
+    if path == _PATH:
+        return _all(checks, verbose=verbose)
+    check = checks.get(path.removeprefix(f"{_PATH}/"))
+    if check is None:
+        names = ", ".join(sorted(checks))
+        return (
+            HTTPStatus.NOT_FOUND,
+            f"404 page not found; there is {_PATH}, and below it {names}\n",
+        )
+    problem = _ask(check)
+    if problem is None:
+        return HTTPStatus.OK, "ok"
+    return HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {problem}\n"
+
+
+def _all(checks: Mapping[str, Check], *, verbose: bool) -> tuple[HTTPStatus, str]:
+    problems = {name: _ask(check) for name, check in sorted(checks.items())}
+    told = "".join(
+        f"[+]{name} ok\n" if problem is None else f"[-]{name} failed: {problem}\n"
+        for name, problem in problems.items()
+    )
+    if any(problem is not None for problem in problems.values()):
+        return HTTPStatus.INTERNAL_SERVER_ERROR, f"{told}healthz check failed\n"
+    return HTTPStatus.OK, f"{told}healthz check passed\n" if verbose else "ok"
+
+
+def _ask(check: Check) -> str | None:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a check that breaks is a failed one
+        return f"the check itself failed: {type(error).__name__}: {error}"
+
+
+def _text(code: HTTPStatus, told: str, **headers: str) -> web.Response:
+    return web.Response(
+        status=code,
+        text=told,
+        content_type="text/plain",
+        headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **headers},
+    )

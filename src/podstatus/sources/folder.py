@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from operator import is_
 from pathlib import Path
+from typing import Final
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
@@ -24,7 +25,7 @@ from podstatus.sources.manifest_memory import ManifestMemory
 from podstatus.sources.problem_book import OnProblem, ProblemBook, ignore_problem
 from podstatus.sources.static_pods import Origin
 
-SOURCE = "file"
+SOURCE: Final = "file"
 LOOK_SECONDS = 1.0
 """Between two looks at which files there are."""
 MOMENT_SECONDS = 0.2

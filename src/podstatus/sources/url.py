@@ -6,6 +6,7 @@ wrong takes no pods away: docs/decisions/0018-broken-manifests.md.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import aiohttp
 from yarl import URL
@@ -19,7 +20,7 @@ from podstatus.sources.manifest_memory import ManifestMemory
 from podstatus.sources.problem_book import OnProblem, ignore_problem
 from podstatus.sources.static_pods import Origin
 
-SOURCE = "http"
+SOURCE: Final = "http"
 TIMEOUT_SECONDS = 10.0
 """Upstream: NewSourceURL, http.go v1.36.4."""
 _MOST_REDIRECTS = 10
@@ -78,8 +79,9 @@ class UrlSource:
     def _take(self, data: bytes, manifest: Manifest) -> None:
         self._data = data
         self._memory.take(self._origin.place, manifest)
-        # Also if something is wrong: what is right is to run, and the source has been heard.
         pods = self._memory.pods()
+        if not pods and data and manifest.problems:
+            return  # nobody has said yet what is to run, or that nothing is
         if pods != self._delivered:
             self._delivered = pods
             self._deliver(pods)

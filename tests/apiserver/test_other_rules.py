@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.addresses import family
 from podstatus.apiserver.binding import bound_pod, check_binding_name
-from podstatus.apiserver.images import is_latest
-from podstatus.apiserver.names import (
+from podstatus.apiserver.problems import Problem
+from podstatus.apiserver.resources import RESOURCES
+from podstatus.apiserver.shapes import ShapeError
+from podstatus.apiserver.strategies import STRATEGIES
+from podstatus.apiserver.strategy import Document
+from podstatus.kube.rules.addresses import family
+from podstatus.kube.rules.images import is_latest
+from podstatus.kube.rules.names import (
     dns_label,
     dns_subdomain,
     label_value,
     port_name,
     qualified_name,
 )
-from podstatus.apiserver.problems import Problem
-from podstatus.apiserver.resources import RESOURCES
-from podstatus.apiserver.shapes import ShapeError
-from podstatus.apiserver.strategies import STRATEGIES
-from podstatus.apiserver.strategy import Document
 from podstatus.kube.times import Time
 
 NOW = Time.parse("2026-01-02T03:04:05Z")

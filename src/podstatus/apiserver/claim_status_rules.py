@@ -4,15 +4,14 @@ Upstream: validatePodResourceClaimStatuses, validatePodExtendedResourceClaimStat
 pkg/apis/core/validation/validation.go v1.36.4.
 """
 
-from podstatus.apiserver.causes import duplicate, invalid_value, invalid_values, required
-from podstatus.apiserver.names import dns_label, dns_subdomain
-from podstatus.apiserver.problems import Cause
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.pod_status import (
     ContainerExtendedResourceRequest,
     PodExtendedResourceClaimStatus,
     PodStatus,
 )
+from podstatus.kube.rules.causes import Cause, duplicate, invalid_value, invalid_values, required
+from podstatus.kube.rules.names import dns_label, dns_subdomain
 
 _OF_THE_POD = "must match the name of an entry in `spec.resourceClaims`"
 _EXTENDED = "status.extendedResourceClaimStatus"

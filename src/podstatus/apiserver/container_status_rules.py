@@ -6,7 +6,10 @@ pkg/apis/core/validation/validation.go v1.36.4.
 
 from collections.abc import Iterable
 
-from podstatus.apiserver.causes import (
+from podstatus.kube.containers import Container
+from podstatus.kube.pod_status import ContainerStatus, LinuxContainerUser, ResourceStatus
+from podstatus.kube.rules.causes import (
+    Cause,
     duplicate,
     forbidden,
     invalid_value,
@@ -15,9 +18,6 @@ from podstatus.apiserver.causes import (
     unsupported,
     within,
 )
-from podstatus.apiserver.problems import Cause
-from podstatus.kube.containers import Container
-from podstatus.kube.pod_status import ContainerStatus, LinuxContainerUser, ResourceStatus
 
 _ID_LIMIT = 2**31 - 1
 _HEALTH = ("Healthy", "Unhealthy", "Unknown")

@@ -3,14 +3,13 @@
 Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go v1.36.4.
 """
 
-from podstatus.apiserver.causes import invalid_value, invalid_values, required
-from podstatus.apiserver.names import dns_subdomain, path_segment, qualified_name
 from podstatus.apiserver.plain_rules import Plain
-from podstatus.apiserver.problems import Cause
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.codec import from_document
 from podstatus.kube.event import Event
+from podstatus.kube.rules.causes import Cause, invalid_value, invalid_values, required
+from podstatus.kube.rules.names import dns_subdomain, path_segment, qualified_name
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _LIMIT = 128

@@ -7,14 +7,14 @@ Upstream: apiserver v0.36.4, pkg/endpoints/handlers/create.go and rest.go.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
 
 from podstatus.apiserver import problems
-from podstatus.apiserver.problems import Cause, Problem
+from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.resources import Resource
 from podstatus.kube.documents import encode_document
-from podstatus.kube.schemas import Schema, schema_of
+from podstatus.kube.rules.causes import Cause
+from podstatus.kube.rules.fields import Members, field_errors
 from podstatus.kube.text import go_quoted
 
 STRICT: Final = "Strict"
@@ -23,11 +23,6 @@ IGNORE: Final = "Ignore"
 
 _DIRECTIVES: Final = ("", IGNORE, STRICT, WARN)
 _NOWHERE: Final = object()
-_FREE_FORM: Final = frozenset(["FieldsV1", "IntOrString", "Quantity", "Time", "MicroTime"])
-
-
-class _Members(list[tuple[str, Any]]):
-    """A JSON object as it was written: the same name may be there twice."""
 
 
 def strict_errors(body: bytes, resource: Resource) -> list[str]:
@@ -37,8 +32,8 @@ def strict_errors(body: bytes, resource: Resource) -> list[str]:
     """
     try:
         # Numbers stay text: they are not looked at, and may be longer than Python reads.
-        read = json.loads(body, object_pairs_hook=_Members, parse_int=str, parse_float=str)
-        return list(_errors(read, resource.schema, ""))
+        read = json.loads(body, object_pairs_hook=Members, parse_int=str, parse_float=str)
+        return list(field_errors(read, resource.schema))
     except RecursionError:
         raise problems.bad_request("the object provided is nested too deeply") from None
 
@@ -46,7 +41,7 @@ def strict_errors(body: bytes, resource: Resource) -> list[str]:
 def strict_errors_of(document: dict[str, Any], resource: Resource) -> list[str]:
     """The same for an object that was patched."""
     try:
-        return list(_errors(document, resource.schema, ""))
+        return list(field_errors(document, resource.schema))
     except RecursionError:
         raise problems.bad_request("the object provided is nested too deeply") from None
 
@@ -108,40 +103,3 @@ def warning_headers(warnings: list[str]) -> dict[str, str]:
     """The headers that hand warnings to a client."""
     told = ", ".join(f"299 - {go_quoted(warning)}" for warning in warnings)
     return {"Warning": told} if told else {}
-
-
-def _errors(value: Any, schema: Schema, path: str) -> Iterator[str]:
-    """Values of a wrong kind are for the decoder to refuse: here they have no fields."""
-    if isinstance(value, (dict, _Members)):
-        yield from _member_errors(value, schema, path)
-    elif isinstance(value, list):
-        element = _part(schema)
-        for index, item in enumerate(value):
-            yield from _errors(item, element, f"{path}[{index}]")
-
-
-def _member_errors(value: dict[str, Any] | _Members, schema: Schema, path: str) -> Iterator[str]:
-    seen = set()
-    has_fields = bool(schema.fields) and schema.type not in _FREE_FORM
-    for key, item in value.items() if isinstance(value, dict) else value:
-        below = f"{path}.{key}" if path else key
-        if key in seen:
-            yield f'duplicate field "{below}"'
-        seen.add(key)
-        if has_fields and key not in schema.fields:
-            yield f'unknown field "{below}"'
-        elif isinstance(item, (dict, list)):
-            part = schema.fields[key].schema if has_fields else _part(schema)
-            yield from _errors(item, part, below)
-
-
-def _part(schema: Schema) -> Schema:
-    """What a list or a map holds; a type without fields for anything else."""
-    name = schema.type[1:-1] if schema.type[:1] in ("[", "{") else ""
-    try:
-        return schema_of(name)
-    except KeyError:
-        return _ANYTHING
-
-
-_ANYTHING: Final = Schema(type="", fields={})

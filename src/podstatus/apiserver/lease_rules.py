@@ -4,13 +4,12 @@ Upstream: pkg/registry/coordination/lease/strategy.go, pkg/apis/coordination/val
 validation.go v1.36.4.
 """
 
-from podstatus.apiserver.causes import invalid_value
 from podstatus.apiserver.plain_rules import Plain
-from podstatus.apiserver.problems import Cause
 from podstatus.apiserver.shapes import micro_times, shaped
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.codec import from_document
 from podstatus.kube.records import Lease
+from podstatus.kube.rules.causes import Cause, invalid_value
 
 _MICRO = (("spec", "acquireTime"), ("spec", "renewTime"))
 _COORDINATED = ("strategy", "preferredHolder")

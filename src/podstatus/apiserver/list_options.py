@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podstatus.apiserver.causes import forbidden, unsupported
 from podstatus.apiserver.paging import read_limit
-from podstatus.apiserver.problems import Cause, Problem, bad_request, invalid
+from podstatus.apiserver.problems import Problem, bad_request, invalid
+from podstatus.kube.rules.causes import Cause, forbidden, unsupported
 
 EXACT = "Exact"
 NOT_OLDER_THAN = "NotOlderThan"

@@ -4,14 +4,14 @@ Upstream: pkg/registry/core/namespace/strategy.go, ValidateNamespace,
 ValidateNamespaceStatusUpdate, pkg/apis/core/validation/validation.go v1.36.4.
 """
 
-from podstatus.apiserver.causes import invalid_value
-from podstatus.apiserver.meta_rules import changed_meta, updated_meta, validate_finalizers
-from podstatus.apiserver.names import dns_label
+from podstatus.apiserver.meta_rules import changed_meta, updated_meta
 from podstatus.apiserver.plain_rules import Plain
-from podstatus.apiserver.problems import Cause
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.records import Namespace
+from podstatus.kube.rules.causes import Cause, invalid_value
+from podstatus.kube.rules.meta import validate_finalizers
+from podstatus.kube.rules.names import dns_label
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 

@@ -6,18 +6,18 @@ pkg/apis/core/validation/validation.go, plugin/pkg/admission/nodetaint, v1.36.4.
 
 import re
 
-from podstatus.apiserver.addresses import validate_networks
-from podstatus.apiserver.causes import duplicate, forbidden, invalid_value
-from podstatus.apiserver.meta_rules import updated_meta, validate_meta, validate_meta_update
-from podstatus.apiserver.names import dns_subdomain
+from podstatus.apiserver.meta_rules import updated_meta
 from podstatus.apiserver.plain_rules import Plain
-from podstatus.apiserver.problems import Cause
-from podstatus.apiserver.resource_rules import validate_quantity
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
-from podstatus.apiserver.toleration_rules import validate_taints
 from podstatus.kube.codec import from_document
 from podstatus.kube.node import Node
+from podstatus.kube.rules.addresses import validate_networks
+from podstatus.kube.rules.causes import Cause, duplicate, forbidden, invalid_value
+from podstatus.kube.rules.meta import validate_meta, validate_meta_update
+from podstatus.kube.rules.names import dns_subdomain
+from podstatus.kube.rules.resources import validate_quantity
+from podstatus.kube.rules.tolerations import validate_taints
 from podstatus.kube.text import go_quoted
 
 _FEATURE = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")

@@ -6,24 +6,24 @@ pkg/apis/core/validation/validation.go v1.36.4.
 
 import base64
 
-from podstatus.apiserver.causes import (
-    forbidden,
-    invalid_value,
-    invalid_values,
-    too_long,
-)
-from podstatus.apiserver.meta_rules import (
-    updated_meta,
-    validate_meta,
-    validate_meta_update,
-)
-from podstatus.apiserver.names import NameRule, config_key, dns_subdomain
-from podstatus.apiserver.problems import Cause
+from podstatus.apiserver.meta_rules import updated_meta
 from podstatus.apiserver.shapes import ShapeError, shaped, unknown_fields
 from podstatus.apiserver.strategy import DeleteOptions, Document
 from podstatus.kube.codec import from_document
 from podstatus.kube.meta import ObjectMeta
 from podstatus.kube.records import ConfigMap, Named, ServiceAccount
+from podstatus.kube.rules.causes import (
+    Cause,
+    forbidden,
+    invalid_value,
+    invalid_values,
+    too_long,
+)
+from podstatus.kube.rules.meta import (
+    validate_meta,
+    validate_meta_update,
+)
+from podstatus.kube.rules.names import NameRule, config_key, dns_subdomain
 from podstatus.kube.wire import Wire
 
 _DATA_LIMIT = 1024 * 1024

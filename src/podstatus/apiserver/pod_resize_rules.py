@@ -8,10 +8,6 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from podstatus.apiserver.causes import forbidden, invalid_value
-from podstatus.apiserver.meta_rules import validate_meta_update
-from podstatus.apiserver.pod_spec_rules import validate_pod
-from podstatus.apiserver.problems import Cause
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.containers import Container
 from podstatus.kube.equality import semantic_equal
@@ -20,6 +16,9 @@ from podstatus.kube.qos import compute_pod_qos, get_pod_qos
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.rules.causes import Cause, forbidden, invalid_value
+from podstatus.kube.rules.meta import validate_meta_update
+from podstatus.kube.rules.pod_spec import validate_pod
 
 _RESIZED = ("cpu", "memory")
 _CONTAINERS = ("containers", "initContainers")

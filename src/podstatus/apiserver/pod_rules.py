@@ -9,12 +9,9 @@ from msgspec import structs
 
 from podstatus.apiserver.meta_rules import changed_meta, updated_meta
 from podstatus.apiserver.pod_admission import admitted_new, admitted_update
-from podstatus.apiserver.pod_defaults import align_addresses, fill_spec
 from podstatus.apiserver.pod_resize_rules import resized_spec, validate_pod_resize
-from podstatus.apiserver.pod_spec_rules import validate_new_pod
 from podstatus.apiserver.pod_status_rules import validate_pod_status_update
 from podstatus.apiserver.pod_update_rules import validate_pod_update
-from podstatus.apiserver.problems import Cause
 from podstatus.apiserver.shapes import shaped, unknown_fields
 from podstatus.apiserver.strategy import DeleteOptions, Document
 from podstatus.kube.codec import from_document
@@ -22,6 +19,9 @@ from podstatus.kube.equality import semantic_equal
 from podstatus.kube.pod import Pod, is_terminal_phase
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.qos import compute_pod_qos
+from podstatus.kube.rules.causes import Cause
+from podstatus.kube.rules.pod_defaults import align_addresses, fill_spec
+from podstatus.kube.rules.pod_spec import validate_new_pod
 
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _KEPT_ON_RESIZE = ("labels", "annotations", "finalizers", "ownerReferences")

@@ -5,25 +5,24 @@ Upstream: ValidatePodStatusUpdate, pkg/apis/core/validation/validation.go v1.36.
 
 from collections.abc import Iterable
 
-from podstatus.apiserver.addresses import validate_addresses
-from podstatus.apiserver.causes import forbidden, invalid_value, invalid_values, unchanged
 from podstatus.apiserver.claim_status_rules import validate_claim_statuses
 from podstatus.apiserver.container_status_rules import (
     forbid_allocated,
     validate_allocated,
     validate_users,
 )
-from podstatus.apiserver.meta_rules import validate_meta_update
-from podstatus.apiserver.names import dns_subdomain, qualified_name
-from podstatus.apiserver.pod_spec_rules import validate_annotations
 from podstatus.apiserver.pod_update_rules import validate_annotation_update
-from podstatus.apiserver.problems import Cause
 from podstatus.kube.containers import Container
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
 from podstatus.kube.restarts import all_containers_could_restart, container_should_restart
+from podstatus.kube.rules.addresses import validate_addresses
+from podstatus.kube.rules.causes import Cause, forbidden, invalid_value, invalid_values, unchanged
+from podstatus.kube.rules.meta import validate_meta_update
+from podstatus.kube.rules.names import dns_subdomain, qualified_name
+from podstatus.kube.rules.pod_spec import validate_annotations
 
 _GATES = FeatureGates()
 _KNOWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")

@@ -6,15 +6,14 @@ scheduling gates, its node selector and node affinity may be narrowed; here only
 
 from msgspec import structs
 
-from podstatus.apiserver.causes import between, forbidden, invalid_value, required
-from podstatus.apiserver.meta_rules import validate_meta_update
-from podstatus.apiserver.pod_spec_rules import validate_pod
-from podstatus.apiserver.problems import Cause
-from podstatus.apiserver.toleration_rules import validate_added_tolerations
 from podstatus.kube.containers import Container
 from podstatus.kube.equality import semantic_equal
 from podstatus.kube.pod import CONFIG_MIRROR, Pod
 from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.rules.causes import Cause, between, forbidden, invalid_value, required
+from podstatus.kube.rules.meta import validate_meta_update
+from podstatus.kube.rules.pod_spec import validate_pod
+from podstatus.kube.rules.tolerations import validate_added_tolerations
 
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _DEADLINE_LIMIT = 2**31 - 1

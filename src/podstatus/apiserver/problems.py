@@ -6,16 +6,7 @@ Upstream: apimachinery v0.36.4, pkg/api/errors/errors.go.
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-
-class Cause(msgspec.Struct, frozen=True):
-    """One thing that is wrong with an object."""
-
-    reason: str
-    """`FieldValueInvalid`, `FieldValueRequired`, …"""
-    field: str
-    message: str
+from podstatus.kube.rules.causes import Cause
 
 
 class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours

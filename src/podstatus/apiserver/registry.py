@@ -11,12 +11,13 @@ from typing import Any
 
 from podstatus.apiserver import problems
 from podstatus.apiserver.paths import Target
-from podstatus.apiserver.problems import Cause, Problem
+from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.resources import NAMESPACES, PODS, Resource
 from podstatus.apiserver.shapes import ShapeError
 from podstatus.apiserver.store import Key, Store, Stored, versioned
 from podstatus.apiserver.strategy import DeleteOptions, Document, Strategy
 from podstatus.base.clock import Clock
+from podstatus.kube.rules.causes import Cause
 from podstatus.kube.times import Time
 
 MODIFIED_MEANWHILE = (

@@ -8,13 +8,19 @@ import base64
 
 import msgspec
 
-from podstatus.apiserver.causes import invalid_value, invalid_values, required, too_long, unchanged
-from podstatus.apiserver.names import config_key
 from podstatus.apiserver.plain_rules import Plain, check_base64, validate_immutable
-from podstatus.apiserver.problems import Cause
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.records import Secret
+from podstatus.kube.rules.causes import (
+    Cause,
+    invalid_value,
+    invalid_values,
+    required,
+    too_long,
+    unchanged,
+)
+from podstatus.kube.rules.names import config_key
 
 _DATA_LIMIT = 1024 * 1024
 _ACCOUNT = "kubernetes.io/service-account.name"

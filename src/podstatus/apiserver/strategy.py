@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from podstatus.apiserver.problems import Cause
+from podstatus.kube.rules.causes import Cause
 from podstatus.kube.times import Time
 
 Document = dict[str, Any]

@@ -8,11 +8,19 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.problems import Cause
 from podstatus.kube.text import go_quoted
 from podstatus.kube.times import Time
 
 NON_NEGATIVE = "must be greater than or equal to 0"
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """One thing that is wrong with an object."""
+
+    reason: str
+    """`FieldValueInvalid`, `FieldValueRequired`, …"""
+    field: str
+    message: str
 
 
 def required(field: str, detail: str = "") -> Cause:

@@ -8,12 +8,11 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.apiserver.images import is_latest
-from podstatus.apiserver.strategy import Document
-from podstatus.apiserver.volume_defaults import fill_volume
 from podstatus.kube.codec import from_document
 from podstatus.kube.pod_resources import is_pod_level_resource, pod_limits, pod_requests
 from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.rules.images import is_latest
+from podstatus.kube.rules.volume_defaults import fill_volume
 
 GRACE_PERIOD_SECONDS = 30
 
@@ -33,7 +32,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HOOKS = ("postStart", "preStop")
 
 
-def fill_spec(spec: Document) -> None:
+def fill_spec(spec: dict[str, Any]) -> None:
     """Fill in the defaults of a pod's spec."""
     _fill(spec, _SPEC)
     spec.setdefault("securityContext", {})
@@ -52,7 +51,7 @@ def fill_spec(spec: Document) -> None:
         _fill_pod_resources(spec)
 
 
-def align_addresses(status: Document) -> None:
+def align_addresses(status: dict[str, Any]) -> None:
     """Make `podIP` the first of `podIPs`: old kubelets know only the one, so it counts more."""
     address, listed = status.get("podIP"), status.get("podIPs") or []
     if address and (not listed or listed[0].get("ip") != address):
@@ -61,30 +60,30 @@ def align_addresses(status: Document) -> None:
         status["podIP"] = listed[0]["ip"]
 
 
-def all_containers(spec: Document) -> Iterator[Document]:
+def all_containers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Containers of every kind."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(kind) or []
 
 
-def _with_resources(spec: Document) -> Iterator[Document]:
+def _with_resources(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from spec.get("initContainers") or []
     yield from spec.get("containers") or []
 
 
-def _fill(holder: Document, defaults: dict[str, Any]) -> None:
+def _fill(holder: dict[str, Any], defaults: dict[str, Any]) -> None:
     for key, value in defaults.items():
         if holder.get(key) is None:
             holder[key] = value
 
 
-def _alias_account(spec: Document) -> None:
+def _alias_account(spec: dict[str, Any]) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
-def _fill_container(container: Document) -> None:
+def _fill_container(container: dict[str, Any]) -> None:
     if not container.get("imagePullPolicy"):
         latest = is_latest(container.get("image", ""))
         container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
@@ -102,31 +101,31 @@ def _fill_container(container: Document) -> None:
         _fill_handler(lifecycle.get(hook) or {})
 
 
-def _fill_field_ref(source: Document) -> None:
+def _fill_field_ref(source: dict[str, Any]) -> None:
     if source.get("fieldRef") is not None:
         _fill(source["fieldRef"], {"apiVersion": "v1"})
 
 
-def _fill_handler(handler: Document) -> None:
+def _fill_handler(handler: dict[str, Any]) -> None:
     if handler.get("httpGet") is not None:
         _fill(handler["httpGet"], {"path": "/", "scheme": "HTTP"})
     if handler.get("grpc") is not None:
         _fill(handler["grpc"], {"service": ""})
 
 
-def _request_what_is_limited(resources: Document) -> None:
+def _request_what_is_limited(resources: dict[str, Any]) -> None:
     limits = resources.get("limits") or {}
     if limits:
         resources["requests"] = limits | (resources.get("requests") or {})
 
 
-def _open_on_host(container: Document) -> None:
+def _open_on_host(container: dict[str, Any]) -> None:
     for port in container.get("ports") or []:
         if not port.get("hostPort") and port.get("containerPort"):
             port["hostPort"] = port["containerPort"]
 
 
-def _fill_pod_resources(spec: Document) -> None:
+def _fill_pod_resources(spec: dict[str, Any]) -> None:
     """What the pod as a whole asks for, where it says so in part only."""
     resources = spec["resources"]
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}

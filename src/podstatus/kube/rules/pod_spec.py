@@ -6,8 +6,11 @@ Affinity, topology spread, Windows and the security context of the pod are taken
 
 import re
 
-from podstatus.apiserver.addresses import validate_address
-from podstatus.apiserver.causes import (
+from podstatus.kube.pod import CONFIG_MIRROR, Pod
+from podstatus.kube.pod_spec import PodDNSConfig, PodSpec
+from podstatus.kube.rules.addresses import validate_address
+from podstatus.kube.rules.causes import (
+    Cause,
     duplicate,
     forbidden,
     invalid_value,
@@ -17,25 +20,22 @@ from podstatus.apiserver.causes import (
     unsupported,
     within,
 )
-from podstatus.apiserver.container_rules import (
+from podstatus.kube.rules.containers import (
     Surroundings,
     validate_containers,
     validate_image_spaces,
     validate_init_containers,
 )
-from podstatus.apiserver.meta_rules import validate_labels, validate_meta
-from podstatus.apiserver.names import (
+from podstatus.kube.rules.meta import validate_labels, validate_meta
+from podstatus.kube.rules.names import (
     dns_label,
     dns_subdomain,
     qualified_name,
     relaxed_dns_subdomain,
 )
-from podstatus.apiserver.problems import Cause
-from podstatus.apiserver.resource_rules import validate_pod_resources
-from podstatus.apiserver.toleration_rules import validate_tolerations
-from podstatus.apiserver.volume_rules import validate_volumes
-from podstatus.kube.pod import CONFIG_MIRROR, Pod
-from podstatus.kube.pod_spec import PodDNSConfig, PodSpec
+from podstatus.kube.rules.resources import validate_pod_resources
+from podstatus.kube.rules.tolerations import validate_tolerations
+from podstatus.kube.rules.volumes import validate_volumes
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,9}")

@@ -9,7 +9,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.apiserver.causes import (
+from podstatus.kube.containers import Container, ContainerPort, SecurityContext
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.rules.causes import (
+    Cause,
     duplicate,
     invalid_value,
     invalid_values,
@@ -18,15 +22,11 @@ from podstatus.apiserver.causes import (
     unsupported,
     within,
 )
-from podstatus.apiserver.environment_rules import validate_environment
-from podstatus.apiserver.names import dns_label, port_name
-from podstatus.apiserver.probe_rules import forbid_probes_and_hooks, validate_probes_and_hooks
-from podstatus.apiserver.problems import Cause
-from podstatus.apiserver.resource_rules import validate_container_resources
-from podstatus.apiserver.volume_rules import validate_mounts
-from podstatus.kube.containers import Container, ContainerPort, SecurityContext
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.rules.environment import validate_environment
+from podstatus.kube.rules.names import dns_label, port_name
+from podstatus.kube.rules.probes import forbid_probes_and_hooks, validate_probes_and_hooks
+from podstatus.kube.rules.resources import validate_container_resources
+from podstatus.kube.rules.volumes import validate_mounts
 from podstatus.kube.volumes import Volume
 
 _ID_LIMIT = 2**31 - 1

@@ -7,8 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from ipaddress import IPv6Address, ip_address, ip_interface
 
-from podstatus.apiserver.causes import invalid_value
-from podstatus.apiserver.problems import Cause
+from podstatus.kube.rules.causes import Cause, invalid_value
 
 _DIGITS = re.compile("[0-9]{1,4}")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9]+(?:\.|$))")

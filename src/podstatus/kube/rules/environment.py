@@ -5,11 +5,10 @@ Upstream: ValidateEnv, ValidateEnvFrom, pkg/apis/core/validation/validation.go v
 
 import re
 
-from podstatus.apiserver.causes import invalid_value, invalid_values, required, unsupported
-from podstatus.apiserver.names import config_key, dns_subdomain, environment_name, qualified_name
-from podstatus.apiserver.problems import Cause
 from podstatus.kube.containers import Container, EnvFromSource, EnvVar, EnvVarSource
 from podstatus.kube.references import ObjectFieldSelector
+from podstatus.kube.rules.causes import Cause, invalid_value, invalid_values, required, unsupported
+from podstatus.kube.rules.names import config_key, dns_subdomain, environment_name, qualified_name
 
 _SUBSCRIPT = re.compile(r"(.+)\['(.*)'\]")
 _SUBSCRIPTED = ("metadata.annotations", "metadata.labels")

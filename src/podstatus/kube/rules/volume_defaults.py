@@ -5,8 +5,7 @@ Upstream: SetDefaults_*VolumeSource, pkg/apis/core/v1/defaults.go v1.36.4.
 
 from typing import Any
 
-from podstatus.apiserver.images import is_latest
-from podstatus.apiserver.strategy import Document
+from podstatus.kube.rules.images import is_latest
 
 _FILE_MODE = {"defaultMode": 0o644}
 _SOURCES: dict[str, dict[str, Any]] = {
@@ -28,7 +27,7 @@ _SOURCES: dict[str, dict[str, Any]] = {
 _TOKEN_SECONDS = 3600
 
 
-def fill_volume(volume: Document) -> None:
+def fill_volume(volume: dict[str, Any]) -> None:
     """Fill in the defaults of one volume; one that says nothing else is an empty folder."""
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
@@ -48,13 +47,13 @@ def fill_volume(volume: Document) -> None:
         _fill(template.setdefault("spec", {}), {"volumeMode": "Filesystem"})
 
 
-def _fill_files(source: Document | None) -> None:
+def _fill_files(source: dict[str, Any] | None) -> None:
     for item in (source or {}).get("items") or []:
         if item.get("fieldRef") is not None:
             _fill(item["fieldRef"], {"apiVersion": "v1"})
 
 
-def _fill(holder: Document, defaults: dict[str, Any]) -> None:
+def _fill(holder: dict[str, Any], defaults: dict[str, Any]) -> None:
     for key, value in defaults.items():
         if holder.get(key) is None:
             holder[key] = value

@@ -7,8 +7,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
-from podstatus.apiserver.causes import (
+from podstatus.kube.pod_resources import is_pod_level_resource, pod_limits, pod_requests
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.rules.causes import (
     NON_NEGATIVE,
+    Cause,
     duplicate,
     forbidden,
     invalid_value,
@@ -17,12 +22,7 @@ from podstatus.apiserver.causes import (
     required,
     unsupported,
 )
-from podstatus.apiserver.names import qualified_name
-from podstatus.apiserver.problems import Cause
-from podstatus.kube.pod_resources import is_pod_level_resource, pod_limits, pod_requests
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity, QuantityError
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.rules.names import qualified_name
 
 _ZERO = Quantity("0")
 _FOR_CONTAINERS = ("cpu", "memory", "ephemeral-storage")

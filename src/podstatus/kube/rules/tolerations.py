@@ -6,7 +6,10 @@ v1.36.4.
 
 from msgspec import structs
 
-from podstatus.apiserver.causes import (
+from podstatus.kube.node import Taint
+from podstatus.kube.pod_spec import Toleration
+from podstatus.kube.rules.causes import (
+    Cause,
     duplicate,
     forbidden,
     invalid_value,
@@ -14,10 +17,7 @@ from podstatus.apiserver.causes import (
     one_of,
     unsupported,
 )
-from podstatus.apiserver.names import label_value, qualified_name
-from podstatus.apiserver.problems import Cause
-from podstatus.kube.node import Taint
-from podstatus.kube.pod_spec import Toleration
+from podstatus.kube.rules.names import label_value, qualified_name
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -7,7 +7,10 @@ is one source only.
 
 from typing import Any
 
-from podstatus.apiserver.causes import (
+from podstatus.kube.containers import Container, VolumeMount
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.rules.causes import (
+    Cause,
     duplicate,
     forbidden,
     invalid_value,
@@ -16,10 +19,7 @@ from podstatus.apiserver.causes import (
     required,
     unsupported,
 )
-from podstatus.apiserver.names import dns_label
-from podstatus.apiserver.problems import Cause
-from podstatus.kube.containers import Container, VolumeMount
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.rules.names import dns_label
 from podstatus.kube.volumes import (
     ConfigMapVolumeSource,
     EmptyDirVolumeSource,

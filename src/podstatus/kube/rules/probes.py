@@ -7,17 +7,6 @@ validation.go v1.36.4.
 import re
 from collections.abc import Iterator
 
-from podstatus.apiserver.causes import (
-    forbidden,
-    invalid_value,
-    invalid_values,
-    non_negative,
-    required,
-    unsupported,
-    within,
-)
-from podstatus.apiserver.names import port_name
-from podstatus.apiserver.problems import Cause
 from podstatus.kube.containers import (
     Container,
     ExecAction,
@@ -29,6 +18,17 @@ from podstatus.kube.containers import (
     SleepAction,
     TCPSocketAction,
 )
+from podstatus.kube.rules.causes import (
+    Cause,
+    forbidden,
+    invalid_value,
+    invalid_values,
+    non_negative,
+    required,
+    unsupported,
+    within,
+)
+from podstatus.kube.rules.names import port_name
 
 _HEADER_NAME = re.compile("[-A-Za-z0-9]+")
 _NOT_FOR_INIT = "may not be set for init containers without restartPolicy=Always"

@@ -1,0 +1,1 @@
+"""What a valid object is, as kube-apiserver has it: the rules for new pods, and its defaults."""

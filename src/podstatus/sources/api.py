@@ -1,0 +1,105 @@
+"""The pods that the API server has bound to this node.
+
+Upstream: NewSourceApiserver, pkg/kubelet/config/apiserver.go v1.36.4.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from msgspec import structs
+
+from podstatus.base.clock import Clock
+from podstatus.base.loop import SystemClock
+from podstatus.client import PODS, Added, Change, Reflector, ReflectorPolicy, Removed, Updated
+from podstatus.client.source import Source
+from podstatus.kube.pod import API_SOURCE, CONFIG_SOURCE, Pod
+
+SOURCE = API_SOURCE
+BEAT_SECONDS = 10.0
+"""A watch that has nothing to tell is alive all the same."""
+
+
+class PodSink(Protocol):
+    """Who is told: `Mux` is."""
+
+    def deliver(self, source: str, pods: Iterable[Pod]) -> None:
+        """All pods of a source."""
+
+    def update(self, source: str, pod: Pod) -> None:
+        """One that is new or has changed."""
+
+    def remove(self, source: str, pod: Pod) -> None:
+        """One that is gone."""
+
+
+class ApiSource:
+    """Delivers all pods of the node once the first list is there, then every change."""
+
+    def __init__(
+        self,
+        client: Source,
+        node_name: str,
+        sink: PodSink,
+        *,
+        policy: ReflectorPolicy | None = None,
+        clock: Clock | None = None,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._sink = sink
+        self._clock = clock or SystemClock()
+        self._beat = beat
+        self._has_delivered = False
+        self.reflector = Reflector(
+            client,
+            PODS,
+            Pod,
+            self._tell,
+            field_selector=f"spec.nodeName={node_name}",
+            policy=policy,
+            clock=self._clock,
+        )
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.reflector.run())
+            tasks.create_task(self._deliver_first())
+            tasks.create_task(self._keep_beating())
+
+    async def _deliver_first(self) -> None:
+        await self.reflector.wait_synced()
+        self.deliver_all()
+
+    def deliver_all(self) -> None:
+        """Deliver what the reflector knows; it has heard of all that was told until now."""
+        self._has_delivered = True
+        self._sink.deliver(SOURCE, map(from_api, self.reflector.objects()))
+
+    async def _keep_beating(self) -> None:
+        while True:
+            self._beat()
+            await self._clock.wait(BEAT_SECONDS)
+
+    def _tell(self, change: Change[Pod]) -> None:
+        if not self._has_delivered:
+            return
+        self._beat()
+        match change:
+            case Added(new) | Updated(_, new):
+                self._sink.update(SOURCE, from_api(new))
+            case Removed(last):
+                self._sink.remove(SOURCE, last)
+
+
+def from_api(pod: Pod) -> Pod:
+    """The pod, marked as one of the API server if it claims to be from elsewhere.
+
+    A mirror pod has the source of its static pod, and anybody may write that of theirs; only what
+    comes from a file or a URL is a static pod. Upstream marks all pods, we only those.
+    """
+    annotations = pod.metadata.annotations
+    if not annotations or annotations.get(CONFIG_SOURCE, SOURCE) == SOURCE:
+        return pod
+    marked = structs.replace(pod.metadata, annotations=annotations | {CONFIG_SOURCE: SOURCE})
+    return structs.replace(pod, metadata=marked)

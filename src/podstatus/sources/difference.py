@@ -1,0 +1,63 @@
+"""What a new state of a pod means to those who run it.
+
+Upstream: checkAndUpdatePod and podsDifferSemantically, pkg/kubelet/config/config.go v1.36.4.
+Unlike there, a change that matters to nobody (a finalizer, an owner) is told as a reconciliation,
+so that what is kept of a pod is never older than what its source has.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.sources.changes import PodDeleting, PodReconciled, PodUpdated
+
+CONFIG_SEEN = "kubernetes.io/config.seen"
+CONFIG_HASH = "kubernetes.io/config.hash"
+
+_LOCAL = (CONFIG_SOURCE, CONFIG_MIRROR, CONFIG_SEEN)
+"""Annotations that are the node's own: they say nothing about what a pod is to be."""
+
+
+def difference(old: Pod, new: Pod) -> PodUpdated | PodDeleting | PodReconciled | None:
+    """What to tell about a pod that was `old`; None if it is the same."""
+    if old is new or old == new:
+        return None
+    new = _first_seen(old, new)
+    if _differ_semantically(old, new):
+        is_deleting = new.metadata.deletion_timestamp is not None
+        return PodDeleting(new) if is_deleting else PodUpdated(new)
+    return None if old == new else PodReconciled(new)
+
+
+def oldest_first(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    """In the order in which they were made; those of one moment as they are."""
+    return tuple(sorted(pods, key=lambda pod: pod.metadata.creation_timestamp))
+
+
+def _differ_semantically(old: Pod, new: Pod) -> bool:
+    before, after = old.metadata, new.metadata
+    return (
+        before.deletion_timestamp != after.deletion_timestamp
+        or before.deletion_grace_period_seconds != after.deletion_grace_period_seconds
+        or (before.labels or {}) != (after.labels or {})
+        or _told(before.annotations) != _told(after.annotations)
+        or old.spec != new.spec
+    )
+
+
+def _told(annotations: dict[str, str] | None) -> dict[str, str]:
+    """The annotations without the node's own."""
+    if not annotations:
+        return {}
+    return {key: value for key, value in annotations.items() if key not in _LOCAL}
+
+
+def _first_seen(old: Pod, new: Pod) -> Pod:
+    """The new state with the time at which the pod was seen first, not at which it was read."""
+    annotations = new.metadata.annotations or {}
+    seen = (old.metadata.annotations or {}).get(CONFIG_SEEN)
+    if seen is None or annotations.get(CONFIG_SEEN) == seen:
+        return new
+    kept = structs.replace(new.metadata, annotations=annotations | {CONFIG_SEEN: seen})
+    return structs.replace(new, metadata=kept)

@@ -1,0 +1,191 @@
+"""Pods out of the text of a manifest, and what is wrong with the others.
+
+Upstream: tryDecodeSinglePod, pkg/kubelet/config/common.go v1.36.4. Unlike there, a text may have
+several documents and lists of pods, unknown fields are refused, and all mistakes are told.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from podstatus.kube.codec import DecodeError, from_document, to_document
+from podstatus.kube.pod import CONFIG_MIRROR, Pod
+from podstatus.kube.rules.fields import field_errors
+from podstatus.kube.rules.pod_defaults import fill_spec
+from podstatus.kube.rules.pod_spec import validate_new_pod
+from podstatus.kube.schemas import POD
+from podstatus.kube.text import go_quoted
+from podstatus.kube.times import Time
+from podstatus.sources.api_references import api_references
+from podstatus.sources.static_pods import Origin, content_hash, make_static_pod
+from podstatus.sources.yaml_documents import DocumentError, read_document, split_documents
+
+MOST_BYTES = 10 * 2**20
+"""Upstream: maxConfigLength, pkg/kubelet/config/common.go v1.36.4."""
+
+_MOST_DOCUMENTS = 1000
+"""A node has room for some hundred pods."""
+_LISTS = ("List", "PodList")
+_PLACE = re.compile(r"(?P<why>.*) - at `(?:key in )?\$\.?(?P<path>.*)`", re.DOTALL)
+
+
+class ManifestProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is wrong with a manifest, for the person who wrote it."""
+
+    place: str
+    """The path of the file or folder, or the URL."""
+    message: str
+    document: int = 0
+    """Counted from 1; 0 if it is about the whole."""
+    pod: str = ""
+    """Its namespace and name, as far as they are known."""
+
+    def __str__(self) -> str:
+        where = [self.place]
+        if self.document:
+            where.append(f"document {self.document}")
+        if self.pod:
+            where.append(f"pod {self.pod}")
+        return f"{', '.join(where)}: {self.message}"
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a text says: the pods that can be run, and what is wrong with the rest."""
+
+    pods: tuple[Pod, ...] = ()
+    problems: tuple[ManifestProblem, ...] = ()
+
+
+class _RefusedError(ValueError):
+    """A document is no pod that can be run."""
+
+
+def read_manifest(data: bytes, origin: Origin, seen: Time) -> Manifest:
+    """All that a text says; `seen` is the time at which it was read."""
+    if len(data) > MOST_BYTES:
+        return _unreadable(origin, f"it is larger than {MOST_BYTES // 2**20} MiB")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return _unreadable(origin, "it is no text in UTF-8")
+    written = split_documents(text)
+    if not written:
+        return _unreadable(origin, "it is empty; write a Pod, or delete it")
+    if len(written) > _MOST_DOCUMENTS:
+        return _unreadable(origin, f"it has more than {_MOST_DOCUMENTS} documents")
+    pods: list[Pod] = []
+    problems: list[ManifestProblem] = []
+    for number, one in enumerate(written, 1):
+        try:
+            documents = list(_items(read_document(one)))
+        except (DocumentError, _RefusedError) as error:
+            problem = ManifestProblem(place=origin.place, document=number, message=str(error))
+            problems.append(problem)
+            continue
+        for document in documents:
+            try:
+                pods.append(_read_pod(document, origin, seen))
+            except _RefusedError as error:
+                problem = ManifestProblem(
+                    place=origin.place, document=number, pod=_named(document), message=str(error)
+                )
+                problems.append(problem)
+    return Manifest(tuple(pods), tuple(problems))
+
+
+def _unreadable(origin: Origin, why: str) -> Manifest:
+    return Manifest(problems=(ManifestProblem(place=origin.place, message=why),))
+
+
+def _items(document: Any) -> Iterator[Any]:
+    """The objects of a document, which may be a list of them. Raises _RefusedError."""
+    if not isinstance(document, dict) or document.get("kind") not in _LISTS:
+        yield document
+        return
+    if document.get("apiVersion") != "v1":
+        raise _RefusedError(_wrong_kind(document))
+    if unknown := sorted(document.keys() - {"apiVersion", "kind", "metadata", "items"}):
+        raise _RefusedError(_strict([f'unknown field "{key}"' for key in unknown]))
+    items = document.get("items") or []
+    if not isinstance(items, list):
+        raise _RefusedError("items: expected a list of pods")
+    is_pods = document["kind"] == "PodList"
+    for item in items:
+        bare = is_pods and isinstance(item, dict)
+        yield {"apiVersion": "v1", "kind": "Pod"} | item if bare else item
+
+
+def _read_pod(document: Any, origin: Origin, seen: Time) -> Pod:
+    _check_kind(document)
+    try:
+        if wrong := list(field_errors(document, POD)):
+            raise _RefusedError(_strict(wrong))
+        written = from_document(document, Pod)
+        if not written.metadata.name:
+            raise _RefusedError("metadata.name: Required value: name is needed for the pod")
+        pod = make_static_pod(_filled(written), content_hash(written, origin), origin, seen)
+    except DecodeError as error:
+        raise _RefusedError(_wrong_type(error)) from None
+    except RecursionError:
+        raise _RefusedError("it is nested too deeply") from None
+    _check_rules(pod, written)
+    return pod
+
+
+def _check_kind(document: Any) -> None:
+    if not isinstance(document, dict):
+        kind = {list: "a list", str: "a text", bool: "a boolean"}.get(type(document), "a number")
+        raise _RefusedError(f"it is {kind}; an object of apiVersion v1 and kind Pod is expected")
+    if (document.get("apiVersion"), document.get("kind")) != ("v1", "Pod"):
+        raise _RefusedError(_wrong_kind(document))
+
+
+def _wrong_kind(document: dict[str, Any]) -> str:
+    told = []
+    for key in ("apiVersion", "kind"):
+        value = document.get(key)
+        told.append(f"{key} is {go_quoted(str(value))}" if value else f"{key} is missing")
+    return f"{' and '.join(told)}; only apiVersion v1 and kind Pod can be run from a manifest"
+
+
+def _filled(written: Pod) -> Pod:
+    document = to_document(written)
+    fill_spec(document["spec"])
+    return from_document(document, Pod)
+
+
+def _check_rules(pod: Pod, written: Pod) -> None:
+    """Raise _RefusedError for what the API server or the kubelet would refuse."""
+    causes = [f"{cause.field}: {cause.message}" for cause in validate_new_pod(pod)]
+    if CONFIG_MIRROR in (written.metadata.annotations or {}):
+        field = f"metadata.annotations[{CONFIG_MIRROR}]"
+        causes.append(f"{field}: Forbidden: only the API server's image of a static pod has it")
+    if causes:
+        told = ", ".join(dict.fromkeys(causes))
+        raise _RefusedError(f"invalid pod: [{told}]" if len(causes) > 1 else f"invalid pod: {told}")
+    if kinds := api_references(pod.spec):
+        raise _RefusedError(f"static pods may not reference {', '.join(kinds)}")
+
+
+def _strict(errors: list[str]) -> str:
+    return f"strict decoding error: {', '.join(errors)}"
+
+
+def _wrong_type(error: DecodeError) -> str:
+    why = str(error).removeprefix("cannot read a Pod: ")
+    if match := _PLACE.fullmatch(why):
+        why = f"{match['path']}: {match['why'][:1].lower()}{match['why'][1:]}"
+    return why.replace("`", "").replace(" | null", "").replace("array", "list")
+
+
+def _named(document: Any) -> str:
+    """What is known of the name of a pod that may be no pod."""
+    is_pod = isinstance(document, dict) and document.get("kind") == "Pod"
+    meta = document.get("metadata") if is_pod else None
+    name = meta.get("name") if isinstance(meta, dict) else None
+    if not isinstance(meta, dict) or not isinstance(name, str):
+        return ""
+    namespace = meta.get("namespace")
+    return f"{namespace if isinstance(namespace, str) and namespace else 'default'}/{name}"

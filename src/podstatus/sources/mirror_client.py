@@ -1,0 +1,75 @@
+"""What is asked of the API server about mirror pods.
+
+Upstream: basicMirrorClient, pkg/kubelet/pod/mirror_client.go v1.36.4.
+"""
+
+import logging
+from enum import Enum
+
+from podstatus.client import PODS, ApiClient, HttpPodApi
+from podstatus.kube.errors import ConflictError, GoneError, RejectedError
+from podstatus.kube.pod import ApiUID, Pod, is_mirror_pod
+from podstatus.sources.mirror_plan import is_right_mirror, mirror_body
+
+logger = logging.getLogger(__name__)
+
+
+class Creation(Enum):
+    """What became of a mirror pod that was to be created."""
+
+    DONE = "done"
+    THERE = "there"
+    """It was there already: the watch is late."""
+
+
+class MirrorClient:
+    """Creates and deletes mirror pods of one node. Raises the errors of `podstatus.kube.errors`."""
+
+    def __init__(self, client: ApiClient, node_name: str) -> None:
+        self._client = client
+        self._pods = HttpPodApi(client)
+        self._node_name = node_name
+
+    async def create(self, pod: Pod, node_uid: str) -> Creation:
+        """Create the mirror pod of a static pod, also in place of one that is not right.
+
+        Raises RejectedError if there is a pod of this name that is none of ours.
+        """
+        try:
+            await self._post(pod, node_uid)
+        except ConflictError:
+            there = await self._find(pod)
+            if there is not None and is_right_mirror(there, pod):
+                return Creation.THERE
+            if there is not None:
+                self._check_ours(there)
+                await self.delete(there)
+            await self._post(pod, node_uid)
+        logger.info("mirror pod created: namespace=%s name=%s", *pod.full_name)
+        return Creation.DONE
+
+    async def delete(self, mirror: Pod) -> None:
+        """Delete a mirror pod at once, if it still is this one."""
+        uid = ApiUID(mirror.uid)
+        try:
+            await self._pods.delete_pod(*mirror.full_name, uid=uid, grace_period_seconds=0)
+        except (GoneError, ConflictError):
+            return  # it is gone, or another one has come: what was asked for
+        logger.info("mirror pod deleted: namespace=%s name=%s uid=%s", *mirror.full_name, uid)
+
+    async def _post(self, pod: Pod, node_uid: str) -> None:
+        body = mirror_body(pod, self._node_name, node_uid)
+        await self._client.create(PODS, body, namespace=pod.namespace)
+
+    async def _find(self, pod: Pod) -> Pod | None:
+        try:
+            return await self._pods.get_pod(*pod.full_name)
+        except GoneError:
+            return None
+
+    def _check_ours(self, there: Pod) -> None:
+        if not is_mirror_pod(there) or there.spec.node_name != self._node_name:
+            raise RejectedError(
+                f"a pod {'/'.join(there.full_name)} exists that is no mirror pod of this node; "
+                "delete it, or give the static pod another name"
+            )

@@ -1,0 +1,88 @@
+"""What has to happen so that every static pod has its mirror pod, and no other one is there.
+
+Upstream: tryReconcileMirrorPods, pkg/kubelet/kubelet.go; HandlePodCleanups, kubelet_pods.go;
+CreateMirrorPod, pod/mirror_client.go v1.36.4.
+"""
+
+from collections.abc import Callable, Collection
+from typing import TypeAlias
+
+import msgspec
+
+from podstatus.kube.codec import to_document
+from podstatus.kube.documents import encode_document
+from podstatus.kube.meta import ObjectMeta, OwnerReference
+from podstatus.kube.pod import CONFIG_MIRROR, Pod
+from podstatus.sources.difference import CONFIG_HASH
+
+FullName: TypeAlias = tuple[str, str]
+
+
+class CreateMirror(msgspec.Struct, frozen=True):
+    """A static pod has no mirror pod."""
+
+    pod: Pod
+
+
+class ReplaceMirror(msgspec.Struct, frozen=True):
+    """The mirror pod is that of an older manifest, or somebody has deleted it."""
+
+    mirror: Pod
+    pod: Pod
+
+
+class RemoveMirror(msgspec.Struct, frozen=True):
+    """A mirror pod has no static pod any more."""
+
+    mirror: Pod
+
+
+MirrorStep: TypeAlias = CreateMirror | ReplaceMirror | RemoveMirror
+
+
+def plan_mirrors(
+    static_pods: Collection[Pod],
+    mirror_pods: Collection[Pod],
+    may_remove: Callable[[FullName], bool],
+) -> dict[FullName, MirrorStep]:
+    """What to do, by the name of the pod; nothing about those that are as they should be."""
+    mirrors = {mirror.full_name: mirror for mirror in mirror_pods}
+    steps: dict[FullName, MirrorStep] = {}
+    for pod in static_pods:
+        mirror = mirrors.pop(pod.full_name, None)
+        if mirror is None:
+            steps[pod.full_name] = CreateMirror(pod)
+        elif not is_right_mirror(mirror, pod):
+            steps[pod.full_name] = ReplaceMirror(mirror, pod)
+    for name, mirror in mirrors.items():
+        if may_remove(name):
+            steps[name] = RemoveMirror(mirror)
+    return steps
+
+
+def is_right_mirror(mirror: Pod, pod: Pod) -> bool:
+    """Whether it shows this version of the pod, and is to stay."""
+    shown = (mirror.metadata.annotations or {}).get(CONFIG_MIRROR)
+    return shown == _hash(pod) and mirror.metadata.deletion_timestamp is None
+
+
+def mirror_body(pod: Pod, node_name: str, node_uid: str) -> bytes:
+    """The mirror pod of a static pod, to be created. Its status is for the status manager."""
+    meta = pod.metadata
+    # NodeRestriction takes mirror pods of their node alone, which has to be their only owner.
+    owner = OwnerReference(
+        api_version="v1", kind="Node", name=node_name, uid=node_uid, controller=True
+    )
+    metadata = ObjectMeta(
+        name=meta.name,
+        namespace=meta.namespace,
+        labels=meta.labels,
+        annotations=(meta.annotations or {}) | {CONFIG_MIRROR: _hash(pod)},
+        owner_references=(owner,),
+    )
+    body = Pod(api_version="v1", kind="Pod", metadata=metadata, spec=pod.spec)
+    return encode_document({k: v for k, v in to_document(body).items() if k != "status"})
+
+
+def _hash(pod: Pod) -> str:
+    return (pod.metadata.annotations or {}).get(CONFIG_HASH, "")

@@ -1,0 +1,181 @@
+"""Keeps the mirror pods of static pods right at the API server.
+
+Upstream: MirrorClient, pkg/kubelet/pod/mirror_client.go v1.36.4. There, pod workers do it as they
+go; here it is a service of its own, so that an outage has one place to be waited for.
+"""
+
+import asyncio
+import logging
+import random as chance
+from collections.abc import Callable, Collection
+from typing import Literal
+
+import msgspec
+
+from podstatus.base.backoff import Backoff
+from podstatus.base.clock import Clock
+from podstatus.base.loop import SystemClock, WakeUp
+from podstatus.client import ApiClient
+from podstatus.client.outage import Outage
+from podstatus.kube.errors import ApiError, BusyError, UnavailableError
+from podstatus.kube.pod import Pod
+from podstatus.sources.mirror_client import Creation, MirrorClient
+from podstatus.sources.mirror_plan import (
+    CreateMirror,
+    FullName,
+    MirrorStep,
+    RemoveMirror,
+    ReplaceMirror,
+    plan_mirrors,
+)
+
+logger = logging.getLogger(__name__)
+
+PERIOD_SECONDS = 1.0
+"""Between two looks, if nobody wakes us: a mirror pod that was deleted is back within 2 s."""
+SHOWN_SECONDS = 1.0
+"""For which we wait for the watch to show what we did, before we do it again."""
+_SECOND = 1_000_000_000
+_BACKOFF = Backoff(first=1.0, most=10.0)
+
+OnMirrorProblem = Callable[[Pod, str], None]
+
+
+class _Pause(msgspec.Struct, frozen=True):
+    """What was tried for a pod."""
+
+    until: int
+    backoff: Backoff
+    problem: str = ""
+    """As it was told."""
+
+
+class MirrorPods:
+    """Creates, repairs and removes mirror pods. For one event loop; `wake` from any thread.
+
+    `static_pods` are those that should have a mirror pod, `mirror_pods` those that the watch shows.
+    `may_remove` says whether all is over with the static pod that had this name: it has to be
+    False until every source has delivered. Without `node_uid` nothing is created.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        node_name: str,
+        *,
+        static_pods: Callable[[], Collection[Pod]],
+        mirror_pods: Callable[[], Collection[Pod]],
+        may_remove: Callable[[FullName], bool],
+        node_uid: Callable[[], str | None],
+        clock: Clock | None = None,
+        on_problem: OnMirrorProblem = lambda *_: None,
+        random: Callable[[], float] = chance.random,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._client = MirrorClient(client, node_name)
+        self._static_pods = static_pods
+        self._mirror_pods = mirror_pods
+        self._may_remove = may_remove
+        self._node_uid = node_uid
+        self._clock = clock or SystemClock()
+        self._on_problem = on_problem
+        self._random = random
+        self._beat = beat
+        self._wake_up = WakeUp[Literal["wake"]]()
+        self._outage = Outage(logger, "sync of mirror pods", _BACKOFF, random)
+        self._server_from = 0
+        """When the server may be asked again, after it could not be reached."""
+        self._pauses: dict[FullName, _Pause] = {}
+
+    def wake(self) -> None:
+        """Look soon: a static pod or a mirror pod has changed."""
+        self._wake_up.call("wake")
+
+    async def run(self) -> None:
+        """Keep them right until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self._keep_waking())
+
+    async def _follow(self) -> None:
+        while True:
+            self._beat()
+            await self.reconcile_once()
+            await self._wake_up.wait()
+
+    async def _keep_waking(self) -> None:
+        while True:
+            await self._clock.wait(PERIOD_SECONDS)
+            self.wake()
+
+    async def reconcile_once(self) -> None:
+        """Do what has to be done now."""
+        steps = plan_mirrors(self._static_pods(), self._mirror_pods(), self._may_remove)
+        # What needs nothing any more is right: what was tried before does not matter.
+        self._pauses = {name: self._pauses[name] for name in self._pauses if name in steps}
+        if self._clock.now() < self._server_from:
+            return
+        for name, step in steps.items():
+            if not self._is_paused(name) and not await self._try(name, step):
+                return
+
+    def _is_paused(self, name: FullName) -> bool:
+        pause = self._pauses.get(name)
+        return pause is not None and self._clock.now() < pause.until
+
+    async def _try(self, name: FullName, step: MirrorStep) -> bool:
+        """Do one step; whether the server could be reached."""
+        try:
+            self._remember(name, await self._do(step))
+        except (UnavailableError, BusyError) as error:
+            now = self._clock.now()
+            self._server_from = now + round(self._outage.failed(error, now) * _SECOND)
+            return False
+        except ApiError as error:
+            self._remember_problem(name, step, str(error))
+        self._outage.over(self._clock.now())
+        return True
+
+    async def _do(self, step: MirrorStep) -> Creation:
+        match step:
+            case CreateMirror(pod):
+                return await self._create(pod)
+            case ReplaceMirror(mirror, pod):
+                await self._client.delete(mirror)
+                return await self._create(pod)
+            case RemoveMirror(mirror):
+                await self._client.delete(mirror)
+        return Creation.DONE
+
+    async def _create(self, pod: Pod) -> Creation:
+        node_uid = self._node_uid()
+        # Nothing to be done for now: a mirror pod belongs to its node, which is not known yet.
+        return await self._client.create(pod, node_uid) if node_uid else Creation.DONE
+
+    def _remember(self, name: FullName, creation: Creation) -> None:
+        """Wait for the watch to show it; longer each time, if it does not."""
+        if creation is Creation.DONE:
+            until = self._clock.now() + round(SHOWN_SECONDS * _SECOND)
+            self._pauses[name] = _Pause(until, _BACKOFF)
+        else:
+            self._back_off(name, "")
+
+    def _remember_problem(self, name: FullName, step: MirrorStep, problem: str) -> None:
+        told = self._pauses[name].problem if name in self._pauses else ""
+        self._back_off(name, problem)
+        if problem == told:
+            return
+        pod = step.mirror if isinstance(step, RemoveMirror) else step.pod
+        logger.error(
+            "mirror pod is refused, will retry: namespace=%s name=%s error=%s", *name, problem
+        )
+        try:
+            self._on_problem(pod, problem)
+        except Exception:
+            logger.exception("handler of problems failed: namespace=%s name=%s", *name)
+
+    def _back_off(self, name: FullName, problem: str) -> None:
+        pause = self._pauses.get(name)
+        backoff = (pause.backoff if pause else _BACKOFF).failed()
+        seconds = backoff.seconds(self._random())
+        self._pauses[name] = _Pause(self._clock.now() + round(seconds * _SECOND), backoff, problem)

@@ -1,0 +1,76 @@
+"""What makes a static pod of a pod that was read from a file or a URL.
+
+Upstream: applyDefaults and generatePodName, pkg/kubelet/config/common.go v1.36.4; the annotations
+config.source and config.seen are set in config.go there.
+"""
+
+from hashlib import sha256
+from typing import Literal
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.codec import to_document
+from podstatus.kube.documents import encode_document
+from podstatus.kube.pod import CONFIG_SOURCE, Pod
+from podstatus.kube.pod_spec import PodSpec, Toleration
+from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.times import Time
+from podstatus.sources.difference import CONFIG_HASH, CONFIG_SEEN
+
+StaticSource = Literal["file", "http"]
+
+_HASH_CHARACTERS = 32
+_EVERY_TAINT = Toleration(operator="Exists", effect="NoExecute")
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a manifest was read, on which node."""
+
+    source: StaticSource
+    place: str
+    """The path of the file, or the URL."""
+    node_name: str
+
+
+def content_hash(written: Pod, origin: Origin) -> str:
+    """What tells this pod from all others: by what it says, not by how it is written.
+
+    Taken before defaults are filled in, so that a later version of us, which may fill in more, does
+    not restart the pods of a node.
+    """
+    content = encode_document(to_document(structs.replace(written, status=PodStatus())))
+    hashed = sha256(content)
+    for part in (origin.node_name, origin.source, origin.place):
+        hashed.update(b"\0" + part.encode(errors="surrogateescape"))
+    return hashed.hexdigest()[:_HASH_CHARACTERS]
+
+
+def make_static_pod(pod: Pod, hashed: str, origin: Origin, seen: Time) -> Pod:
+    """The pod under the name, the UID and the marks that it has on the node.
+
+    A UID that the manifest names is kept.
+    """
+    meta = pod.metadata
+    marks = {CONFIG_HASH: hashed, CONFIG_SOURCE: origin.source, CONFIG_SEEN: str(seen)}
+    metadata = structs.replace(
+        meta,
+        name=f"{meta.name}-{origin.node_name.lower()}",
+        namespace=meta.namespace or "default",
+        uid=meta.uid or hashed,
+        annotations=(meta.annotations or {}) | marks,
+    )
+    spec = structs.replace(pod.spec, node_name=origin.node_name)
+    if origin.source == "file":
+        spec = _tolerant(spec)
+    return structs.replace(pod, metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
+
+
+def _tolerant(spec: PodSpec) -> PodSpec:
+    """With a toleration of all taints that evict: what keeps a node alive stays on it."""
+    others = [
+        toleration
+        for toleration in spec.tolerations or ()
+        if structs.replace(toleration, toleration_seconds=None) != _EVERY_TAINT
+    ]
+    return structs.replace(spec, tolerations=(*others, _EVERY_TAINT))

@@ -1,32 +1,275 @@
-"""Put a node together."""
+"""Put a node together, and run it."""
 
 import asyncio
+import logging
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
-from podstatus.agent.run import CannotRunError, Surroundings
-from podstatus.web.health import HealthListener, healthy
+from podstatus.agent.node_side import NodeSide
+from podstatus.agent.pod_side import Beside, PodSide
+from podstatus.agent.run import MISTAKE, CannotRunError, Surroundings
+from podstatus.agent.samples import create_samples
+from podstatus.base.clock import Clock
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.loop import SystemClock
+from podstatus.checkpoint.errors import CheckpointError
+from podstatus.checkpoint.files import FileState
+from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.client import ApiClient, HttpPodApi, Timing
+from podstatus.client.event_sink import HttpEventSink
+from podstatus.events import reasons
+from podstatus.events.about import about_pod
+from podstatus.events.policy import EventPolicy
+from podstatus.events.recorder import Recorder
+from podstatus.kube.pod import Pod, is_static_pod
+from podstatus.runtime.port import Runtime, RuntimeDownError, SelfProbing
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.sources.api import SOURCE as API
+from podstatus.sources.api import ApiSource
+from podstatus.sources.folder import SOURCE as FILE
+from podstatus.sources.folder import FolderSource
+from podstatus.sources.manifest import ManifestProblem
+from podstatus.sources.mirrors import MirrorPods
+from podstatus.sources.url import SOURCE as HTTP
+from podstatus.sources.url import UrlSource
+from podstatus.status.ports import Undelivered
+from podstatus.web.health import Check, HealthListener, healthy
+
+logger = logging.getLogger(__name__)
+
+_DRAIN_SECONDS = 2.0
+"""For statuses when the agent ends, and half of it for events; whoever stops us waits 5."""
+_LEASE_TIMING = Timing(total_seconds=10.0)
 
 
-class _HealthOnly:
-    """A node of which there is only its health yet."""
+class NodeAgent:
+    """A node: everything wired, and run together."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._settings = surroundings.settings
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        runtime: Runtime | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._settings = settings = surroundings.settings
+        self._surroundings = surroundings
+        self._clock = clock = clock or SystemClock()
+        self._runtime = runtime or self._make_runtime()
+        self._heartbeats = Heartbeats(clock)
+        # Lease and node status never wait behind pod status or events.
+        access = surroundings.access
+        self._pod_client = ApiClient(access, user_agent=_agent("status"))
+        self._node_client = ApiClient(access, timing=_LEASE_TIMING, user_agent=_agent("node"))
+        self._event_client = ApiClient(access, user_agent=_agent("events"))
+        self._recorder = Recorder(
+            HttpEventSink(self._event_client),
+            host=settings.node_name,
+            clock=clock,
+            policy=EventPolicy(qps=settings.event_qps, burst=settings.event_burst),
+            beat=self._heartbeats.expect("events", at_most=300),
+        )
+        self._node = NodeSide(
+            settings,
+            self._node_client,
+            self._runtime,
+            self._recorder,
+            runtime_problem=self._runtime_problem,
+            on_recovered=self._reconcile,
+            heartbeats=self._heartbeats,
+            clock=clock,
+        )
+        self._pods = PodSide(
+            Beside(
+                settings=settings,
+                clock=clock,
+                heartbeats=self._heartbeats,
+                recorder=self._recorder,
+                own_node=self._node.own.current,
+                host_ips=self._node.host_ips,
+                sources=self._source_names(),
+                on_mirror=self._wake_mirrors,
+            ),
+            self._runtime,
+            HttpPodApi(self._pod_client),
+            FileState(surroundings.root.folder("checkpoints")),
+            FileOutbox(surroundings.root.folder("outbox"), Undelivered),
+        )
+        self._mirrors = MirrorPods(
+            self._pod_client,
+            settings.node_name,
+            static_pods=self._static_pods,
+            mirror_pods=self._pods.directory.mirror_pods,
+            may_remove=self._may_remove_mirror,
+            node_uid=lambda: self._node.own.uid or None,
+            clock=clock,
+            on_problem=self._mirror_problem,
+            beat=self._heartbeats.expect("mirrors", at_most=120),
+        )
 
     async def run(self, serving: Callable[[str], None]) -> None:
-        host, port = self._settings.healthz_bind_address, self._settings.healthz_port or 0
-        listener = HealthListener(host, port, lambda: {"ping": healthy})
+        """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
+        async with AsyncExitStack() as stack:
+            for client in (self._pod_client, self._node_client, self._event_client):
+                await stack.enter_async_context(client)
+            url = await self._listen(stack)
+            try:
+                syncing = self._pods.statuses.run()
+            except CheckpointError as error:
+                raise CannotRunError(str(error), code=MISTAKE) from error
+            async with asyncio.TaskGroup() as tasks:
+                sync = tasks.create_task(syncing, name="status")
+                record = tasks.create_task(self._recorder.run(), name="events")
+                try:
+                    await self._serve(lambda: serving(url))
+                except asyncio.CancelledError:
+                    self._pods.statuses.stop(drain=_DRAIN_SECONDS)
+                    await sync
+                    await self._recorder.drain(_DRAIN_SECONDS / 2)
+                    record.cancel()
+                    raise
+
+    async def _serve(self, serving: Callable[[], None]) -> None:
+        """Run all services; who stops them stops all but those that still have to send."""
+        self._tell_start()
+        await self._pods.view.relist_once()
+        async with asyncio.TaskGroup() as tasks:
+            for service in (
+                self._pods.view,
+                self._pods.workers,
+                self._pods.housekeeping,
+                self._mirrors,
+                self._node.usage,
+                self._node.status,
+                self._node.lease,
+                self._node.reflector,
+                *self._sources(),
+            ):
+                tasks.create_task(service.run(), name=type(service).__name__)
+            if isinstance(self._runtime, SelfProbing):
+                tasks.create_task(self._follow_probes(self._runtime), name="probes")
+            if self._settings.samples and self._settings.embedded:
+                tasks.create_task(create_samples(self._pod_client), name="samples")
+            serving()
+
+    def _make_runtime(self) -> Runtime:
+        folder = self._surroundings.root.folder("runtime")
+        try:
+            return SimulatedRuntime(self._clock, folder=folder)
+        except RuntimeDownError as error:
+            raise CannotRunError(str(error), code=MISTAKE) from error
+
+    def _source_names(self) -> frozenset[str]:
+        told = {
+            API: True,
+            FILE: self._settings.pod_manifest_path is not None,
+            HTTP: self._settings.manifest_url is not None,
+        }
+        return frozenset(name for name, is_there in told.items() if is_there)
+
+    def _sources(self) -> list[ApiSource | FolderSource | UrlSource]:
+        settings, mux, beats = self._settings, self._pods.mux, self._heartbeats
+        sources: list[ApiSource | FolderSource | UrlSource] = [
+            ApiSource(
+                self._pod_client,
+                settings.node_name,
+                mux,
+                clock=self._clock,
+                beat=beats.expect("source-api", at_most=300),
+            )
+        ]
+        if settings.pod_manifest_path is not None:
+            sources.append(
+                FolderSource(
+                    settings.pod_manifest_path,
+                    settings.node_name,
+                    lambda pods: mux.deliver(FILE, pods),
+                    clock=self._clock,
+                    period=settings.file_check_frequency,
+                    on_problem=self._manifest_problem,
+                    beat=beats.expect("source-file", at_most=120),
+                )
+            )
+        if settings.manifest_url is not None:
+            sources.append(
+                UrlSource(
+                    settings.manifest_url,
+                    settings.node_name,
+                    lambda pods: mux.deliver(HTTP, pods),
+                    headers=settings.manifest_url_header,
+                    clock=self._clock,
+                    period=settings.http_check_frequency,
+                    on_problem=self._manifest_problem,
+                    beat=beats.expect("source-http", at_most=120),
+                )
+            )
+        return sources
+
+    async def _listen(self, stack: AsyncExitStack) -> str:
+        """Answer questions about our health; where."""
+        host, port = self._settings.healthz_bind_address, self._settings.healthz_port
+        if port is None:
+            return ""
+        listener = HealthListener(host, port, self._checks)
         try:
             port = await listener.start()
         except OSError as error:
-            raise CannotRunError(f"cannot listen on {host} port {port}: {error}") from error
-        try:
-            serving(f"http://{host}:{port}")
-            await asyncio.Event().wait()
-        finally:
-            await listener.stop()
+            raise CannotRunError(
+                f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
+                "stop what uses it, or pass another --healthz-port (0 for any)"
+            ) from error
+        stack.push_async_callback(listener.stop)
+        return f"http://{host}:{port}"
+
+    def _checks(self) -> dict[str, Check]:
+        def check(name: str) -> Check:
+            def stalled() -> str | None:
+                found = self._heartbeats.find_stalled(name)
+                return None if found is None else str(found)
+
+            return stalled
+
+        checks: dict[str, Check] = {"ping": healthy, "log": healthy}
+        checks |= {name: check(name) for name in self._heartbeats.names()}
+        checks["syncloop"] = checks["housekeeping"]
+        checks["runtime"] = self._pods.view.problem
+        return checks
+
+    def _runtime_problem(self) -> str | None:
+        return self._pods.view.problem()
+
+    def _reconcile(self) -> None:
+        self._pods.statuses.reconcile()
+
+    def _wake_mirrors(self) -> None:
+        self._mirrors.wake()
+
+    def _tell_start(self) -> None:
+        self._node.events.normal(reasons.STARTING, "Starting kubelet.")
+        if self._surroundings.restarted:
+            self._node.events.warn(reasons.AGENT_RESTARTED, self._surroundings.restarted)
+
+    async def _follow_probes(self, runtime: SelfProbing) -> None:
+        async for result in runtime.probe_results():
+            self._pods.book.take(result)
+
+    def _static_pods(self) -> list[Pod]:
+        return [pod for pod in self._pods.directory.pods() if is_static_pod(pod)]
+
+    def _may_remove_mirror(self, full_name: tuple[str, str]) -> bool:
+        """Whether all is over with the static pod of this name."""
+        return self._pods.mux.all_delivered and not self._pods.lives.has_unfinished(full_name)
+
+    def _manifest_problem(self, problem: ManifestProblem) -> None:
+        self._node.events.warn(reasons.INVALID_MANIFEST, str(problem))
+
+    def _mirror_problem(self, pod: Pod, problem: str) -> None:
+        self._recorder.warn(about_pod(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)
 
 
-def build_node(surroundings: Surroundings) -> _HealthOnly:
-    """The node, not started yet."""
-    return _HealthOnly(surroundings)
+def build_node(surroundings: Surroundings) -> NodeAgent:
+    """The node, not started yet. Raises CannotRunError."""
+    return NodeAgent(surroundings)
+
+
+def _agent(part: str) -> str:
+    return f"podstatus/{part}"

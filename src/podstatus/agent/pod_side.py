@@ -1,7 +1,6 @@
 """Put together what looks after pods: from sources to workers, statuses and mirror pods."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 
@@ -21,13 +20,13 @@ from podstatus.runtime.relist import RuntimeView
 from podstatus.sources.mux import Mux
 from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
+from podstatus.status.ports import Undelivered
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.workers.admission import admit
 from podstatus.workers.containers import Containers
 from podstatus.workers.crash_loops import CrashLoops
 from podstatus.workers.dispatch import Dispatcher
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.life import PodLife
 from podstatus.workers.lives import Lives
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
@@ -35,7 +34,7 @@ from podstatus.workers.probe_book import ProbeBook
 from podstatus.workers.steps import PodSteps
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
     """What the services of pods need from the rest of the agent."""
 
     settings: AgentSettings
@@ -55,11 +54,11 @@ class PodSide:
 
     def __init__(
         self,
-        around: Surroundings,
+        around: Beside,
         runtime: Runtime,
         pod_api: HttpPodApi,
         state: FileState,
-        outbox: FileOutbox,
+        outbox: FileOutbox[Undelivered],
     ) -> None:
         settings, clock, recorder = around.settings, around.clock, around.recorder
         self.counters = Counters()
@@ -82,7 +81,7 @@ class PodSide:
         self.view = RuntimeView(
             runtime,
             clock=clock,
-            on_change=lambda uid: self.workers.wake(uid),
+            on_change=self._wake,
             beat=around.heartbeats.expect("relist", at_most=180),
         )
         policy = WorkerPolicy(
@@ -90,7 +89,7 @@ class PodSide:
             keep_terminated_pod_volumes=settings.keep_terminated_pod_volumes,
             gates=settings.feature_gates,
         )
-        self.book = ProbeBook(self.statuses, lambda uid: self.workers.wake(uid))
+        self.book = ProbeBook(self.statuses, self._wake)
         crash_loops = CrashLoops(max_seconds=settings.max_container_restart_period)
         self.steps = PodSteps(
             runtime,
@@ -138,3 +137,6 @@ class PodSide:
             period=policy.housekeeping,
             beat=around.heartbeats.expect("housekeeping", at_most=60),
         )
+
+    def _wake(self, uid: PodUID) -> None:
+        self.workers.wake(uid)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from podstatus.agent.durations import DurationError, parse_duration
 from podstatus.agent.setting import Kind, NotAllowedError
-from podstatus.apiserver.names import dns_subdomain
+from podstatus.kube.rules.names import dns_subdomain
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")

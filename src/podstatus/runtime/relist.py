@@ -115,15 +115,15 @@ class RuntimeView:
             f"threshold is {_go_duration(THRESHOLD_SECONDS)}"
         )
 
-    async def refresh(self, uid: PodUID) -> PodFacts:
+    async def refresh(self, uid: PodUID, *, tell: bool = True) -> PodFacts:
         """Ask the runtime about one pod now; `PodFacts()` if it has nothing of it.
 
-        Whoever is told of changes is told of what this finds, too: the facts may be for somebody
-        else. Raises RuntimeDownError.
+        Whoever is told of changes is told of what this finds, too, unless it is they who ask.
+        Raises RuntimeDownError.
         """
         asked = self._known.ask()
         found = next(iter(await self._runtime.list_pods(uid)), None)
-        if self._known.take_one(asked, uid, found):
+        if self._known.take_one(asked, uid, found) and tell:
             self._on_change(uid)
         # An answer to a later question may have come first.
         newest = self._known.find(uid)

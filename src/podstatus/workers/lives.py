@@ -60,6 +60,13 @@ class Lives:
             if life.pod is not None and life.stage in (Stage.SYNC, Stage.TERMINATING)
         ]
 
+    def has_unfinished(self, full_name: tuple[str, str]) -> bool:
+        """Whether a pod of this namespace and name is still being looked after."""
+        return any(
+            (life.namespace, life.name) == full_name and life.stage is not Stage.FINISHED
+            for life in self._lives.values()
+        )
+
     def waits_for_namesake(self, life: PodLife) -> bool:
         """Whether another static pod of its name has to be over before this one may start.
 

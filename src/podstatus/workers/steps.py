@@ -88,7 +88,7 @@ class PodSteps:
     async def sync(self, pod: Pod) -> Synced:
         """Say what its status is, and start and stop what the spec asks for."""
         pod = await self._allocated(pod)
-        facts = await self._view.refresh(pod.uid)
+        facts = await self._facts(pod.uid)
         status = self._tell(pod, facts)
         if is_terminal_phase(status.phase):
             return Synced(ended=True)
@@ -103,7 +103,7 @@ class PodSteps:
         started = await self._containers.act(pod, facts, actions)
         if not _acts(actions):
             return Synced(look_again=self._look_again(pod, status, actions))
-        after = await self._view.refresh(pod.uid)
+        after = await self._facts(pod.uid)
         if not started:
             self._tell(pod, after)
         # A runtime that does nothing of what it is asked for is not asked again at once.
@@ -136,11 +136,11 @@ class PodSteps:
 
         Raises StillRunningError if the runtime has not done it.
         """
-        facts = await self._view.refresh(life.uid)
+        facts = await self._facts(life.uid)
         if life.pod is not None:
             self._tell(life.pod, facts, life=life)
         await self._containers.stop_pod(life.pod, life.uid, facts, float(life.grace_seconds))
-        facts = await self._view.refresh(life.uid)
+        facts = await self._facts(life.uid)
         if running := _running(facts):
             raise StillRunningError(f"the runtime still runs {', '.join(running)} after a stop")
         if life.pod is None:
@@ -159,7 +159,7 @@ class PodSteps:
             await self._clock.wait(wait)
             wait = min(1.0, 2 * wait)
         await self._runtime.remove_pod(uid)
-        await self._view.refresh(uid)
+        await self._facts(uid)
 
     def tell_last(self, pod: Pod, status: PodStatus) -> None:
         """Say what its containers came to."""
@@ -212,6 +212,9 @@ class PodSteps:
         return structs.replace(
             status, phase="Failed", reason=life.ending.reason, message=life.ending.message
         )
+
+    async def _facts(self, uid: PodUID) -> PodFacts:
+        return await self._view.refresh(uid, tell=False)
 
     def _cached(self, pod: Pod) -> PodStatus | None:
         return self._statuses.pod_status(pod.uid)

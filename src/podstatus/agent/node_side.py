@@ -1,0 +1,153 @@
+"""Put together what looks after our Node: registration, status, lease, usage."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from podstatus import __version__
+from podstatus.agent.settings import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.usage import Usage
+from podstatus.client import NODES, ApiClient, HttpNodeApi, Reflector
+from podstatus.client.replica import Added, Change, Removed, Updated
+from podstatus.events.about import about_node
+from podstatus.events.recorder import Recorder
+from podstatus.kube.node import Node
+from podstatus.kube.pod import PodUID
+from podstatus.node.addresses import node_addresses
+from podstatus.node.describe import Descriptor
+from podstatus.node.health import Check, NodeHealth
+from podstatus.node.lease import LeaseService
+from podstatus.node.observe import NodeObserver
+from podstatus.node.own_node import OwnNode
+from podstatus.node.pressure import parse_thresholds
+from podstatus.node.registration import Registration
+from podstatus.node.settings import NodeSettings
+from podstatus.node.slow_disk import SlowDisk
+from podstatus.node.status import NodeStatusService
+from podstatus.node.system_info import kubelet_version, read_system_info
+from podstatus.node.usage import NodeUsage
+from podstatus.runtime.port import Metered, Runtime
+
+
+class _EventsOfNode:
+    """Events about our Node."""
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        self._recorder = recorder
+        self._about = about_node(name)
+
+    def normal(self, reason: str, message: str) -> None:
+        self._recorder.normal(self._about, reason, message)
+
+    def warn(self, reason: str, message: str) -> None:
+        self._recorder.warn(self._about, reason, message)
+
+
+class NodeSide:
+    """The services of our Node, wired."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        client: ApiClient,
+        runtime: Runtime,
+        recorder: Recorder,
+        *,
+        runtime_problem: Check,
+        on_recovered: Callable[[], None],
+        heartbeats: Heartbeats,
+        clock: Clock,
+    ) -> None:
+        told = node_settings(settings)
+        thresholds = parse_thresholds(told.eviction_hard)
+        api = HttpNodeApi(client)
+        self.addresses = node_addresses(told)
+        self.events = _EventsOfNode(recorder, told.name)
+        self.own = OwnNode(Node(), clock=clock)
+        self.usage = NodeUsage(
+            SlowDisk(settings.root_dir),
+            clock=clock,
+            pods=_pod_usage(runtime),
+            beat=heartbeats.expect("usage", at_most=120),
+        )
+        info = read_system_info(
+            kubelet_version=kubelet_version(__version__),
+            runtime_version=f"{runtime.name}://{runtime.version}",
+        )
+        observer = NodeObserver(
+            info=info,
+            addresses=lambda: self.addresses,
+            usage=lambda: self.usage.snapshot,
+            health=NodeHealth(runtime_problem, heartbeats=heartbeats),
+            thresholds=thresholds,
+            pressure_seconds=told.pressure_transition_seconds,
+            clock=clock,
+        )
+        descriptor = Descriptor(told, thresholds)
+        self.own.propose(descriptor.new_node(observer.facts()).node)
+        beat = heartbeats.expect("node-status", at_most=300)
+        registration = Registration(
+            api, self.own, descriptor, facts=observer.facts, clock=clock, beat=beat
+        )
+        self.status = NodeStatusService(
+            api,
+            self.own,
+            settings=told,
+            descriptor=descriptor,
+            observer=observer,
+            registration=registration,
+            events=self.events,
+            clock=clock,
+            beat=beat,
+        )
+        self.lease = LeaseService(
+            api,
+            told.name,
+            clock=clock,
+            node_uid=lambda: self.own.uid,
+            duration=told.lease_duration_seconds,
+            on_recovered=on_recovered,
+            beat=heartbeats.expect("lease", at_most=120),
+        )
+        self.reflector = Reflector(
+            client, NODES, Node, self._seen, field_selector=f"metadata.name={told.name}"
+        )
+
+    def host_ips(self) -> list[str]:
+        """The addresses that pods of this node show as their host's."""
+        return [a.address for a in self.addresses if a.type == "InternalIP"]
+
+    def _seen(self, change: Change[Node]) -> None:
+        match change:
+            case Added(node) | Updated(_, node):
+                self.own.update(node)
+            case Removed():
+                self.own.forget()
+                self.status.now()
+
+
+def node_settings(settings: AgentSettings) -> NodeSettings:
+    """What the settings of the agent say about its Node."""
+    return NodeSettings(
+        name=settings.node_name,
+        port=settings.port,
+        labels=dict(settings.node_labels),
+        taints=settings.register_with_taints,
+        register_node=settings.register_node,
+        max_pods=settings.max_pods,
+        capacity=dict(settings.node_capacity),
+        eviction_hard=dict(settings.eviction_hard),
+        status_update_seconds=settings.node_status_update_frequency,
+        status_report_seconds=settings.node_status_report_frequency,
+        lease_duration_seconds=settings.node_lease_duration_seconds,
+    )
+
+
+def _pod_usage(runtime: Runtime) -> Callable[[], Awaitable[Mapping[PodUID, Usage]]]:
+    if isinstance(runtime, Metered):
+        return runtime.usage
+    return _unknown_usage
+
+
+async def _unknown_usage() -> Mapping[PodUID, Usage]:
+    return {}

@@ -21,8 +21,9 @@ from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod, is_static_pod
+from podstatus.kube.pod import Pod, PodUID, is_static_pod
 from podstatus.runtime.port import Runtime, RuntimeDownError, SelfProbing
+from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.api import SOURCE as API
 from podstatus.sources.api import ApiSource
@@ -68,12 +69,18 @@ class NodeAgent:
             policy=EventPolicy(qps=settings.event_qps, burst=settings.event_burst),
             beat=self._heartbeats.expect("events", at_most=300),
         )
+        self._view = RuntimeView(
+            self._runtime,
+            clock=clock,
+            on_change=self._wake_pod,
+            beat=self._heartbeats.expect("relist", at_most=180),
+        )
         self._node = NodeSide(
             settings,
             self._node_client,
             self._runtime,
             self._recorder,
-            runtime_problem=self._runtime_problem,
+            runtime_problem=self._view.problem,
             on_recovered=self._reconcile,
             heartbeats=self._heartbeats,
             clock=clock,
@@ -90,6 +97,7 @@ class NodeAgent:
                 on_mirror=self._wake_mirrors,
             ),
             self._runtime,
+            self._view,
             HttpPodApi(self._pod_client),
             FileState(surroundings.root.folder("checkpoints")),
             FileOutbox(surroundings.root.folder("outbox"), Undelivered),
@@ -131,10 +139,11 @@ class NodeAgent:
     async def _serve(self, serving: Callable[[], None]) -> None:
         """Run all services; who stops them stops all but those that still have to send."""
         self._tell_start()
-        await self._pods.view.relist_once()
+        await self._view.relist_once()
+        await self._node.look_once()
         async with asyncio.TaskGroup() as tasks:
             for service in (
-                self._pods.view,
+                self._view,
                 self._pods.workers,
                 self._pods.housekeeping,
                 self._mirrors,
@@ -231,11 +240,11 @@ class NodeAgent:
         checks: dict[str, Check] = {"ping": healthy, "log": healthy}
         checks |= {name: check(name) for name in self._heartbeats.names()}
         checks["syncloop"] = checks["housekeeping"]
-        checks["runtime"] = self._pods.view.problem
+        checks["runtime"] = self._view.problem
         return checks
 
-    def _runtime_problem(self) -> str | None:
-        return self._pods.view.problem()
+    def _wake_pod(self, uid: PodUID) -> None:
+        self._pods.wake(uid)
 
     def _reconcile(self) -> None:
         self._pods.statuses.reconcile()

@@ -74,7 +74,7 @@ class NodeSide:
             kubelet_version=kubelet_version(__version__),
             runtime_version=f"{runtime.name}://{runtime.version}",
         )
-        observer = NodeObserver(
+        self._observer = observer = NodeObserver(
             info=info,
             addresses=lambda: self.addresses,
             usage=lambda: self.usage.snapshot,
@@ -83,8 +83,7 @@ class NodeSide:
             pressure_seconds=told.pressure_transition_seconds,
             clock=clock,
         )
-        descriptor = Descriptor(told, thresholds)
-        self.own.propose(descriptor.new_node(observer.facts()).node)
+        self._descriptor = descriptor = Descriptor(told, thresholds)
         beat = heartbeats.expect("node-status", at_most=300)
         registration = Registration(
             api, self.own, descriptor, facts=observer.facts, clock=clock, beat=beat
@@ -112,6 +111,11 @@ class NodeSide:
         self.reflector = Reflector(
             client, NODES, Node, self._seen, field_selector=f"metadata.name={told.name}"
         )
+
+    async def look_once(self) -> None:
+        """Find out what the machine has: pods are admitted by it before the Node is registered."""
+        await self.usage.sample_once()
+        self.own.propose(self._descriptor.new_node(self._observer.facts()).node)
 
     def host_ips(self) -> list[str]:
         """The addresses that pods of this node show as their host's."""

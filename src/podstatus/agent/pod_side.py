@@ -56,6 +56,7 @@ class PodSide:
         self,
         around: Beside,
         runtime: Runtime,
+        view: RuntimeView,
         pod_api: HttpPodApi,
         state: FileState,
         outbox: FileOutbox[Undelivered],
@@ -78,22 +79,16 @@ class PodSide:
             gates=settings.feature_gates,
             heartbeat=around.heartbeats.expect("status", at_most=60),
         )
-        self.view = RuntimeView(
-            runtime,
-            clock=clock,
-            on_change=self._wake,
-            beat=around.heartbeats.expect("relist", at_most=180),
-        )
         policy = WorkerPolicy(
             sync_frequency=settings.sync_frequency,
             keep_terminated_pod_volumes=settings.keep_terminated_pod_volumes,
             gates=settings.feature_gates,
         )
-        self.book = ProbeBook(self.statuses, self._wake)
+        self.book = ProbeBook(self.statuses, self.wake)
         crash_loops = CrashLoops(max_seconds=settings.max_container_restart_period)
         self.steps = PodSteps(
             runtime,
-            self.view,
+            view,
             self.statuses,
             recorder,
             containers=Containers(runtime, recorder, crash_loops=crash_loops, clock=clock),
@@ -105,7 +100,7 @@ class PodSide:
         self.workers = PodWorkers(
             self.lives,
             self.steps,
-            self.view,
+            view,
             recorder,
             clock=clock,
             policy=policy,
@@ -131,12 +126,13 @@ class PodSide:
             self.workers,
             self.steps,
             self.statuses,
-            self.view,
+            view,
             all_delivered=lambda: self.mux.all_delivered,
             clock=clock,
             period=policy.housekeeping,
             beat=around.heartbeats.expect("housekeeping", at_most=60),
         )
 
-    def _wake(self, uid: PodUID) -> None:
+    def wake(self, uid: PodUID) -> None:
+        """Have a pod looked at."""
         self.workers.wake(uid)

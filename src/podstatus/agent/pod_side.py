@@ -64,7 +64,7 @@ class PodSide:
         settings, clock, recorder = around.settings, around.clock, around.recorder
         self.counters = Counters()
         self.directory = PodDirectory()
-        self.lives = Lives(self.directory)
+        self.lives = Lives(self.directory, all_known=self._all_delivered)
         self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)
         self.statuses = StatusManager(
             pod_api,
@@ -127,7 +127,7 @@ class PodSide:
             self.steps,
             self.statuses,
             view,
-            all_delivered=lambda: self.mux.all_delivered,
+            all_delivered=self._all_delivered,
             clock=clock,
             period=policy.housekeeping,
             beat=around.heartbeats.expect("housekeeping", at_most=60),
@@ -136,3 +136,6 @@ class PodSide:
     def wake(self, uid: PodUID) -> None:
         """Have a pod looked at."""
         self.workers.wake(uid)
+
+    def _all_delivered(self) -> bool:
+        return self.mux.all_delivered

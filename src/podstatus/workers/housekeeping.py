@@ -57,7 +57,6 @@ class Housekeeping:
         """Look once. Nothing happens before every source and the runtime have been heard."""
         if not self._all_delivered() or not self._view.has_listed:
             return
-        self._lives.all_are_known()
         desired = {pod.uid for pod in self._directory.pods()}
         self._end_orphans(desired)
         known = desired | {life.uid for life in self._lives.all()}

@@ -1,6 +1,6 @@
 """The lives of all pods of the node: the one place where they are kept."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from podstatus.kube.pod import Pod, PodUID, is_static_pod
@@ -15,12 +15,15 @@ class UidTranslator(Protocol):
 
 
 class Lives:
-    """What is known of each pod. It is also the status manager's deletion safety."""
+    """What is known of each pod. It is also the status manager's deletion safety.
 
-    def __init__(self, translator: UidTranslator) -> None:
+    `all_known`: whether every source has delivered once, so that who is not known is not there.
+    """
+
+    def __init__(self, translator: UidTranslator, *, all_known: Callable[[], bool]) -> None:
         self._translator = translator
+        self._all_known = all_known
         self._lives: dict[PodUID, PodLife] = {}
-        self._all_known = False
 
     def get(self, uid: PodUID) -> PodLife | None:
         """One life."""
@@ -38,10 +41,6 @@ class Lives:
         """All lives, at one moment."""
         return tuple(self._lives.values())
 
-    def all_are_known(self) -> None:
-        """Every source has delivered once: who is not known now is not there."""
-        self._all_known = True
-
     def could_have_running_containers(self, pod: Pod) -> bool:
         """Whether the API server must not show the end of this object, or let it go, yet.
 
@@ -49,7 +48,7 @@ class Lives:
         """
         life = self._lives.get(self._translator.translate_pod_uid(pod.uid))
         if life is None:
-            return not self._all_known
+            return not self._all_known()
         return could_have_running_containers(life)
 
     def active_pods(self) -> list[Pod]:

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync format lock clean
+.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -17,8 +17,8 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: $(READY) ## keep a pod's status true in the embedded API server, until Ctrl-C
-	@$(BIN)/python examples/served_status.py --forever
+run: $(READY) ## run a node with its own API server and two sample pods, until Ctrl-C
+	@$(BIN)/podstatus run --root-dir .podstatus
 
 tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py
@@ -52,6 +52,9 @@ bench-client: $(READY) ## what the client costs, next to bare aiohttp
 
 bench-sync: $(READY) ## how fast statuses reach a real API server, next to its limit and to Go
 	@$(BIN)/python bench/sync.py
+
+bench-node: $(READY) ## what a node of 110 pods costs, and how late its statuses and its lease are
+	@$(BIN)/python bench/node.py
 
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .

@@ -65,4 +65,4 @@ lock: ## lock the requirements anew (needs uv)
 	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 requirements/real.in -o requirements/real.txt
 
 clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .podstatus .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -29,7 +29,7 @@ from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
 from tests.checkpoint import victims
 
-KILLS = 200
+KILLS = 100
 STATUS = make_status("Failed", ended("app", 3))
 
 
@@ -93,6 +93,7 @@ def test_times_come_back_as_they_travel(tmp_path: Path) -> None:
     assert again.status.start_time == Time.parse("2024-01-31T09:30:00Z")
 
 
+@settings(max_examples=25)  # each waits for the disk
 @given(st.lists(st.text(min_size=1), unique=True, max_size=5))
 def test_any_uid_has_a_file_of_its_own(
     tmp_path_factory: pytest.TempPathFactory, uids: list[str]

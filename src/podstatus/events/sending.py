@@ -1,7 +1,8 @@
 """One event on its way to the server: tried until it arrives, or until that is hopeless.
 
-Upstream: recordToSink and recordEvent, client-go v0.36.4, tools/record/event.go. There every answer
-of the server is final, also 500 and 503; here only what another try will not change.
+Upstream: recordToSink and recordEvent, client-go v0.36.4, tools/record/event.go. There an answer
+is final, also 401 or 500, unless it says when to come back; here only what another try will not
+change.
 """
 
 import logging

@@ -1,14 +1,17 @@
 """Last statuses are kept until they are dropped, whoever is killed; damage stops nothing."""
 
+import asyncio
 import os
 import random
 import stat
 import sys
 import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -18,11 +21,15 @@ from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.kube.pod import PodUID
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.times import Time
+from podstatus.pods.directory import PodDirectory
+from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Outbox, Undelivered
-from podstatus.testing.builders import ended, make_status
+from podstatus.testing.builders import ended, make_pod, make_status
+from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.testing.pod_api import InMemoryPodApi
 from tests.checkpoint import victims
 
-KILLS = 200
+KILLS = 100
 STATUS = make_status("Failed", ended("app", 3))
 
 
@@ -86,6 +93,7 @@ def test_times_come_back_as_they_travel(tmp_path: Path) -> None:
     assert again.status.start_time == Time.parse("2024-01-31T09:30:00Z")
 
 
+@settings(max_examples=25)  # each waits for the disk
 @given(st.lists(st.text(min_size=1), unique=True, max_size=5))
 def test_any_uid_has_a_file_of_its_own(
     tmp_path_factory: pytest.TempPathFactory, uids: list[str]
@@ -268,3 +276,44 @@ def test_threads_lose_nothing(tmp_path: Path) -> None:
         thread.join()
     kept = {f"{worker}-{number}" for worker in range(8) for number in range(0, 10, 2)}
     assert {undelivered.uid for undelivered in found(tmp_path)} == kept
+
+
+# With the status manager
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not await asyncio.to_thread(happened):
+            pass
+
+
+@asynccontextmanager
+async def one_life(folder: Path, api: InMemoryPodApi) -> AsyncIterator[StatusManager]:
+    """A status manager that is cut off in the end."""
+    directory = PodDirectory()
+    for pod in api.pods():
+        directory.update_pod(pod)
+    manager = StatusManager(api, directory, FakeDeletionSafety(), outbox=opened(folder))
+    loop = asyncio.create_task(manager.run())
+    yield manager
+    loop.cancel()
+    await asyncio.gather(loop, return_exceptions=True)
+
+
+def test_what_one_life_could_not_deliver_the_next_one_does(tmp_path: Path) -> None:
+    async def main() -> None:
+        pod = make_pod("p", restart_policy="Never")
+        api = InMemoryPodApi(pod)
+        api.fail("patch", "default", "p", code=503, times=99)
+        async with one_life(tmp_path, api) as manager:
+            manager.set_pod_status(pod, make_status("Succeeded", ended("app"), Ready="False"))
+            manager.terminate_pod(pod)
+            await until(lambda: names(tmp_path) == ["uid-p.json"])
+
+        restarted = InMemoryPodApi(pod)
+        async with one_life(tmp_path, restarted):
+            await until(lambda: names(tmp_path) == [])
+        (stored,) = restarted.pods()
+        assert stored.status.phase == "Succeeded"
+
+    asyncio.run(main())

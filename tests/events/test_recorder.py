@@ -181,6 +181,7 @@ def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> Non
         (UnavailableError("no answer"), 12, "undelivered"),
         (UnavailableError("internal", code=500), 12, "undelivered"),
         (BusyError("later"), 12, "undelivered"),
+        (DeniedError("who are you", code=401), 12, "undelivered"),
         (RejectedError("invalid", code=422), 1, "rejected"),
         (DeniedError("no", code=403), 1, "rejected"),
         (DeniedError("unable … because it is being terminated"), 1, "namespace_gone"),

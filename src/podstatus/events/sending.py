@@ -1,7 +1,8 @@
 """One event on its way to the server: tried until it arrives, or until that is hopeless.
 
-Upstream: recordToSink and recordEvent, client-go v0.36.4, tools/record/event.go. There an error
-of the server (500, 503) is final; here it is tried again like a server that cannot be reached.
+Upstream: recordToSink and recordEvent, client-go v0.36.4, tools/record/event.go. There an answer
+is final, also 401 or 500, unless it says when to come back; here only what another try will not
+change.
 """
 
 import logging
@@ -120,6 +121,9 @@ def hopeless(error: ApiError) -> Dropped | None:
             return Dropped.NAMESPACE_GONE
         case DeniedError() if _TERMINATING in str(error):
             return Dropped.NAMESPACE_GONE
+        case DeniedError(code=401):
+            # Nothing else would go through either, until somebody renews what says who we are.
+            return None
         case RejectedError():
             return Dropped.REJECTED
     return None

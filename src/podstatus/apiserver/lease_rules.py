@@ -5,13 +5,12 @@ validation.go v1.36.4.
 """
 
 from podstatus.apiserver.plain_rules import Plain
-from podstatus.apiserver.shapes import micro_times, shaped
+from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.codec import from_document
-from podstatus.kube.records import Lease
+from podstatus.kube.lease import Lease
 from podstatus.kube.rules.causes import Cause, invalid_value
 
-_MICRO = (("spec", "acquireTime"), ("spec", "renewTime"))
 _COORDINATED = ("strategy", "preferredHolder")
 
 
@@ -26,8 +25,6 @@ class LeaseStrategy(Plain):
     def decode(self, document: Document) -> Document:
         """The lease as it is read. Raises ShapeError."""
         lease = shaped(document, Lease)
-        for path in _MICRO:
-            micro_times(lease, path)
         for name in _COORDINATED:  # of a feature that v1.36 has switched off
             lease["spec"].pop(name, None)
         return lease

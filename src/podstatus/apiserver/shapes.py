@@ -5,7 +5,7 @@ writes what is never left out, and respells times and quantities.
 """
 
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,6 @@ from msgspec import structs
 
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.codec import DecodeError, from_document, to_document
-from podstatus.kube.times import TimeError, micro_wire, parse_micro
 from podstatus.kube.wire import Wire, strip_none
 
 
@@ -30,19 +29,6 @@ def shaped(document: Document, kind: type[Wire]) -> Document:
         return to_document(from_document(document, kind))
     except DecodeError as error:
         raise ShapeError(str(error)) from error
-
-
-def micro_times(document: Document, path: Sequence[str]) -> None:
-    """Respell the micro time at this path, in place. Raises ShapeError."""
-    *parents, name = path
-    holder: Any = document
-    for parent in parents:
-        holder = holder.get(parent) or {}
-    if holder.get(name) is not None:
-        try:
-            holder[name] = micro_wire(parse_micro(holder[name]))
-        except TimeError as error:
-            raise ShapeError(f"cannot read {'.'.join(path)}: {error}") from error
 
 
 def unknown_fields(document: Any, declared: Any, path: str = "") -> Iterator[str]:

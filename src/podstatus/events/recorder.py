@@ -28,6 +28,9 @@ from podstatus.kube.references import ObjectReference
 
 logger = logging.getLogger(__name__)
 
+_OVERFLOW_NANOS = 10 * 1_000_000_000
+"""Between two lines about events that were dropped."""
+
 _REST_SECONDS = 10.0
 """How long it waits for something to do before it shows that it is alive."""
 
@@ -69,6 +72,7 @@ class Recorder:
         self._arrived: Counter[Arrived] = Counter()
         self._dropped: Counter[Dropped] = Counter()
         self._overflow_told = 0
+        self._overflow_from = 0
 
     def normal(self, about: ObjectReference, reason: str, message: str) -> None:
         """Record an event of type Normal: something went as it should."""
@@ -187,10 +191,11 @@ class Recorder:
         return left
 
     def _tell_overflow(self) -> None:
-        """Say that some were dropped, when one is sent again: not for each of them."""
+        """Say that some were dropped, when one is sent again, and not again for a while."""
         with self._lock:
             dropped = self._dropped[Dropped.QUEUE_FULL]
-        if dropped > self._overflow_told:
+        if dropped > self._overflow_told and self._clock.now() >= self._overflow_from:
+            self._overflow_from = self._clock.now() + _OVERFLOW_NANOS
             more = dropped - self._overflow_told
             logger.warning("events dropped, too many are waiting: number=%d", more)
             self._overflow_told = dropped

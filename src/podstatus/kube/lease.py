@@ -1,7 +1,4 @@
-"""The Lease as its holder reads and writes it.
-
-`records.Lease` is the same object for who only stores it, with times as they were spelled.
-"""
+"""The Lease as it travels."""
 
 from msgspec import field
 

@@ -1,9 +1,4 @@
-"""Small objects as they travel: leases, namespaces, and what holds data or keys.
-
-Times with microseconds are left as they were spelled: `times.parse_micro` reads them.
-"""
-
-from typing import Any
+"""Small objects as they travel: namespaces, and what holds data or keys."""
 
 from msgspec import field
 
@@ -19,24 +14,6 @@ class Named(Wire, frozen=True, kw_only=True):
     kind: str = ""
     api_version: str = ""
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
-
-
-class LeaseSpec(Wire, frozen=True, kw_only=True):
-    """`coordination.k8s.io/v1.LeaseSpec`."""
-
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: Any = None
-    renew_time: Any = None
-    lease_transitions: int | None = None
-    strategy: str | None = None
-    preferred_holder: str | None = None
-
-
-class Lease(Named, frozen=True, kw_only=True):
-    """`coordination.k8s.io/v1.Lease`."""
-
-    spec: LeaseSpec = field(default_factory=LeaseSpec)
 
 
 class NamespaceSpec(Wire, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from podstatus.kube.containers import Container, Probe
 from podstatus.kube.cri import ContainerFacts, NetworkMode, PodFacts
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod import Pod
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.times import Time
@@ -39,10 +39,13 @@ class Node:
     def __init__(self, folder: Path | None = None) -> None:
         self.clock = FakeClock()
         self.folder = folder
+        self.random = random.Random(7)
         self.restart()
 
-    def restart(self) -> None:
-        self.runtime = SimulatedRuntime(self.clock, folder=self.folder, random=random.Random(7))
+    def restart(self, *, network: str = "10.88.0.0/16") -> None:
+        self.runtime = SimulatedRuntime(
+            self.clock, folder=self.folder, random=self.random, network=network
+        )
 
     async def start(
         self, script: str = "", name: str = "pod", *, restart_count: int = 0, probed: bool = False
@@ -240,6 +243,65 @@ def test_a_stopped_pod_gives_its_address_back_and_gets_another_sandbox() -> None
         assert facts.ips == ("10.88.0.3",)
         assert [sandbox.attempt for sandbox in facts.sandboxes] == [1, 0]
         assert [attempt.active for attempt in facts.containers] == [True, False]
+
+    play(story)
+
+
+def test_in_a_new_sandbox_each_attempt_is_a_new_one() -> None:
+    async def story(node: Node) -> None:
+        pod, first = await node.start()
+        await node.runtime.stop_pod(pod.uid)
+        await node.runtime.start_pod(pod)
+        assert await node.again(pod, restart_count=0) != first
+
+    play(story)
+
+
+def test_addresses_are_given_back_by_pods_that_stop_and_by_starts_that_fail(tmp_path: Path) -> None:
+    async def story(node: Node) -> None:
+        node.restart(network="10.0.0.0/29")
+        shutil.rmtree(tmp_path / "records")
+        for _ in range(10):
+            with pytest.raises(RuntimeDownError):
+                await node.runtime.start_pod(make_pod())
+        (tmp_path / "records").mkdir()
+        pods = [make_pod(f"p{number}") for number in range(6)]
+        for pod in pods[:5]:
+            await node.runtime.start_pod(pod)
+        with pytest.raises(CannotStartError, match="all addresses of simulated pods are in use"):
+            await node.runtime.start_pod(pods[5])
+        await node.runtime.stop_pod(pods[2].uid)
+        await node.runtime.start_pod(pods[5])
+        await node.runtime.remove_pod(pods[0].uid)
+        await node.runtime.start_pod(pods[2])
+        assert len({(await node.facts(pod)).ips for pod in pods[1:]}) == 5
+
+    play(story, tmp_path / "records")
+
+
+def test_a_container_that_is_asked_again_gets_no_more_time() -> None:
+    async def story(node: Node) -> None:
+        slow, slow_id = await node.start("stop=5s", "slow")
+        deaf, deaf_id = await node.start("stop=never", "deaf")
+        stop, began = node.runtime.stop_container, node.clock.now()
+        for grace in (10, 60):
+            async with (
+                node.meanwhile(stop(slow.uid, slow_id, grace_seconds=grace)),
+                node.meanwhile(stop(deaf.uid, deaf_id, grace_seconds=grace)),
+            ):
+                await node.clock.advance(3)
+        await node.clock.advance(100)
+        ends = [(await node.newest(pod)).finished_at.unix_nanos() for pod in (slow, deaf)]
+        assert [(end - began) / 1e9 for end in ends] == [5, 10]
+
+    play(story)
+
+
+def test_an_attempt_that_runs_is_not_forgotten() -> None:
+    async def story(node: Node) -> None:
+        pod, container_id = await node.start()
+        await node.runtime.remove_container(pod.uid, container_id)
+        assert (await node.newest(pod)).id == container_id
 
     play(story)
 
@@ -501,8 +563,10 @@ def test_what_cannot_be_written_has_not_happened(tmp_path: Path) -> None:
 def test_a_grace_of_any_length_is_taken(tmp_path: Path) -> None:
     async def story(node: Node) -> None:
         pod, container_id = await node.start()
-        await node.runtime.stop_container(pod.uid, container_id, grace_seconds=float(2**63))
+        await node.runtime.stop_container(pod.uid, container_id, grace_seconds=float("inf"))
+        node.restart()
         assert (await node.newest(pod)).exit_code == 0
-        await node.runtime.stop_container(pod.uid, PodUID("none"), grace_seconds=-1)
+        again = await node.again(pod, restart_count=1)
+        await node.runtime.stop_container(pod.uid, again, grace_seconds=-1)
 
     play(story, tmp_path)

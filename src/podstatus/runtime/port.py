@@ -68,7 +68,8 @@ class Runtime(Protocol):
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
         """Start a container of the pod's spec; the ID of this attempt. Raises CannotStartError.
 
-        When this returns, the container is listed as running, or as exited. Of older attempts at
+        When this returns, the container is listed as running, or as exited. An attempt with this
+        restart count that is there already, in the sandbox in use, is the one. Of older attempts at
         the same container at least the newest is kept. An attempt that was made and could not
         run is listed as exited, with the reason StartError and the exit code 128.
         """

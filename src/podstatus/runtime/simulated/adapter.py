@@ -11,7 +11,7 @@ from podstatus.base.usage import Usage
 from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.port import CannotStartError, ProbeResult, RuntimeDownError, RuntimePod
-from podstatus.runtime.simulated.addresses import Addresses
+from podstatus.runtime.simulated.addresses import NETWORK, Addresses
 from podstatus.runtime.simulated.attempts import new_attempt, start_failure
 from podstatus.runtime.simulated.life import Attempt, find_end, has_ended
 from podstatus.runtime.simulated.record import PodRecord, Sandbox, pod_usage
@@ -20,7 +20,7 @@ from podstatus.runtime.simulated.script import START_ERROR, Script, ScriptError,
 from podstatus.runtime.simulated.world import World
 
 _LONGEST_GRACE = 1e9
-"""Seconds, some 30 years: more nanoseconds than that cannot be written down."""
+"""Seconds, some 30 years: what is called infinite ends, too."""
 
 
 class SimulatedRuntime:
@@ -36,10 +36,11 @@ class SimulatedRuntime:
         *,
         random: Random | None = None,
         folder: Path | None = None,
+        network: str = NETWORK,
     ) -> None:
         self._clock = clock
         self._random = random or SystemRandom()
-        self._addresses = Addresses()
+        self._addresses = Addresses(network)
         self._world = World(clock, Records(folder), self._addresses)
 
     @property

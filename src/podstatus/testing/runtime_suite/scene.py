@@ -25,7 +25,7 @@ SOON = 10.0
 class Behaviour(Enum):
     """What the container of a pod does."""
 
-    OBEYS = "runs until it is asked to end, then ends at once with exit code 0"
+    OBEYS = "runs until it is asked to end, then ends at once"
     EXITS = "ends by itself after about a second, with exit code 3"
     IGNORES = "runs until it is made to end"
     FAILS = "cannot be executed"
@@ -46,6 +46,12 @@ class RuntimeUnderTest:
     def make_pod(self, name: str, behaviour: Behaviour) -> Pod:
         """A pod with one container that behaves so; the name gives it a UID of its own."""
         raise NotImplementedError("say how pods behave in the runtime: override make_pod")
+
+    async def wait_until_up(self, pod: Pod) -> None:
+        """Come back when the container of a pod, just started, is ready to behave.
+
+        For processes: one that is to ignore a signal needs a moment to say so.
+        """
 
     def now(self) -> float:
         """Seconds that have passed since some moment."""
@@ -83,10 +89,10 @@ class Scene:
 
     async def start_again(self, pod: Pod, *, restart_count: int) -> str:
         """Start the container of a pod."""
-        container = only_container(pod)
-        return await self.soon(
-            self.runtime.start_container(pod, container, restart_count=restart_count)
-        )
+        start = self.runtime.start_container(pod, only_container(pod), restart_count=restart_count)
+        container_id = await self.soon(start)
+        await self._test.wait_until_up(pod)
+        return container_id
 
     async def stop(self, pod: Pod, container_id: str, *, grace: float) -> float:
         """Stop a container; how many seconds that took."""

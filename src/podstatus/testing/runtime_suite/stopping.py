@@ -27,7 +27,8 @@ class Stopping(RuntimeUnderTest):
         assert await scene.stop(pod, container_id, grace=LONG_GRACE) < SOON
         found = await scene.find(pod, container_id)
         assert found is not None, "a container that was stopped stays listed until it is removed"
-        assert (found.state, found.exit_code, found.reason) == (_EXITED, 0, "Completed")
+        assert found.state is _EXITED
+        assert found.exit_code != 137, "it was made to end before it could"
 
     @played
     async def test_a_container_that_ignores_it_is_ended_after_the_grace(self, scene: Scene) -> None:

@@ -105,10 +105,10 @@ def _decoder(kind: type[Wire]) -> msgspec.json.Decoder[Any]:
 def _read_scalar(kind: type, value: object) -> object:
     if kind is Time:
         return Time.parse(value)
-    if kind is Quantity:
-        return Quantity.parse(value)
     if kind is MicroTime:
         return MicroTime.parse(value)
+    if kind is Quantity:
+        return Quantity.parse(value)
     raise NotImplementedError(kind)
 
 
@@ -133,7 +133,7 @@ def _converter(declared: Any) -> Convert | None:
         return _map_converter(_converter(typing.get_args(declared)[1]))
     if declared is str:
         return valid_text
-    if declared is Time or declared is MicroTime:
+    if declared in (Time, MicroTime):
         return _time_wire
     if declared is Quantity:
         return _quantity_wire

@@ -106,7 +106,10 @@ UNSET_TIME = Time(0)
 
 @final
 class MicroTime(int):
-    """An instant as `Time` counts it, that is written with six digits after the second."""
+    """An instant that travels with microseconds: six digits after the second, no more, no less.
+
+    Nanoseconds since 0001-01-01T00:00:00Z, as those of `Time`.
+    """
 
     __slots__ = ()
 
@@ -122,11 +125,11 @@ class MicroTime(int):
 
     def unix_nanos(self) -> int:
         """Nanoseconds since 1970-01-01T00:00:00Z."""
-        return int(self) - _UNIX_EPOCH
+        return Time(self).unix_nanos()
 
     @property
     def wire(self) -> str | None:
-        """What Go prints for it: six digits after the second, null when unset."""
+        """What Go prints for a `metav1.MicroTime`, null when unset."""
         return micro_wire(Time(self))
 
     def __str__(self) -> str:

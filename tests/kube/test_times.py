@@ -242,12 +242,3 @@ def test_seconds_with_a_fraction_are_not_taken_for_nanoseconds() -> None:
     seconds: Any = 1700000000.5
     with pytest.raises(TypeError, match="expected whole nanoseconds, got float"):
         Time.from_unix_nanos(seconds)
-
-
-def test_a_micro_time_is_read_and_printed_with_six_digits() -> None:
-    time = MicroTime.parse("2024-01-31T09:30:00.120000Z")
-    assert time.wire == "2024-01-31T09:30:00.120000Z"
-    assert MicroTime.from_unix_nanos(time.unix_nanos()) == time
-    assert (MicroTime.parse(None), MicroTime().wire) == (MicroTime(), None)
-    assert str(time) == "2024-01-31T09:30:00.12Z"
-    assert repr(time) == "MicroTime.parse('2024-01-31T09:30:00.120000Z')"

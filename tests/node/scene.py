@@ -18,7 +18,11 @@ from podstatus.testing.node_api import InMemoryNodeApi
 
 GI = 1024**3
 DISK = DiskReading(
-    total_bytes=100 * GI, available_bytes=50 * GI, inodes=1_000_000, inodes_free=900_000
+    total_bytes=100 * GI,
+    used_bytes=40 * GI,
+    available_bytes=50 * GI,
+    inodes=1_000_000,
+    inodes_free=900_000,
 )
 MACHINE = MachineReading(
     cores=4,

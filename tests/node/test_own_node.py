@@ -60,6 +60,14 @@ def test_one_that_is_gone_is_the_one_we_would_register_again() -> None:
     assert own.uid == "v"
 
 
+@pytest.mark.parametrize(("gone", "uid"), [(seen("11"), ""), (seen("11", uid="before"), "u")])
+def test_a_watch_that_is_late_does_not_make_us_forget_a_new_one(gone: Node, uid: str) -> None:
+    own = OwnNode(WOULD_BE, clock=FakeClock())
+    own.update(seen("10"))
+    own.remove(gone)
+    assert own.uid == uid
+
+
 def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock)

@@ -50,6 +50,12 @@ def test_pids_run_out_where_somebody_says_how_many_there_must_be(
     assert pressures(machine, parse_thresholds({"pid.available": "10%"})) == frozenset(told)
 
 
+def test_a_filesystem_that_does_not_count_files_does_not_run_out_of_them() -> None:
+    thresholds = parse_thresholds({"nodefs.inodesFree": "1k"})
+    assert pressures(disk(inodes_free=999), thresholds) == {"DiskPressure"}
+    assert pressures(disk(inodes=0, inodes_free=0), thresholds) == frozenset()
+
+
 @pytest.mark.parametrize(
     ("told", "mistake"),
     [

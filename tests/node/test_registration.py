@@ -76,6 +76,22 @@ def test_who_may_not_create_nodes_uses_the_one_that_is_there() -> None:
     play(script)
 
 
+def test_who_may_not_create_nodes_and_has_none_is_told_that_he_may_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def script(scene: NodeScene) -> None:
+        scene.server.fail("create_node", 403)
+        syncing = asyncio.create_task(scene.status.sync_once())
+        await scene.clock.advance(0.01)
+        assert [it.getMessage() for it in caplog.records] == [
+            "cannot register the node, will retry: create_node node-c: HTTP 403"
+        ]
+        await scene.clock.advance(1)
+        assert await syncing
+
+    play(script)
+
+
 @pytest.mark.parametrize("code", [401, 403, 422, 429, 500, 503])
 def test_it_tries_until_it_is_done_and_waits_longer_each_time(code: int) -> None:
     async def script(scene: NodeScene) -> None:

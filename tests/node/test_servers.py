@@ -13,12 +13,14 @@ from msgspec import structs
 from podstatus.client.api_client import ApiClient
 from podstatus.client.find_access import kubeconfig_access
 from podstatus.client.node_api import HttpNodeApi
+from podstatus.client.node_watch import node_reflector
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.node import Taint
 from podstatus.kube.times import parse_micro
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import NODES, Document, RealServer, Server
+from tests.client.loops import until
 from tests.node.scene import SETTINGS, NodeScene
 
 NAME = NODES[2]
@@ -189,6 +191,26 @@ def test_a_node_that_was_deleted_comes_again(server: Server) -> None:
         assert condition(server, "MemoryPressure")["status"] == "True"
 
     play(server, script)
+
+
+def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
+    async def watch() -> None:
+        access = kubeconfig_access(own_access(server).kubeconfig)
+        async with ApiClient(access) as client, asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            scene = NodeScene(api=HttpNodeApi(client))
+            own = scene.own_node
+            await scene.status.sync_once()
+            watching = tasks.create_task(node_reflector(client, NAME, own).run())
+            cordon = {"spec": {"unschedulable": True}}
+            assert server.client.patch(NODE, cordon)[0] == 200
+            await until(lambda: own.current().spec.unschedulable)
+            assert server.client.delete(NODE)[0] == 200
+            await until(lambda: own.known is None)
+            assert await scene.status.sync_once()
+            assert own.uid == node(server)["metadata"]["uid"]
+            watching.cancel()
+
+    asyncio.run(watch())
 
 
 def test_a_status_meant_for_a_node_that_is_another_one_by_now_is_made_anew(

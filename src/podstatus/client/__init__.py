@@ -26,6 +26,7 @@ from podstatus.client.find_access import (
 )
 from podstatus.client.limits import TokenBucket
 from podstatus.client.node_api import HttpNodeApi
+from podstatus.client.node_watch import node_reflector
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.client.pod_watch import pod_reflector
 from podstatus.client.reflector import Reflector
@@ -78,6 +79,7 @@ __all__ = [
     "default_access",
     "in_cluster_access",
     "kubeconfig_access",
+    "node_reflector",
     "pod_reflector",
     "token_access",
 ]

@@ -29,6 +29,7 @@ def read_disk(folder: Path) -> DiskReading:
     found = os.statvfs(folder)
     return DiskReading(
         total_bytes=found.f_blocks * found.f_frsize,
+        used_bytes=(found.f_blocks - found.f_bfree) * found.f_frsize,
         available_bytes=found.f_bavail * found.f_frsize,
         inodes=found.f_files,
         inodes_free=found.f_favail,

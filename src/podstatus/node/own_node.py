@@ -45,6 +45,11 @@ class OwnNode:
         self._known = node
         self._at = self._clock.now()
 
+    def remove(self, node: Node) -> None:
+        """A Node was seen to be gone: ours, unless it has been registered anew meanwhile."""
+        if self.uid == node.metadata.uid:
+            self.forget()
+
     def forget(self) -> None:
         """The API server has none any more."""
         self._known = None

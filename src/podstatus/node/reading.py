@@ -27,8 +27,9 @@ class DiskReading(msgspec.Struct, frozen=True, kw_only=True):
     """The filesystem that holds what the agent keeps."""
 
     total_bytes: int
+    used_bytes: int
     available_bytes: int
-    """To users without privileges."""
+    """To users without privileges: some may be kept for root."""
     inodes: int
     """0 if the filesystem does not count them."""
     inodes_free: int
@@ -72,6 +73,6 @@ def node_usage(machine: MachineReading, before: MachineReading | None, at: int) 
         cpu_seconds=machine.cpu.busy,
         cpu_cores=cores,
         memory_bytes=machine.memory_bytes - machine.memory_available_bytes,
-        disk_bytes=None if disk is None else disk.total_bytes - disk.available_bytes,
+        disk_bytes=None if disk is None else disk.used_bytes,
         pids=machine.pids,
     )

@@ -124,8 +124,8 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "a quantity that is none": (
         WEB + "    resources: {limits: {memory: 1 GB}}\n",
         (
-            f"{POD}{CONTAINER}.resources.limits[...]: quantity '1 GB' has suffix ' GB'; a number with "
-            "an optional suffix is expected, such as 2, 0.5, 100m, 64Mi or 1e3"
+            f"{POD}{CONTAINER}.resources.limits[...]: quantity '1 GB' has suffix ' GB'; a number "
+            "with an optional suffix is expected, such as 2, 0.5, 100m, 64Mi or 1e3"
         ),
     ),
     # Rules.

@@ -82,15 +82,13 @@ def test_the_pods_of_a_delivery_are_added_together_the_oldest_first(scene: Scene
 
 
 def test_all_sources_have_delivered_when_each_has_once(scene: Scene) -> None:
-    assert not scene.mux.all_delivered
     scene.mux.update("file", pod("a"))
-    assert scene.mux.delivered() == frozenset()
+    assert (scene.mux.delivered(), scene.mux.all_delivered) == (frozenset(), False)
     scene.mux.deliver("api", [])
     scene.mux.deliver("api", [])
-    assert scene.mux.delivered() == {"api"}
-    assert not scene.mux.all_delivered
+    assert (scene.mux.delivered(), scene.mux.all_delivered) == ({"api"}, False)
     scene.mux.deliver("file", [])
-    assert scene.mux.all_delivered
+    assert (scene.mux.delivered(), scene.mux.all_delivered) == ({"api", "file"}, True)
     assert scene.told() == "+a -a"
 
 

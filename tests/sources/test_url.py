@@ -80,7 +80,8 @@ async def serving(path: str = "/pods.yaml") -> AsyncIterator[Scene]:
     site = Site()
     app = web.Application()
     app.router.add_get("/{path:.*}", site.serve)
-    async with TestServer(app) as server:
+    server = TestServer(app)
+    async with server:
         yield Scene(site, server, path)
 
 

@@ -86,9 +86,9 @@ def test_all_sources_have_delivered_when_each_has_once(scene: Scene) -> None:
     assert (scene.mux.delivered(), scene.mux.all_delivered) == (frozenset(), False)
     scene.mux.deliver("api", [])
     scene.mux.deliver("api", [])
-    assert (scene.mux.delivered(), scene.mux.all_delivered) == ({"api"}, False)
+    assert (scene.mux.delivered(), scene.mux.all_delivered) == (frozenset({"api"}), False)
     scene.mux.deliver("file", [])
-    assert (scene.mux.delivered(), scene.mux.all_delivered) == ({"api", "file"}, True)
+    assert (scene.mux.delivered(), scene.mux.all_delivered) == (frozenset({"api", "file"}), True)
     assert scene.told() == "+a -a"
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.pod import Pod
-from podstatus.sources import manifest_files
-from podstatus.sources.folder import FolderSource
+from podstatus.sources import folder, manifest_files
+from podstatus.sources.folder import FIRST_LOOKS, FolderSource
 from podstatus.sources.manifest import ManifestProblem
+from podstatus.sources.manifest_files import list_manifests
 from podstatus.testing.clock import FakeClock
 from tests.client.loops import in_loop, until
 from tests.sources.manifests import WEB, named
@@ -245,7 +246,7 @@ async def test_everything_is_read_anew_once_a_period(scene: Scene) -> None:
     await scene.look()
     stamp = (scene.path / "a.yaml").stat()
     scene.write("a.yaml", named("b"))
-    found = manifest_files.list_manifests(str(scene.path)).files
+    found = list_manifests(str(scene.path)).files
     # As on a file system with coarse times: nothing but the content tells.
     scene.source._known = {
         place: manifest_files.Known(found[place], known.digest)
@@ -256,23 +257,45 @@ async def test_everything_is_read_anew_once_a_period(scene: Scene) -> None:
     assert await scene.look(after=20) == ["b-node-1"]
 
 
+class Writer:
+    """Writes a file again after it was listed, and before it is read."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._written = 0
+
+    def __call__(self, path: str) -> manifest_files.Listing:
+        listing = list_manifests(path)
+        self._written += 1
+        self._scene.write("a.yaml", named(f"half-{self._written}"))
+        return listing
+
+
 @in_loop
 async def test_a_file_that_changes_while_it_is_read_is_read_the_next_time(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.write("a.yaml", named("a"))
-    list_manifests = manifest_files.list_manifests
-
-    def list_then_write(path: str) -> manifest_files.Listing:
-        listing = list_manifests(path)
-        scene.write("a.yaml", named("half") * 2)
-        return listing
-
+    scene.write("b.yaml", named("b"))
     with monkeypatch.context() as patched:
-        patched.setattr("podstatus.sources.folder.list_manifests", list_then_write)
-        assert await scene.look() == []
+        patched.setattr(folder, "list_manifests", Writer(scene))
+        assert await scene.look(FIRST_LOOKS - 1) is None
     scene.write("a.yaml", named("a"))
-    assert await scene.look() == ["a-node-1"]
+    assert await scene.look() == ["a-node-1", "b-node-1"]
+    with monkeypatch.context() as patched:
+        patched.setattr(folder, "list_manifests", Writer(scene))
+        scene.write("a.yaml", named("c"))
+        assert await scene.look(3) is None
+
+
+@in_loop
+async def test_a_file_that_never_comes_to_rest_does_not_hold_up_the_others_for_long(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.write("b.yaml", named("b"))
+    scene.write("a.yaml", named("a"))
+    monkeypatch.setattr(folder, "list_manifests", Writer(scene))
+    assert await scene.look(FIRST_LOOKS) == ["b-node-1"]
 
 
 @in_loop

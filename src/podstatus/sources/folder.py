@@ -33,6 +33,11 @@ MOMENT_SECONDS = 0.2
 in two steps, and who removes a manifest means its pods to end."""
 
 
+FIRST_LOOKS = 5
+"""For which the first delivery waits for files that change while they are read. Who hears of no pod
+in it takes it for unwanted."""
+
+
 class FolderSource:
     """Delivers all pods of a folder, once at first and whenever they change.
 
@@ -64,6 +69,7 @@ class FolderSource:
         self._missed: frozenset[str] = frozenset()
         """What was there before the last look, and was not there then."""
         self._read_all: int | None = None
+        self._looks = 0
         self._delivered: tuple[Pod, ...] | None = None
 
     async def run(self) -> None:
@@ -100,7 +106,9 @@ class FolderSource:
         # What is there but cannot be read keeps its pods.
         there = beside.keys() if listing.state == "there" else ()
         self._forget_missing(self._memory.places() - listing.files.keys() - set(there))
-        self._deliver_changed()
+        self._looks += 1
+        if self._looks >= FIRST_LOOKS or listing.files.keys() <= self._memory.places():
+            self._deliver_changed()
 
     def _take_file(self, place: str, reading: Reading) -> None:
         if reading.known is None:

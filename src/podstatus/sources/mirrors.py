@@ -46,6 +46,8 @@ class _Pause(msgspec.Struct, frozen=True):
 
     until: int
     backoff: Backoff
+    shown: str
+    """The UID of the mirror pod that the watch showed; empty if none."""
     problem: str = ""
     """As it was told."""
 
@@ -116,17 +118,20 @@ class MirrorPods:
         if self._clock.now() < self._server_from:
             return
         for name, step in steps.items():
-            if not self._is_paused(name) and not await self._try(name, step):
+            if not self._is_paused(name, step) and not await self._try(name, step):
                 return
 
-    def _is_paused(self, name: FullName) -> bool:
+    def _is_paused(self, name: FullName, step: MirrorStep) -> bool:
+        """Whether all is as it was when we tried, not long ago."""
         pause = self._pauses.get(name)
-        return pause is not None and self._clock.now() < pause.until
+        if pause is None or pause.shown != _shown(step):
+            return False
+        return self._clock.now() < pause.until
 
     async def _try(self, name: FullName, step: MirrorStep) -> bool:
         """Do one step; whether the server could be reached."""
         try:
-            self._remember(name, await self._do(step))
+            self._remember(name, step, await self._do(step))
         except (UnavailableError, BusyError) as error:
             now = self._clock.now()
             self._server_from = now + round(self._outage.failed(error, now) * _SECOND)
@@ -152,17 +157,17 @@ class MirrorPods:
         # Nothing to be done for now: a mirror pod belongs to its node, which is not known yet.
         return await self._client.create(pod, node_uid) if node_uid else Creation.DONE
 
-    def _remember(self, name: FullName, creation: Creation) -> None:
+    def _remember(self, name: FullName, step: MirrorStep, creation: Creation) -> None:
         """Wait for the watch to show it; longer each time, if it does not."""
         if creation is Creation.DONE:
             until = self._clock.now() + round(SHOWN_SECONDS * _SECOND)
-            self._pauses[name] = _Pause(until, _BACKOFF)
+            self._pauses[name] = _Pause(until, _BACKOFF, _shown(step))
         else:
-            self._back_off(name, "")
+            self._back_off(name, step, "")
 
     def _remember_problem(self, name: FullName, step: MirrorStep, problem: str) -> None:
         told = self._pauses[name].problem if name in self._pauses else ""
-        self._back_off(name, problem)
+        self._back_off(name, step, problem)
         if problem == told:
             return
         pod = step.mirror if isinstance(step, RemoveMirror) else step.pod
@@ -174,8 +179,12 @@ class MirrorPods:
         except Exception:
             logger.exception("handler of problems failed: namespace=%s name=%s", *name)
 
-    def _back_off(self, name: FullName, problem: str) -> None:
+    def _back_off(self, name: FullName, step: MirrorStep, problem: str) -> None:
         pause = self._pauses.get(name)
         backoff = (pause.backoff if pause else _BACKOFF).failed()
-        seconds = backoff.seconds(self._random())
-        self._pauses[name] = _Pause(self._clock.now() + round(seconds * _SECOND), backoff, problem)
+        until = self._clock.now() + round(backoff.seconds(self._random()) * _SECOND)
+        self._pauses[name] = _Pause(until, backoff, _shown(step), problem)
+
+
+def _shown(step: MirrorStep) -> str:
+    return "" if isinstance(step, CreateMirror) else step.mirror.uid

@@ -152,9 +152,8 @@ def shown_url(url: URL) -> str:
     """The URL without what may be a secret: a user and the query."""
     if not url.host:
         return url.path
-    return str(
-        url.with_user(None).with_query("…" if url.query_string else None).with_fragment(None)
-    )
+    bare = url.with_user(None).with_query(None).with_fragment(None)
+    return f"{bare}?…" if url.query_string else str(bare)
 
 
 def _why(error: Exception) -> str:

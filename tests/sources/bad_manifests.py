@@ -1,0 +1,198 @@
+"""Manifests that somebody wrote by mistake, and what they are told."""
+
+from tests.sources.manifests import WEB, named
+
+POD = "document 1, pod default/web: "
+ONE = "document 1: "
+DNS = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.',"
+    " and must start and end with an alphanumeric character (e.g. 'example.com', regex used for"
+    r" validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+KIND = "only apiVersion v1 and kind Pod can be run from a manifest"
+OBJECT = "an object of apiVersion v1 and kind Pod is expected"
+CONTAINER = "spec.containers[0]"
+
+BAD: dict[str, tuple[str | bytes, str]] = {
+    # What is no text, no YAML, no JSON.
+    "empty": ("", "it is empty; write a Pod, or delete it"),
+    "only a comment": ("# later\n---\n", "it is empty; write a Pod, or delete it"),
+    "not UTF-8": (b"\xff\xfe\x00", "it is no text in UTF-8"),
+    "too large": (b"#" * (10 * 2**20 + 1), "it is larger than 10 MiB"),
+    "too many documents": ("---\na\n" * 1001, "it has more than 1000 documents"),
+    "a control character": (
+        "a: \x07",
+        (
+            f"{ONE}it is neither YAML nor JSON: unacceptable character #x0007: control characters "
+            'are not allowed in "<unicode string>", position 3'
+        ),
+    ),
+    "a colon too many": (
+        WEB.replace("name: web", "name: web: site"),
+        f"{ONE}line 4: mapping values are not allowed in this context",
+    ),
+    "a tab": (
+        WEB.replace("  name: web", "\tname: web"),
+        f"{ONE}line 4: there is a tab; use spaces",
+    ),
+    "a tab in the second document": (
+        "# one\n---\n# none\n---\n" + WEB.replace("  name: web", "\tname: web"),
+        f"{ONE}line 8: there is a tab; use spaces",
+    ),
+    "a bracket too few": ('{"kind": "Pod"', f"{ONE}line 1: expecting ',' delimiter"),
+    "a key twice": (WEB + "kind: Pod\n", f'{ONE}line 9: key "kind" already set in map'),
+    "a key twice in JSON": ('{"a": 1, "a": 2}', f'{ONE}key "a" already set in map'),
+    "a tag that nobody knows": (
+        "kind: !pod {}",
+        f"{ONE}line 1: could not determine a constructor for the tag '!pod'",
+    ),
+    "an alias of nothing": ("kind: *x", f"{ONE}line 1: found undefined alias"),
+    "an alias of itself": ("&a [*a]", f"{ONE}line 1: the alias stands for itself"),
+    "aliases that explode": (
+        "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+        + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 7)),
+        f"{ONE}its aliases stand for too much; write it out",
+    ),
+    "deep YAML": ("[" * 5000, f"{ONE}it is nested too deeply"),
+    "deep JSON": ('{"a":' * 100_000, f"{ONE}it is nested too deeply"),
+    "a number that JSON has not": (
+        "a: .inf",
+        f"{ONE}it has a value that JSON does not have: inf",
+    ),
+    # What is no pod.
+    "a list": ("- a", f"{ONE}it is a list; {OBJECT}"),
+    "a text": ("hello", f"{ONE}it is a text; {OBJECT}"),
+    "a number": ("42", f"{ONE}it is a number; {OBJECT}"),
+    "a boolean": ("true", f"{ONE}it is a boolean; {OBJECT}"),
+    "a deployment": (
+        WEB.replace("v1", "apps/v1").replace("Pod", "Deployment"),
+        f'{ONE}apiVersion is "apps/v1" and kind is "Deployment"; {KIND}',
+    ),
+    "no kind": (
+        WEB.replace("kind: Pod\n", ""),
+        f'{ONE}apiVersion is "v1" and kind is missing; {KIND}',
+    ),
+    "a list of another version": (
+        "apiVersion: v2\nkind: List\nitems: []\n",
+        f'{ONE}apiVersion is "v2" and kind is "List"; {KIND}',
+    ),
+    "a list of no list": (
+        "apiVersion: v1\nkind: List\nitems: web\n",
+        f"{ONE}items: expected a list of pods",
+    ),
+    "a list with a stranger in it": (
+        "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Service}]\n",
+        f'{ONE}apiVersion is "v1" and kind is "Service"; {KIND}',
+    ),
+    "a list with an unknown field": (
+        "apiVersion: v1\nkind: PodList\nitem: []\n",
+        f'{ONE}strict decoding error: unknown field "item"',
+    ),
+    # Fields.
+    "an unknown field": (
+        WEB.replace("containers", "contaners"),
+        f'{POD}strict decoding error: unknown field "spec.contaners"',
+    ),
+    "several unknown fields": (
+        WEB.replace("image:", "imag:") + "state: {}\n",
+        f'{POD}strict decoding error: unknown field "{CONTAINER}.imag", unknown field "state"',
+    ),
+    "a field of the wrong case": (
+        named("web", RestartPolicy="Never"),
+        f'{POD}strict decoding error: unknown field "spec.RestartPolicy"',
+    ),
+    "a number for a text": (
+        WEB.replace("busybox", "42"),
+        f"{POD}{CONTAINER}.image: expected str, got int",
+    ),
+    "a text for a list": (
+        WEB + "    command: sleep\n",
+        f"{POD}{CONTAINER}.command: expected list, got str",
+    ),
+    "a list for an object": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: []\n",
+        f"{POD}spec: expected object, got list",
+    ),
+    "a fraction of a second": (
+        named("web", terminationGracePeriodSeconds="1.5"),
+        f"{POD}spec.terminationGracePeriodSeconds: expected int, got float",
+    ),
+    "a port of two": (
+        WEB + "    ports: [{containerPort: 80:80}]\n",
+        f"{POD}{CONTAINER}.ports[0].containerPort: expected int, got str",
+    ),
+    "a quantity that is none": (
+        WEB + "    resources: {limits: {memory: 1 GB}}\n",
+        (
+            f"{POD}{CONTAINER}.resources.limits[...]: quantity '1 GB' has suffix ' GB'; a number "
+            "with an optional suffix is expected, such as 2, 0.5, 100m, 64Mi or 1e3"
+        ),
+    ),
+    # Rules.
+    "no name": (
+        WEB.replace("  name: web", "  labels: {a: b}"),
+        f"{ONE}metadata.name: Required value: name is needed for the pod",
+    ),
+    "a bad name": (
+        WEB.replace("web", "Web_1"),
+        (
+            "document 1, pod default/Web_1: "
+            f'invalid pod: metadata.name: Invalid value: "Web_1-node-1": {DNS}'
+        ),
+    ),
+    "no containers": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n",
+        f"{POD}invalid pod: spec.containers: Required value",
+    ),
+    "a container twice": (
+        WEB + "  - name: a\n    image: b\n",
+        f'{POD}invalid pod: spec.containers[1].name: Duplicate value: "a"',
+    ),
+    "no image": (
+        WEB.replace("    image: busybox\n", ""),
+        f"{POD}invalid pod: {CONTAINER}.image: Required value",
+    ),
+    "a restart policy that is none": (
+        named("web", restartPolicy="Sometimes"),
+        (
+            f'{POD}invalid pod: spec.restartPolicy: Unsupported value: "Sometimes": '
+            'supported values: "Always", "OnFailure", "Never"'
+        ),
+    ),
+    "two mistakes": (
+        named("web", restartPolicy="Sometimes", dnsPolicy="Mine"),
+        (
+            f'{POD}invalid pod: [spec.restartPolicy: Unsupported value: "Sometimes": '
+            'supported values: "Always", "OnFailure", "Never", '
+            'spec.dnsPolicy: Unsupported value: "Mine": supported values: '
+            '"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]'
+        ),
+    ),
+    "more requested than allowed": (
+        WEB + "    resources: {limits: {cpu: 1}, requests: {cpu: 2}}\n",
+        (
+            f'{POD}invalid pod: {CONTAINER}.resources.requests: Invalid value: "2": '
+            "must be less than or equal to cpu limit of 1"
+        ),
+    ),
+    "a mirror pod": (
+        WEB.replace("  name: web", "  name: web\n  annotations: {kubernetes.io/config.mirror: x}"),
+        (
+            f"{POD}invalid pod: metadata.annotations[kubernetes.io/config.mirror]: Forbidden: "
+            "only the API server's image of a static pod has it"
+        ),
+    ),
+    # What a static pod cannot have.
+    "a service account": (
+        named("web", serviceAccountName="me"),
+        f"{POD}static pods may not reference serviceaccounts",
+    ),
+    "a secret": (
+        named("web", volumes="[{name: v, secret: {secretName: s}}]"),
+        f"{POD}static pods may not reference secrets (via secret volumes)",
+    ),
+    "a config map and a secret": (
+        WEB + "    envFrom: [{configMapRef: {name: c}}, {secretRef: {name: s}}]\n",
+        f"{POD}static pods may not reference configmaps, secrets",
+    ),
+}

@@ -1,0 +1,133 @@
+"""The API watch as a source."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from podstatus.kube.errors import UnavailableError
+from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod, is_mirror_pod, is_static_pod
+from podstatus.sources.api import ApiSource, from_api
+from podstatus.testing.builders import make_pod, make_static_pod
+from podstatus.testing.clock import FakeClock, settle
+from tests.client.fake_source import FakeSource
+from tests.client.loops import in_loop
+
+
+class Sink:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+
+    def deliver(self, source: str, pods: Iterable[Pod]) -> None:
+        self._told.append(f"{source}[{','.join(sorted(pod.name for pod in pods))}]")
+
+    def update(self, source: str, pod: Pod) -> None:
+        self._told.append(f"{source}~{pod.name}")
+
+    def remove(self, source: str, pod: Pod) -> None:
+        self._told.append(f"{source}-{pod.name}")
+
+    def told(self) -> str:
+        told, self._told = " ".join(self._told), []
+        return told
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.server = FakeSource()
+        self.sink = Sink()
+        self.clock = FakeClock()
+        self.beats = 0
+        self.source = ApiSource(self.server, "node-1", self.sink, clock=self.clock, beat=self._beat)
+
+    def _beat(self) -> None:
+        self.beats += 1
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.source.run())
+        await settle()
+        yield
+        task.cancel()
+        await asyncio.wait({task})
+
+
+@in_loop
+async def test_all_pods_are_delivered_at_once_and_then_every_change() -> None:
+    scene = Scene()
+    scene.server.put("a")
+    scene.server.put("b")
+    async with scene.running():
+        assert scene.sink.told() == "api[a,b]"
+        assert scene.server.list_calls[0]["field_selector"] == "spec.nodeName=node-1"
+        scene.server.put("c")
+        scene.server.put("a", spec={"hostname": "x"})
+        scene.server.delete("b")
+        await settle()
+        assert scene.sink.told() == "api~c api~a api-b"
+
+
+@in_loop
+async def test_nothing_is_delivered_before_the_first_list() -> None:
+    scene = Scene()
+    scene.server.put("a")
+    scene.server.list_errors.append(UnavailableError("down"))
+    scene.server.answers.clear()
+    async with scene.running():
+        assert scene.sink.told() == ""
+        scene.server.answers.set()
+        await settle()
+        assert scene.sink.told() == ""
+        await scene.clock.advance(2)
+        assert scene.sink.told() == "api[a]"
+
+
+@in_loop
+async def test_an_empty_node_is_delivered_as_one() -> None:
+    scene = Scene()
+    async with scene.running():
+        assert scene.sink.told() == "api[]"
+
+
+@in_loop
+async def test_a_pod_made_anew_is_removed_and_told_as_another_one() -> None:
+    scene = Scene()
+    scene.server.put("a", uid="1")
+    async with scene.running():
+        scene.sink.told()
+        scene.server.put("a", uid="2")
+        await settle()
+        assert scene.sink.told() == "api-a api~a"
+
+
+@in_loop
+async def test_a_watch_that_has_nothing_to_tell_beats_all_the_same() -> None:
+    scene = Scene()
+    async with scene.running():
+        await scene.clock.advance(60)
+        assert scene.beats >= 6
+
+
+@pytest.mark.parametrize("source", ["file", "http", "anything"])
+def test_what_the_api_server_has_is_no_static_pod(source: str) -> None:
+    annotations = {CONFIG_SOURCE: source, "note": "1"}
+    pod = from_api(make_pod("a", annotations=annotations))
+    assert not is_static_pod(pod)
+    assert pod.metadata.annotations == {CONFIG_SOURCE: "api", "note": "1"}
+    assert annotations[CONFIG_SOURCE] == source
+
+
+def test_a_mirror_pod_stays_one() -> None:
+    mirror = from_api(make_static_pod(mirror=True))
+    assert is_mirror_pod(mirror)
+    assert not is_static_pod(mirror)
+    assert (mirror.metadata.annotations or {})[CONFIG_MIRROR] == "hash"
+
+
+@pytest.mark.parametrize("annotations", [None, {}, {"note": "1"}, {CONFIG_SOURCE: "api"}])
+def test_all_others_are_left_as_they_are(annotations: dict[str, str] | None) -> None:
+    pod = make_pod("a", annotations=annotations)
+    assert from_api(pod) is pod

@@ -1,0 +1,230 @@
+"""A manifest at a URL, served by a real server."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from yarl import URL
+
+from podstatus.kube.pod import Pod
+from podstatus.sources import url as url_module
+from podstatus.sources.manifest import ManifestProblem
+from podstatus.sources.url import UrlSource, shown_url
+from podstatus.testing.clock import FakeClock
+from tests.client.loops import in_loop, until
+from tests.sources.manifests import WEB, named
+
+SECRET = "s3cr3t-of-the-header"  # noqa: S105 - nobody's
+
+
+class Site:
+    """Answers with what it is told to, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answer = web.Response(text=WEB)
+        self.hang = asyncio.Event()
+        self.hang.set()
+        self.asked: list[tuple[str, str | None]] = []
+
+    async def serve(self, request: web.Request) -> web.Response:
+        self.asked.append((str(request.rel_url), request.headers.get("X-Token")))
+        await self.hang.wait()
+        if request.path == "/elsewhere":
+            return web.Response(text=named("moved"))
+        body = self.answer.body
+        assert body is None or isinstance(body, bytes)
+        return web.Response(
+            body=body,
+            status=self.answer.status,
+            headers={"Location": self.answer.headers.get("Location", "")},
+        )
+
+
+class Scene:
+    def __init__(self, site: Site, server: TestServer, path: str = "/pods.yaml") -> None:
+        self.site = site
+        self.server = server
+        self.clock = FakeClock()
+        self.delivered: list[list[str]] = []
+        self.problems: list[ManifestProblem] = []
+        self.source = UrlSource(
+            str(server.make_url(path)),
+            "node-1",
+            self._take,
+            headers=[("X-Token", SECRET)],
+            clock=self.clock,
+            on_problem=self.problems.append,
+        )
+
+    def _take(self, pods: Iterable[Pod]) -> None:
+        self.delivered.append([pod.name for pod in pods])
+
+    async def read(self) -> list[str] | None:
+        """Read, and say what was delivered; None if nothing was."""
+        before = len(self.delivered)
+        await self.source.read_once()
+        return self.delivered[-1] if len(self.delivered) > before else None
+
+    def told(self) -> list[str]:
+        told = [problem.message for problem in self.problems]
+        self.problems.clear()
+        return told
+
+
+@asynccontextmanager
+async def serving(path: str = "/pods.yaml") -> AsyncIterator[Scene]:
+    site = Site()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", site.serve)
+    server = TestServer(app)
+    async with server:
+        yield Scene(site, server, path)
+
+
+@in_loop
+async def test_a_manifest_is_delivered_and_then_when_it_changes() -> None:
+    async with serving() as scene:
+        assert await scene.read() == ["web-node-1"]
+        assert await scene.read() is None
+        scene.site.answer = web.Response(text="# the same\n" + WEB)
+        assert await scene.read() is None
+        scene.site.answer = web.Response(text=named("a") + "---\n" + named("b"))
+        assert await scene.read() == ["a-node-1", "b-node-1"]
+        scene.site.answer = web.Response(text="apiVersion: v1\nkind: List\nitems: []\n")
+        assert await scene.read() == []
+        assert scene.site.asked[0] == ("/pods.yaml", SECRET)
+        assert scene.told() == []
+
+
+@in_loop
+async def test_the_last_good_pods_stay_whatever_goes_wrong(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with serving() as scene:
+        await scene.read()
+        caplog.set_level(logging.DEBUG)
+        for answer, told in [
+            (web.Response(status=404), "the server answers 404 Not Found"),
+            (web.Response(status=503), "the server answers 503 Service Unavailable"),
+            (web.Response(text=""), "it is empty; write a Pod, or delete it"),
+            (web.Response(text="<html>"), "it is a text; an object of apiVersion v1"),
+            (web.Response(body=b"#" * (10 * 2**20 + 1)), "it is larger than 10 MiB"),
+        ]:
+            scene.site.answer = answer
+            assert await scene.read() is None
+            assert await scene.read() is None
+            (message,) = scene.told()
+            assert message.startswith(told)
+        scene.site.answer = web.Response(text=WEB)
+        assert await scene.read() is None
+        assert caplog.records[-1].getMessage().startswith("manifest is right again")
+        assert SECRET not in caplog.text
+
+
+@in_loop
+async def test_nothing_is_delivered_before_somebody_said_what_is_to_run() -> None:
+    async with serving() as scene:
+        for answer in (web.Response(status=500), web.Response(text="<html>")):
+            scene.site.answer = answer
+            assert await scene.read() is None
+        scene.site.answer = web.Response(text=named("a") + "---\n" + named("b", oops="1"))
+        assert await scene.read() == ["a-node-1"]
+
+
+@in_loop
+async def test_an_empty_answer_says_that_nothing_is_to_run_if_nothing_did() -> None:
+    async with serving() as scene:
+        scene.site.answer = web.Response(text="")
+        assert await scene.read() == []
+
+
+@in_loop
+async def test_a_server_that_is_not_there_is_reported_once() -> None:
+    async with serving() as scene:
+        await scene.read()
+        await scene.server.close()
+        assert await scene.read() is None
+        assert await scene.read() is None
+        (told,) = scene.told()
+        assert told.startswith("it cannot be read: ")
+
+
+@in_loop
+async def test_a_server_that_hangs_is_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(url_module, "TIMEOUT_SECONDS", 0.1)
+    async with serving() as scene:
+        scene.site.hang.clear()
+        assert await scene.read() is None
+        assert scene.told() == ["there was no answer within 0.1 s"]
+        scene.site.hang.set()
+        assert await scene.read() == ["web-node-1"]
+
+
+@in_loop
+async def test_redirects_are_followed_without_telling_others_our_headers() -> None:
+    async with serving() as here, serving() as there:
+        here.site.answer = web.Response(status=302, headers={"Location": "/elsewhere"})
+        assert await here.read() == ["moved-node-1"]
+        assert here.site.asked[-1] == ("/elsewhere", SECRET)
+        target = str(there.server.make_url("/elsewhere"))
+        here.site.answer = web.Response(status=307, headers={"Location": target})
+        assert await here.read() is None
+        assert there.site.asked == [("/elsewhere", None)]
+        assert here.told() == []
+
+
+@pytest.mark.parametrize("location", ["https://example.com/", "file:///etc/passwd"])
+def test_a_redirect_to_another_scheme_is_refused(location: str) -> None:
+    @in_loop
+    async def case() -> None:
+        async with serving() as scene:
+            scene.site.answer = web.Response(status=302, headers={"Location": location})
+            assert await scene.read() is None
+            (told,) = scene.told()
+            assert told.startswith("it leads to another scheme")
+
+    case()
+
+
+@in_loop
+async def test_a_redirect_to_itself_comes_to_an_end() -> None:
+    async with serving() as scene:
+        scene.site.answer = web.Response(status=302, headers={"Location": "/pods.yaml"})
+        assert await scene.read() is None
+        assert scene.told() == ["it leads on more than 10 times"]
+
+
+@in_loop
+async def test_a_secret_in_the_url_is_not_shown() -> None:
+    async with serving("/pods.yaml?token=abc") as scene:
+        scene.site.answer = web.Response(status=404)
+        await scene.read()
+        (problem,) = scene.problems
+        assert problem.place == str(scene.server.make_url("/pods.yaml")) + "?…"
+
+
+def test_a_user_in_the_url_is_not_shown() -> None:
+    assert shown_url(URL("http://me:pw@h:1/a#b")) == "http://h:1/a"
+
+
+@pytest.mark.parametrize("url", ["ftp://h/a", "h/a", "", "http://"])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="URL"):
+        UrlSource(url, "node-1", lambda _: None)
+
+
+@in_loop
+async def test_run_reads_once_a_period() -> None:
+    async with serving() as scene:
+        task = asyncio.create_task(scene.source.run())
+        await until(lambda: len(scene.delivered) == 1)
+        scene.site.answer = web.Response(text=named("b"))
+        while len(scene.delivered) < 2:
+            await asyncio.sleep(0.01)
+            await scene.clock.advance(10)
+        task.cancel()
+        assert scene.delivered == [["web-node-1"], ["b-node-1"]]

@@ -191,6 +191,13 @@ def test_a_regular_container_of_an_old_sandbox_does_not_tell_that_init_is_done()
     assert said(actions_for(pod, cut_off(exited("i")))) == ["start i-1"]
 
 
+def test_init_containers_of_an_old_sandbox_have_to_run_again() -> None:
+    pod = a_pod("a", init=["i", "j"])
+    old = [cut_off(exited("j")), cut_off(exited("i"))]
+    assert said(actions_for(pod, *old)) == ["start i-1"]
+    assert said(actions_for(pod, exited("i", number=1), *old)) == ["start j-1"]
+
+
 class TestFaults:
     """Containers that run and must not go on."""
 

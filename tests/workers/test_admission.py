@@ -13,6 +13,7 @@ from podstatus.workers.admission import Admitted, Rejected, admit, rejected_stat
 
 OS_LABEL = "kubernetes.io/os"
 AFFINITY = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+PORTS = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
 TAINT = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
 
 
@@ -112,8 +113,7 @@ GENERAL = [
         [on_port("o", 123)],
         (
             "NodePorts",
-            "Predicate NodePorts failed: "
-            "node(s) didn't have free ports for the requested pod ports",
+            PORTS,
         ),
     ),
     (
@@ -175,13 +175,11 @@ GENERAL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("what", "pod", "node", "others", "expected"), GENERAL, ids=[row[0] for row in GENERAL]
-)
+@pytest.mark.parametrize(("what", "pod", "node", "others", "expected"), GENERAL)
 def test_the_first_objection_speaks(
     what: str, pod: Pod, node: Node, others: list[Pod], expected: tuple[str, str] | None
 ) -> None:
-    assert outcome(pod, node, *others) == expected
+    assert outcome(pod, node, *others) == expected, what
 
 
 def test_there_is_room_for_so_many_pods() -> None:
@@ -230,14 +228,12 @@ SYSTEMS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("what", "pod", "node", "reason"), SYSTEMS, ids=[row[0] for row in SYSTEMS]
-)
+@pytest.mark.parametrize(("what", "pod", "node", "reason"), SYSTEMS)
 def test_what_the_node_cannot_do_is_said_first(
     what: str, pod: Pod, node: Node, reason: str | None
 ) -> None:
     rejected = outcome(pod, node)
-    assert (rejected and rejected[0]) == reason
+    assert (rejected and rejected[0]) == reason, what
 
 
 def test_a_rejected_pod_has_failed_and_nothing_more_is_said_of_it() -> None:

@@ -25,7 +25,7 @@ WEB = ContainerPort(host_port=80)
         (ContainerPort(host_port=80, protocol="TCP"), False),
         (ContainerPort(host_port=80, protocol="UDP"), True),
         (ContainerPort(host_port=80, host_ip="127.0.0.1"), False),
-        (ContainerPort(host_port=80, host_ip="0.0.0.0"), False),
+        (ContainerPort(host_port=80, host_ip="0.0.0.0"), False),  # noqa: S104
     ],
 )
 def test_a_port_is_taken_once(taken: ContainerPort, free: bool) -> None:

@@ -37,12 +37,12 @@ class HealthListener:
 
     async def start(self) -> int:
         """Begin to listen; the port. Raises OSError."""
-        runner = web.ServerRunner(web.Server(self._answer), access_log=None)
+        runner = web.ServerRunner(
+            web.Server(self._answer), access_log=None, shutdown_timeout=_CLOSE_SECONDS
+        )
         await runner.setup()
         try:
-            await web.TCPSite(
-                runner, self._host, self._port, shutdown_timeout=_CLOSE_SECONDS
-            ).start()
+            await web.TCPSite(runner, self._host, self._port).start()
         except BaseException:
             await runner.cleanup()
             raise

@@ -37,6 +37,6 @@ class FakeAgent:
 
 behaviour = sys.argv.pop(1)
 commands.PROGRAM = (sys.executable, "-m", "tests.agent.fake_agent", behaviour)  # type: ignore[assignment]
-commands.build_node = partial(FakeAgent, behaviour)  # type: ignore[assignment]
+commands.build_node = partial(FakeAgent, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":
     commands.app()

@@ -11,7 +11,9 @@ import psutil
 import pytest
 
 from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer, ServerFiles
+from podstatus.apiserver.folder import ServerFolder
 from podstatus.base.backoff import Backoff
+from podstatus.base.loop import SystemClock
 from podstatus.client import NAMESPACES, ApiClient, kubeconfig_access
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +85,25 @@ def test_a_killed_agent_leaves_no_server_behind(tmp_path: Path) -> None:
     agent.kill()
     agent.communicate()
     child.wait(timeout=30)
+
+
+def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> None:
+    last = ServerFolder(tmp_path)
+    waits: list[float] = []
+
+    class Clock(SystemClock):
+        async def wait(self, seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                last.close()
+
+    async def run() -> None:
+        log = tmp_path / "log"
+        async with EmbeddedApiServer(tmp_path, log, port=0, clock=Clock()) as server:
+            assert (await server.start()).url
+
+    asyncio.run(run())
+    assert len(waits) == 3
 
 
 def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.testing.clock import FakeClock
-from podstatus.web.health import Check, HealthListener, healthy
+from podstatus.web.health import Check, HealthListener, healthy, heartbeat_checks
 
 T = TypeVar("T")
 Ask = Callable[[str], Awaitable[tuple[int, str]]]
@@ -102,14 +102,7 @@ def test_a_heartbeat_that_begins_later_is_there_and_fails_when_it_stalls() -> No
     async def run() -> list[tuple[int, str]]:
         clock = FakeClock()
         heartbeats = Heartbeats(clock)
-
-        def checks() -> dict[str, Check]:
-            def check(name: str) -> Check:
-                return lambda: (found := heartbeats.find_stalled(name)) and str(found)
-
-            return {name: check(name) for name in heartbeats.names()}
-
-        listener = HealthListener("127.0.0.1", 0, checks)
+        listener = HealthListener("127.0.0.1", 0, lambda: heartbeat_checks(heartbeats))
         port = await listener.start()
         answers = []
         async with aiohttp.ClientSession() as session:

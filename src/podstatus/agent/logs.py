@@ -115,8 +115,9 @@ def _json_line(_logger: Any, _method: str, event: Event) -> str:
         "level": event["level"],
         "logger": event["logger"],
         "message": event["event"],
-        **event["fields"],
     }
+    for key, value in event["fields"].items():
+        line[f"{key}_" if key in line else key] = value
     if event.get("exception"):
         line["exception"] = event["exception"]
     return msgspec.json.encode(line).decode()

@@ -9,9 +9,12 @@ withholds: it listens on loopback, and whoever asks wants to know.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 
 from aiohttp import web
+
+from podstatus.base.heartbeat import Heartbeats
 
 Check = Callable[[], str | None]
 """Why something is not well; None if it is. Must not wait."""
@@ -24,6 +27,17 @@ _CLOSE_SECONDS = 1.0
 
 def healthy() -> None:
     """The check that always passes: whoever answers is there (`ping`)."""
+
+
+def heartbeat_checks(heartbeats: Heartbeats) -> dict[str, Check]:
+    """The checks that are always there, as the kubelet's, and one for each service that beats."""
+    checks: dict[str, Check] = {"ping": healthy, "log": healthy}
+    return checks | {name: partial(_stalled, heartbeats, name) for name in heartbeats.names()}
+
+
+def _stalled(heartbeats: Heartbeats, name: str) -> str | None:
+    found = heartbeats.find_stalled(name)
+    return None if found is None else str(found)
 
 
 class HealthListener:

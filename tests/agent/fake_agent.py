@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from podstatus.agent import commands
+from podstatus.agent import commands, run
+from podstatus.agent.embedded import EmbeddedApiServer, ServerFiles
 from podstatus.agent.run import CannotRunError, Surroundings
 
 
@@ -35,7 +36,17 @@ class FakeAgent:
                 await asyncio.sleep(60)
 
 
+class SlowServer(EmbeddedApiServer):
+    async def start(self) -> ServerFiles:
+        sys.stdout.write("starting\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
 behaviour = sys.argv.pop(1)
+if behaviour == "slow-server":
+    run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
 commands.PROGRAM = (sys.executable, "-m", "tests.agent.fake_agent", behaviour)  # type: ignore[assignment]
 commands.build_node = partial(FakeAgent, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":

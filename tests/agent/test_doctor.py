@@ -21,8 +21,10 @@ from podstatus.agent.findings import (
     judge_rights,
 )
 from podstatus.agent.root_dir import RootDir
+from podstatus.apiserver import credentials
 from podstatus.kube.times import Time
 from podstatus.testing.apiserver import running_api_server
+from tests.api_servers import NODES, RealServer
 
 MIB = 2**20
 
@@ -134,3 +136,23 @@ def test_a_kubeconfig_that_is_none_is_told(tmp_path: Path) -> None:
     result, found = doctor("--kubeconfig", str(bad), "--runtime", "simulated", "--port", "0")
     assert result.exit_code == 1
     assert "is no kubeconfig" in found["api-server"][1]
+
+
+def test_the_user_of_a_node_may_be_that_node_and_no_other(
+    real_server: RealServer, tmp_path: Path
+) -> None:
+    access = real_server.process.node_access(NODES[0])
+    kubeconfig = tmp_path / "kubeconfig"
+    authority = access.authority.read_bytes()
+    told = credentials.Access(url=access.url, token=access.token, authority=authority)
+    kubeconfig.write_bytes(credentials.kubeconfig(told))
+    options = ("--kubeconfig", str(kubeconfig), "--runtime", "simulated", "--port", "0")
+    more = ("--root-dir", str(tmp_path / "root"))
+    result, found = doctor(*options, *more, "--hostname-override", NODES[0])
+    assert found["rights"][0] == "ok", found
+    assert result.exit_code == 0
+    result, found = doctor(*options, *more, "--hostname-override", NODES[1])
+    assert result.exit_code == 1
+    assert found["rights"][0] == "problem"
+    assert "may not" in found["rights"][1]
+    assert "update leases" in found["rights"][1]

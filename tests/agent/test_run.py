@@ -97,6 +97,13 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
         assert "not everything ended within 4.5 s" in errors
 
 
+def test_a_start_that_takes_long_can_be_stopped(tmp_path: Path) -> None:
+    with agent("slow-server", tmp_path) as started:
+        started.read_until("starting")
+        started.process.send_signal(signal.SIGTERM)
+        assert started.wait() == (0, "")
+
+
 @pytest.mark.parametrize(
     ("behaviour", "told"),
     [

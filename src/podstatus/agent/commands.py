@@ -32,6 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+PROGRAM = (sys.executable, "-m", "podstatus.agent")
+"""This one, for the supervisor to start."""
+
 RootDir = Annotated[
     str | None,
     typer.Option(
@@ -142,9 +145,8 @@ def _settings(flags: Flags) -> Found:
 
 
 async def _supervise(settings: AgentSettings) -> int:
-    command = [sys.executable, "-m", "podstatus.agent", *sys.argv[1:]]
     supervisor = Supervisor(
-        [*command, "--no-supervise", "--stop-at-eof"],
+        [*PROGRAM, *sys.argv[1:], "--no-supervise", "--stop-at-eof"],
         settings.root_dir,
         clock=SystemClock(),
         say=_say,

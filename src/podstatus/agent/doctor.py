@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -40,18 +41,6 @@ from podstatus.kube.times import Time
 
 _PACKAGES = ("aiohttp", "cryptography", "psutil", "PyYAML", "rich", "structlog", "typer")
 _REVIEWS = Resource("selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
-_NEEDED = (
-    ("create", "", "nodes", ""),
-    ("get", "", "nodes", ""),
-    ("patch", "", "nodes", "status"),
-    ("list", "", "pods", ""),
-    ("watch", "", "pods", ""),
-    ("patch", "", "pods", "status"),
-    ("delete", "", "pods", ""),
-    ("create", "", "events", ""),
-    ("create", "coordination.k8s.io", "leases", ""),
-    ("update", "coordination.k8s.io", "leases", ""),
-)
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -139,7 +128,7 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
         return
     try:
         with BlockingClient(access, timing=Timing(connect_seconds=3, total_seconds=10)) as client:
-            denied = list(_denied(client))
+            denied = list(_denied(client, settings.node_name))
     except GoneError:
         yield Finding("api-server", OK, f"{access.server} answers")
         yield Finding("rights", HINT, "the server does not say what we may do")
@@ -150,9 +139,8 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
         yield judge_rights(denied, f"the user of {access.source}")
 
 
-def _denied(client: BlockingClient) -> Iterator[str]:
-    for verb, group, plural, subresource in _NEEDED:
-        asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+def _denied(client: BlockingClient, node: str) -> Iterator[str]:
+    for told, asked in _needed(node):
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -160,7 +148,29 @@ def _denied(client: BlockingClient) -> Iterator[str]:
         }
         answered = msgspec.json.decode(client.create(_REVIEWS, msgspec.json.encode(review)))
         if not (answered.get("status") or {}).get("allowed"):
-            yield f"{verb} {plural}{'/' + subresource if subresource else ''}"
+            yield told
+
+
+def _needed(node: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a node asks for, and no more: a node's own user may see nothing else."""
+    mine = {"name": node}
+    of_mine = {"key": "spec.nodeName", "operator": "In", "values": [node]}
+    lease = {"group": "coordination.k8s.io", "namespace": "kube-node-lease", **mine}
+    for verb, plural, subresource, more in (
+        ("create", "nodes", "", mine),
+        ("get", "nodes", "", mine),
+        ("patch", "nodes", "status", mine),
+        ("list", "pods", "", {"fieldSelector": {"requirements": [of_mine]}}),
+        ("watch", "pods", "", {"fieldSelector": {"requirements": [of_mine]}}),
+        ("patch", "pods", "status", {}),
+        ("delete", "pods", "", {}),
+        ("create", "events", "", {}),
+        ("patch", "events", "", {}),
+        ("create", "leases", "", lease),
+        ("update", "leases", "", lease),
+    ):
+        told = f"{verb} {plural}{'/' + subresource if subresource else ''}"
+        yield told, {"verb": verb, "resource": plural, "subresource": subresource, **more}
 
 
 def _manifests(settings: AgentSettings) -> Iterator[Finding]:

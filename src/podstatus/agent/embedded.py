@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
@@ -33,6 +34,7 @@ _STOP_SECONDS = 1.5
 """Then it is killed: the whole agent ends within 5."""
 _CALM_SECONDS = 60.0
 """Who has served for so long counts as well again."""
+_LOOKS, _LOOK_SECONDS = 50, 0.1
 _MOST_LOG = 10 * 2**20
 _TOLD_LINES = 5
 
@@ -91,6 +93,7 @@ class EmbeddedApiServer:
 
     async def start(self) -> ServerFiles:
         """Start it and wait until it serves. Raises CannotStartApiServerError."""
+        await self._let_the_last_one_go()
         options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
         with _open_log(self._log) as log:
             begin = log.tell()
@@ -147,6 +150,16 @@ class EmbeddedApiServer:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+    async def _let_the_last_one_go(self) -> None:
+        """Wait for the server of an agent that was killed just now: it is about to end."""
+        for _ in range(_LOOKS):
+            try:
+                if lock_holder(self._folder) is None:
+                    return
+            except FolderError:
+                return  # it will say so itself, in better words
+            await self._clock.wait(_LOOK_SECONDS)
 
     async def _serves(self, process: Process, log: BinaryIO) -> bool:
         """Whether it came so far as to say how to use it."""

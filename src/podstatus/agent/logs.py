@@ -47,6 +47,7 @@ def _level(verbosity: int, *, others: bool) -> int:
 def _formatter(log_format: str) -> ProcessorFormatter:
     is_json = log_format == "json"
     return ProcessorFormatter(
+        pass_foreign_args=True,
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
@@ -69,12 +70,13 @@ def _as_told(_logger: Any, _method: str, event: Event) -> Event:
 def _with_fields(_logger: Any, _method: str, event: Event) -> Event:
     """The values of a message as fields of their own, by the keys in front of them."""
     record: logging.LogRecord | None = event.get("_record")
-    if record is None or not isinstance(record.msg, str) or not isinstance(record.args, tuple):
+    args: object = event.get("positional_args")
+    if record is None or not isinstance(record.msg, str) or not isinstance(args, tuple):
         return event
     keys = _KEYS.findall(record.msg)
-    if keys and len(keys) == len(record.args) and len(set(keys)) == len(keys):
+    if keys and len(keys) == len(args) and len(set(keys)) == len(keys):
         event["event"] = record.msg.partition(":")[0]
-        event["fields"] = dict(zip(keys, map(_plain, record.args), strict=True))
+        event["fields"] = dict(zip(keys, map(_plain, args), strict=True))
     return event
 
 
@@ -113,8 +115,9 @@ def _json_line(_logger: Any, _method: str, event: Event) -> str:
         "level": event["level"],
         "logger": event["logger"],
         "message": event["event"],
-        **event["fields"],
     }
+    for key, value in event["fields"].items():
+        line[f"{key}_" if key in line else key] = value
     if event.get("exception"):
         line["exception"] = event["exception"]
     return msgspec.json.encode(line).decode()

@@ -11,13 +11,13 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer
 from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
-from podstatus.agent.serve_api import call_at_eof
+from podstatus.agent.serve_api import CannotServeError, call_at_eof
 from podstatus.agent.settings import AgentSettings
 from podstatus.client.access import Access
 from podstatus.client.errors import KubeconfigError
@@ -73,6 +73,7 @@ class _Server(msgspec.Struct, frozen=True, kw_only=True):
     child: EmbeddedApiServer | None = None
 
 
+Raised = TypeVar("Raised", bound=BaseException)
 Build = Callable[[Surroundings], Agent]
 Announce = Callable[[Running], None]
 
@@ -91,29 +92,36 @@ async def run_agent(
     """
     with _stopped_by_signal() as stopped:
         if stop_at_eof:
-            call_at_eof(stopped.set)
+            _stop_at_eof(stopped)
         try:
-            with RootDir(settings.root_dir) as root:
-                async with _server(settings, root) as server:
-                    surroundings = Surroundings(
-                        settings=settings, root=root, access=server.access, restarted=restarted
-                    )
-                    await _run(surroundings, server, build(surroundings), announce, stopped)
-        except RootDirError as error:
-            raise CannotRunError(str(error), code=MISTAKE) from error
+            async with asyncio.TaskGroup() as group:
+                whole = group.create_task(_run(settings, build, announce, restarted), name="agent")
+                stopping = group.create_task(stopped.wait(), name="stop")
+                await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                whole.cancel()
+                stopping.cancel()
+        except* CannotRunError as errors:
+            raise _first(errors) from errors
+        except* RootDirError as errors:
+            raise CannotRunError(str(_first(errors)), code=MISTAKE) from errors
 
 
-async def _run(
-    surroundings: Surroundings,
-    server: _Server,
-    agent: Agent,
-    announce: Announce,
-    stopped: asyncio.Event,
+async def _run(settings: AgentSettings, build: Build, announce: Announce, restarted: str) -> None:
+    with RootDir(settings.root_dir) as root:
+        async with _server(settings, root) as server:
+            surroundings = Surroundings(
+                settings=settings, root=root, access=server.access, restarted=restarted
+            )
+            await _be_a_node(surroundings, server, build(surroundings), announce)
+
+
+async def _be_a_node(
+    surroundings: Surroundings, server: _Server, agent: Agent, announce: Announce
 ) -> None:
     settings, root = surroundings.settings, surroundings.root
 
     def serving(url: str) -> None:
-        _announce(settings, root, server, url)
+        root.announce(_endpoints(settings, server, url))
         announce(
             Running(
                 settings=settings,
@@ -123,30 +131,21 @@ async def _run(
             )
         )
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            node = group.create_task(agent.run(serving), name="agent")
-            tasks = [node, group.create_task(stopped.wait(), name="signal")]
-            if server.child is not None:
-                tasks.append(group.create_task(server.child.run(), name="apiserver"))
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                task.cancel()
-    except* CannotRunError as errors:
-        raise _first(errors) from errors
-    finally:
-        root.withdraw()
-    if not stopped.is_set():
+    async def be() -> None:
+        await agent.run(serving)
         raise CannotRunError("the agent ended though nobody asked it to")
 
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(be(), name="node")
+            if server.child is not None:
+                group.create_task(server.child.run(), name="apiserver")
+    finally:
+        root.withdraw()
 
-def _first(errors: BaseExceptionGroup[CannotRunError]) -> CannotRunError:
-    error = errors.exceptions[0]
-    return error if isinstance(error, CannotRunError) else _first(error)
 
-
-def _announce(settings: AgentSettings, root: RootDir, server: _Server, url: str) -> None:
-    endpoints = Endpoints(
+def _endpoints(settings: AgentSettings, server: _Server, url: str) -> Endpoints:
+    return Endpoints(
         apiserver=server.access.server,
         agent=url,
         token=server.token,
@@ -154,10 +153,11 @@ def _announce(settings: AgentSettings, root: RootDir, server: _Server, url: str)
         node=settings.node_name,
         pid=os.getpid(),
     )
-    try:
-        root.announce(endpoints)
-    except RootDirError as error:
-        raise CannotRunError(str(error)) from error
+
+
+def _first(errors: BaseExceptionGroup[Raised]) -> Raised:
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 @asynccontextmanager
@@ -208,6 +208,13 @@ def _stopped_by_signal() -> Iterator[asyncio.Event]:
         yield stopped
     finally:
         force.cancel()
+
+
+def _stop_at_eof(stopped: asyncio.Event) -> None:
+    try:
+        call_at_eof(stopped.set)
+    except CannotServeError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
 
 
 def _give_up() -> None:

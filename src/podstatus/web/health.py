@@ -9,9 +9,12 @@ withholds: it listens on loopback, and whoever asks wants to know.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 
 from aiohttp import web
+
+from podstatus.base.heartbeat import Heartbeats
 
 Check = Callable[[], str | None]
 """Why something is not well; None if it is. Must not wait."""
@@ -26,6 +29,17 @@ def healthy() -> None:
     """The check that always passes: whoever answers is there (`ping`)."""
 
 
+def heartbeat_checks(heartbeats: Heartbeats) -> dict[str, Check]:
+    """The checks that are always there, as the kubelet's, and one for each service that beats."""
+    checks: dict[str, Check] = {"ping": healthy, "log": healthy}
+    return checks | {name: partial(_stalled, heartbeats, name) for name in heartbeats.names()}
+
+
+def _stalled(heartbeats: Heartbeats, name: str) -> str | None:
+    found = heartbeats.find_stalled(name)
+    return None if found is None else str(found)
+
+
 class HealthListener:
     """Answers on a socket of its own, so that it does while all else is busy."""
 
@@ -37,12 +51,12 @@ class HealthListener:
 
     async def start(self) -> int:
         """Begin to listen; the port. Raises OSError."""
-        runner = web.ServerRunner(web.Server(self._answer), access_log=None)
+        runner = web.ServerRunner(
+            web.Server(self._answer), access_log=None, shutdown_timeout=_CLOSE_SECONDS
+        )
         await runner.setup()
         try:
-            await web.TCPSite(
-                runner, self._host, self._port, shutdown_timeout=_CLOSE_SECONDS
-            ).start()
+            await web.TCPSite(runner, self._host, self._port).start()
         except BaseException:
             await runner.cleanup()
             raise

@@ -1,0 +1,53 @@
+"""`podstatus run` around an agent that behaves as it is told: fake_agent.py BEHAVIOUR OPTIONS…"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from podstatus.agent import commands, run
+from podstatus.agent.embedded import EmbeddedApiServer, ServerFiles
+from podstatus.agent.run import CannotRunError, Surroundings
+
+
+class FakeAgent:
+    def __init__(self, behaviour: str, surroundings: Surroundings) -> None:
+        self._behaviour = behaviour
+        self._surroundings = surroundings
+
+    async def run(self, serving: Callable[[str], None]) -> None:
+        serving("http://agent")
+        sys.stderr.write(f"restarted: {self._surroundings.restarted}\n")
+        match self._behaviour:
+            case "fail":
+                raise CannotRunError("it failed; repair it")
+            case "break":
+                raise ZeroDivisionError
+            case "end":
+                return
+            case "break-once" if not self._surroundings.restarted:
+                raise ZeroDivisionError("once")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self._behaviour == "hang":
+                sys.stdout.write("hanging\n")
+                sys.stdout.flush()
+                await asyncio.sleep(60)
+
+
+class SlowServer(EmbeddedApiServer):
+    async def start(self) -> ServerFiles:
+        sys.stdout.write("starting\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
+behaviour = sys.argv.pop(1)
+if behaviour == "slow-server":
+    run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
+commands.PROGRAM = (sys.executable, "-m", "tests.agent.fake_agent", behaviour)  # type: ignore[assignment]
+commands.build_node = partial(FakeAgent, behaviour)  # type: ignore[attr-defined, assignment]
+if __name__ == "__main__":
+    commands.app()

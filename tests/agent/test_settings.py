@@ -176,7 +176,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("sync_frequency", "0", '"0" is not a duration of 1ms or more, such as 10s or 1m30s'),
     ("max_container_restart_period", "6m", '"6m" is not a duration from 1s to 300s'),
     ("node_lease_duration_seconds", "0", "0 is not a whole number from 1 on"),
-    ("kube_api_qps", "0", "0 is not a whole number from 1 on"),
+    ("kube_api_qps", "-1", "-1 is not a whole number from 0 on"),
     ("runtime", "docker", '"docker" is not one of simulated'),
     ("log_format", "xml", '"xml" is not one of text, json'),
     ("v", "11", "11 is not a whole number from 0 to 10"),

@@ -9,13 +9,14 @@ from podstatus.agent.node_side import NodeSide
 from podstatus.agent.pod_side import Beside, PodSide
 from podstatus.agent.run import MISTAKE, CannotRunError, Surroundings
 from podstatus.agent.samples import create_samples
+from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.base.loop import SystemClock
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.client import ApiClient, HttpPodApi, Timing
+from podstatus.client import ApiClient, HttpPodApi, Timing, TokenBucket
 from podstatus.client.event_sink import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
@@ -59,7 +60,7 @@ class NodeAgent:
         self._heartbeats = Heartbeats(clock)
         # Lease and node status never wait behind pod status or events.
         access = surroundings.access
-        self._pod_client = ApiClient(access, user_agent=_agent("status"))
+        self._pod_client = ApiClient(access, user_agent=_agent("status"), limit=_limit(settings))
         self._node_client = ApiClient(access, timing=_LEASE_TIMING, user_agent=_agent("node"))
         self._event_client = ApiClient(access, user_agent=_agent("events"))
         self._recorder = Recorder(
@@ -278,6 +279,12 @@ class NodeAgent:
 def build_node(surroundings: Surroundings) -> NodeAgent:
     """The node, not started yet. Raises CannotRunError."""
     return NodeAgent(surroundings)
+
+
+def _limit(settings: AgentSettings) -> TokenBucket | None:
+    if not settings.kube_api_qps:
+        return None
+    return TokenBucket(settings.kube_api_qps, settings.kube_api_burst)
 
 
 def _agent(part: str) -> str:

@@ -119,7 +119,7 @@ class PodSide:
             on_mirror=around.on_mirror,
             clock=clock,
         )
-        self.mux = Mux(around.sources, self.dispatcher.handle)
+        self.mux = Mux(around.sources, self.dispatcher.handle, on_refused=self.dispatcher.refuse)
         self.housekeeping = Housekeeping(
             self.directory,
             self.lives,

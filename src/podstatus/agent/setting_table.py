@@ -226,9 +226,9 @@ SETTINGS = (
         name="kube_api_qps",
         flag="kube-api-qps",
         field="kubeAPIQPS",
-        kind=whole(1),
-        help="How many requests a second may go to the API server.",
-        default="50",
+        kind=whole(0),
+        help="How many requests about pods a second may go to the API server; 0 is no limit.",
+        default="0",
         group=_SERVER,
     ),
     Setting(

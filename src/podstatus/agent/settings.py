@@ -46,6 +46,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: FeatureGates
 
     kube_api_qps: int
+    """0: no limit; statuses are bounded by how many are under way."""
     kube_api_burst: int
     event_qps: int
     """0: no limit."""

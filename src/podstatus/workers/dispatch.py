@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from podstatus.base.clock import Clock
+from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod, is_mirror_pod, is_terminal_phase
+from podstatus.kube.pod import Pod, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.times import Time
 from podstatus.pods.directory import PodDirectory
 from podstatus.sources.changes import (
@@ -22,6 +23,7 @@ from podstatus.sources.changes import (
     PodRemoved,
     PodUpdated,
 )
+from podstatus.sources.mux import Refused
 from podstatus.status.generate import need_to_reconcile_pod_readiness
 from podstatus.status.manager import StatusManager
 from podstatus.status.startup_latency import StartupLatencyTracker
@@ -83,7 +85,7 @@ class Dispatcher:
     def _observe(self, pod: Pod) -> None:
         self._directory.update_pod(pod)
         self._startup_latency.observed_pod_on_watch(pod, Time.from_unix_nanos(self._clock.now()))
-        if is_mirror_pod(pod):
+        if is_mirror_pod(pod) or is_static_pod(pod):
             self._on_mirror()
 
     def _added(self, pod: Pod) -> None:
@@ -125,3 +127,12 @@ class Dispatcher:
             self._on_mirror()
         else:
             self._workers.remove(pod.uid)
+
+    def refuse(self, refused: Refused) -> None:
+        """Say that a pod is not taken from its source; its twin is there already."""
+        self._recorder.warn(
+            about_pod(refused.pod),
+            reasons.FAILED_VALIDATION,
+            f"Error validating pod {refused.pod.name}_{refused.pod.namespace}({refused.pod.uid}) "
+            f"from {refused.source} {refused.message}, ignoring",
+        )

@@ -20,7 +20,12 @@ from podstatus.kube.text import go_quoted
 from podstatus.kube.times import Time
 from podstatus.sources.api_references import api_references
 from podstatus.sources.static_pods import Origin, content_hash, make_static_pod
-from podstatus.sources.yaml_documents import DocumentError, read_document, split_documents
+from podstatus.sources.yaml_documents import (
+    DocumentError,
+    Written,
+    read_document,
+    split_documents,
+)
 
 MOST_BYTES = 10 * 2**20
 """Upstream: maxConfigLength, pkg/kubelet/config/common.go v1.36.4."""
@@ -75,24 +80,36 @@ def read_manifest(data: bytes, origin: Origin, seen: Time) -> Manifest:
         return _unreadable(origin, "it is empty; write a Pod, or delete it")
     if len(written) > _MOST_DOCUMENTS:
         return _unreadable(origin, f"it has more than {_MOST_DOCUMENTS} documents")
-    pods: list[Pod] = []
-    problems: list[ManifestProblem] = []
-    for number, one in enumerate(written, 1):
+    found = [
+        read for number, one in enumerate(written, 1) for read in _read(number, one, origin, seen)
+    ]
+    return Manifest(
+        pods=tuple(read for read in found if isinstance(read, Pod)),
+        problems=tuple(read for read in found if isinstance(read, ManifestProblem)),
+    )
+
+
+def _read(
+    number: int, written: Written, origin: Origin, seen: Time
+) -> Iterator[Pod | ManifestProblem]:
+    """The pods of one document, and what is wrong with it."""
+
+    def problem(why: str, document: Any = None) -> ManifestProblem:
+        named = _named(document)
+        return ManifestProblem(place=origin.place, document=number, pod=named, message=why)
+
+    try:
+        documents = list(_items(read_document(written)))
+    except (DocumentError, _RefusedError) as error:
+        yield problem(str(error))
+        return
+    for document in documents:
         try:
-            documents = list(_items(read_document(one)))
-        except (DocumentError, _RefusedError) as error:
-            problem = ManifestProblem(place=origin.place, document=number, message=str(error))
-            problems.append(problem)
-            continue
-        for document in documents:
-            try:
-                pods.append(_read_pod(document, origin, seen))
-            except _RefusedError as error:
-                problem = ManifestProblem(
-                    place=origin.place, document=number, pod=_named(document), message=str(error)
-                )
-                problems.append(problem)
-    return Manifest(tuple(pods), tuple(problems))
+            yield _read_pod(document, origin, seen)
+        except _RefusedError as error:
+            yield problem(str(error), document)
+        except Exception as error:  # noqa: BLE001 - a manifest must not end the agent
+            yield problem(f"it cannot be read, please report this: {error!r}", document)
 
 
 def _unreadable(origin: Origin, why: str) -> Manifest:

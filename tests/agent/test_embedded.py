@@ -67,8 +67,7 @@ def test_a_dead_one_comes_back_on_the_same_port(tmp_path: Path) -> None:
             assert server.pid != first
             assert b"kube-system" in await namespaces(tmp_path)
             assert (tmp_path / "kubeconfig").read_bytes() == before.kubeconfig
-            keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
+        await keeper
 
     asyncio.run(run())
 

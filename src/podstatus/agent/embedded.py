@@ -74,6 +74,7 @@ class EmbeddedApiServer:
         self._command = command
         self._backoff = backoff or Backoff(first=0.2, most=10.0)
         self._process: Process | None = None
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -84,6 +85,7 @@ class EmbeddedApiServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._closed = True
         await self.stop()
 
     @property
@@ -115,11 +117,13 @@ class EmbeddedApiServer:
         return files
 
     async def run(self) -> None:
-        """Start it again whenever it ends; until cancelled."""
+        """Start it again whenever it ends; until cancelled, or left."""
         backoff = self._backoff
         while True:
             started = self._clock.now()
             code = await self._process.wait() if self._process else None
+            if self._closed:
+                return
             if self._clock.now() - started > _CALM_SECONDS * 1e9:
                 backoff = backoff.reset()
             backoff = backoff.failed()

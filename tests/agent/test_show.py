@@ -9,6 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from podstatus.agent.ask_server import CannotAskError, Server
 from podstatus.agent.commands import app
 from podstatus.agent.print_tables import render
 from podstatus.agent.root_dir import Endpoints, RootDir
@@ -250,3 +251,22 @@ def test_rows_that_follow_stand_below_those_before() -> None:
 )
 def test_colours_tell_how_things_are(heading: str, text: str, style: str) -> None:
     assert style_of(heading, text) == style
+
+
+def test_a_watch_goes_on_below_its_list(
+    server: ApiServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = {"metadata": {"name": "later"}, "spec": {"containers": [{"name": "app"}]}}
+
+    def changes(*_: object) -> Iterator[dict[str, Any]]:
+        yield later
+        raise CannotAskError("that was all")
+
+    monkeypatch.setattr(Server, "changes", changes)
+    result = asked(server, "get", "pods", "-w")
+    heading, _, _, row = result.stdout.splitlines()
+    assert row.startswith("later ")
+    assert row.index("0/1") == heading.index("READY")
+    assert result.stderr == "podstatus: that was all\n"
+    empty = asked(server, "get", "pods", "-w", "-n", "kube-public").stdout.splitlines()
+    assert [line.split()[0] for line in empty] == ["NAME", "later"]

@@ -161,12 +161,14 @@ def _table(
 def _follow(
     server: Server, shown: Shown, where: str | None, listed: Listed, output: Output | None
 ) -> None:
-    namespaces = where is None
+    namespaces, above = where is None, bool(listed.items)
     least = _table(shown, listed.items, output, namespaces=namespaces).widths()
     for document in server.changes(shown, where, listed.version):
         if output in (None, Output.WIDE):
             table = _table(shown, [document], output, namespaces=namespaces)
-            print_table(table, headings=False, least=least)
+            print_table(table, headings=not above, least=least)
+            above = True
+            least = [max(pair) for pair in zip(least, table.widths(), strict=True)]
         else:
             _print(shown, [document], output, one=True)
         sys.stdout.flush()

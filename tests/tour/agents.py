@@ -30,8 +30,7 @@ class AgentProcess:
             *(*COMMAND, "run", "--root-dir", str(self.root_dir)),
             *("--kubeconfig", str(kubeconfig), "--hostname-override", node),
             *("--runtime", "simulated", "--node-capacity", "cpu=2", "--port", "0"),
-            *("--healthz-port", "0", "--pod-manifest-path", str(self.manifests)),
-            *("--file-check-frequency", "1s", *options),
+            *("--pod-manifest-path", str(self.manifests), *options),
         ]
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -35,7 +35,7 @@ from podstatus.sources.mirrors import MirrorPods
 from podstatus.sources.url import SOURCE as HTTP
 from podstatus.sources.url import UrlSource
 from podstatus.status.ports import Undelivered
-from podstatus.web.health import Check, HealthListener, healthy
+from podstatus.web.health import Check, HealthListener, heartbeat_checks
 
 logger = logging.getLogger(__name__)
 
@@ -231,18 +231,8 @@ class NodeAgent:
         return f"http://{host}:{port}"
 
     def _checks(self) -> dict[str, Check]:
-        def check(name: str) -> Check:
-            def stalled() -> str | None:
-                found = self._heartbeats.find_stalled(name)
-                return None if found is None else str(found)
-
-            return stalled
-
-        checks: dict[str, Check] = {"ping": healthy, "log": healthy}
-        checks |= {name: check(name) for name in self._heartbeats.names()}
-        checks["syncloop"] = checks["housekeeping"]
-        checks["runtime"] = self._view.problem
-        return checks
+        checks = heartbeat_checks(self._heartbeats)
+        return checks | {"syncloop": checks["housekeeping"], "runtime": self._view.problem}
 
     def _wake_pod(self, uid: PodUID) -> None:
         self._pods.wake(uid)

@@ -182,6 +182,20 @@ def test_a_busy_server_is_asked_again_soon_whatever_it_asks_for() -> None:
     play(script)
 
 
+def test_a_slow_server_does_not_make_renewals_seldom() -> None:
+    async def script(scene: NodeScene) -> None:
+        async with scene.running():
+            await scene.clock.advance(1)
+            for _ in range(12):
+                # Each of these costs 0.2 s.
+                scene.server.fail("replace_lease", *[429] * 4)
+                await scene.clock.advance(10)
+            done = [it for it in scene.server.calls if it.verb == "replace_lease" and not it.code]
+            assert len(done) == 12
+
+    play(script, chance=0.0)
+
+
 @pytest.mark.parametrize(("outage", "recoveries"), [(20, 0), (60, 1), (600, 1)])
 def test_after_an_outage_longer_than_the_lease_somebody_is_told(
     outage: float, recoveries: int

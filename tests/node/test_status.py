@@ -90,6 +90,21 @@ def test_who_knows_better_is_heard_at_once() -> None:
     play(script)
 
 
+def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
+    async def script(scene: NodeScene) -> None:
+        scene.health.told = ("not yet",)
+        async with scene.running():
+            await scene.clock.advance(1)
+            scene.health.told = ("never",)
+            await scene.clock.advance(1)
+            assert scene.condition("Ready").message == "not yet"
+            scene.status.now()
+            await scene.clock.advance(0.01)
+            assert scene.condition("Ready").message == "never"
+
+    play(script)
+
+
 def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named() -> None:
     async def script(scene: NodeScene) -> None:
         heartbeats = Heartbeats(scene.clock)

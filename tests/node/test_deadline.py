@@ -1,0 +1,53 @@
+"""Calls that come back in time."""
+
+import asyncio
+
+import pytest
+
+from podstatus.kube.errors import UnavailableError
+from podstatus.node.deadline import within
+from podstatus.testing.clock import FakeClock, settle
+
+
+async def answer() -> str:
+    return "yes"
+
+
+async def hang() -> str:
+    await asyncio.get_running_loop().create_future()
+    return "never"
+
+
+async def time_out() -> str:
+    raise TimeoutError("the disk's")
+
+
+def test_a_call_that_comes_back_leaves_nothing_behind() -> None:
+    async def scene() -> None:
+        clock = FakeClock()
+        assert await within(clock, 5, answer()) == "yes"
+        await settle()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(scene())
+
+
+def test_a_call_that_takes_too_long_is_given_up() -> None:
+    async def scene() -> None:
+        clock = FakeClock()
+        calling = asyncio.create_task(within(clock, 5, hang()))
+        await clock.advance(4.9)
+        assert not calling.done()
+        await clock.advance(0.1)
+        with pytest.raises(UnavailableError, match="has not answered for 5 s"):
+            await calling
+
+    asyncio.run(scene())
+
+
+def test_what_a_call_raises_by_itself_is_not_taken_for_a_deadline() -> None:
+    async def scene() -> None:
+        with pytest.raises(TimeoutError, match="the disk's"):
+            await within(FakeClock(), 5, time_out())
+
+    asyncio.run(scene())

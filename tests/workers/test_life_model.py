@@ -341,9 +341,9 @@ class PodOnANode(RuleBasedStateMachine):
             for attempt in self.runtime.running:
                 if attempt.name in ("i", "j"):
                     self.runtime.end(attempt.id, 0, self.now)
-            self._step()
             if self._may_go():
                 self.the_api_server_lets_it_go()
+            self._step()
 
     def _check_at_rest(self) -> None:
         if self.life is None or self.life.stage is not Stage.SYNC:

@@ -65,6 +65,8 @@ class PodOnANode(RuleBasedStateMachine):
         self.ours: set[str] = set()
         """Attempts that we have ended ourselves."""
         self.interrupt_after: int | None = None
+        self.written = ""
+        """A phase that somebody else has written, until it is overwritten."""
 
     @initialize(containers=regulars, init=inits, policy=policies)
     def a_source_brings_it(
@@ -84,7 +86,7 @@ class PodOnANode(RuleBasedStateMachine):
     @rule()
     def it_comes_back_while_it_is_ending(self) -> None:
         assert self.life is not None
-        self.pod, self.shown = self.template, PodStatus()
+        self.pod, self.shown, self.written = self.template, PodStatus(), ""
         self.life = lives.updated(self.life, self.pod)
 
     @precondition(lambda self: self.pod is not None)
@@ -129,6 +131,11 @@ class PodOnANode(RuleBasedStateMachine):
     def the_sandbox_dies(self) -> None:
         self.runtime.lose_sandbox()
 
+    @precondition(lambda self: self.pod is not None)
+    @rule()
+    def somebody_writes_that_it_has_failed(self) -> None:
+        self.written = "Failed"
+
     @rule(seconds=st.sampled_from([1, 9, 11, 400]))
     def time_passes(self, seconds: int) -> None:
         self.now = Time(self.now + seconds * 10**9)
@@ -152,6 +159,7 @@ class PodOnANode(RuleBasedStateMachine):
         self.crash_loops = CrashLoops()
         self.life = None
         if self.pod is not None:
+            self.shown = structs.replace(self.shown, phase=self.written or self.shown.phase)
             self.pod = structs.replace(self.pod, status=self.shown)
             self.life = lives.begun(self.pod, quiet=not self.runtime.running)
         elif self.runtime.sandboxes or self.runtime.attempts:
@@ -161,7 +169,10 @@ class PodOnANode(RuleBasedStateMachine):
     @rule()
     def the_api_server_lets_it_go(self) -> None:
         """What the status manager does when the last status is there."""
+        assert self.life is not None
         assert not self.runtime.running, "it is deleted while it runs"
+        if self.life.closed:
+            assert not self.runtime.attempts, "what it left was not reclaimed"
         self.it_leaves_its_source()
 
     @invariant()
@@ -189,7 +200,7 @@ class PodOnANode(RuleBasedStateMachine):
     # How it is done
 
     def _bring(self) -> None:
-        self.pod, self.shown = self.template, PodStatus()
+        self.pod, self.shown, self.written = self.template, PodStatus(), ""
         self.life = lives.begun(self.pod, quiet=not self.runtime.running)
 
     def _update(self, pod: Pod) -> None:
@@ -300,9 +311,9 @@ class PodOnANode(RuleBasedStateMachine):
         assert self.life is not None
         if not lives.is_over(self.life):
             return
-        self.life = None
-        if self.pod is not None:
-            self.life = lives.begun(self.pod, quiet=not self.runtime.running)
+        returns, self.life = self.life.returns, None
+        if returns is not None:
+            self.life = lives.begun(returns, quiet=not self.runtime.running)
 
     def _tell(self, *, terminal: bool) -> PodStatus:
         """Its status; the API server is shown its end when nothing can run any more."""
@@ -319,6 +330,7 @@ class PodOnANode(RuleBasedStateMachine):
         )
         held_back = is_terminal_phase(status.phase) and not terminal
         self.shown = structs.replace(status, phase=self.shown.phase) if held_back else status
+        self.written = ""
         return status
 
     def _settle(self) -> None:
@@ -329,9 +341,9 @@ class PodOnANode(RuleBasedStateMachine):
             for attempt in self.runtime.running:
                 if attempt.name in ("i", "j"):
                     self.runtime.end(attempt.id, 0, self.now)
-            self._step()
             if self._may_go():
                 self.the_api_server_lets_it_go()
+            self._step()
 
     def _check_at_rest(self) -> None:
         if self.life is None or self.life.stage is not Stage.SYNC:

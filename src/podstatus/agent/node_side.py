@@ -7,23 +7,15 @@ from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.base.usage import Usage
-from podstatus.client import NODES, ApiClient, HttpNodeApi, Reflector
-from podstatus.client.replica import Added, Change, Removed, Updated
+from podstatus.client import ApiClient, HttpNodeApi, node_reflector
 from podstatus.events.about import about_node
 from podstatus.events.recorder import Recorder
-from podstatus.kube.node import Node
 from podstatus.kube.pod import PodUID
 from podstatus.node.addresses import node_addresses
-from podstatus.node.describe import Descriptor
 from podstatus.node.health import Check, NodeHealth
-from podstatus.node.lease import LeaseService
-from podstatus.node.observe import NodeObserver
-from podstatus.node.own_node import OwnNode
-from podstatus.node.pressure import parse_thresholds
-from podstatus.node.registration import Registration
+from podstatus.node.make_node import make_node
 from podstatus.node.settings import NodeSettings
 from podstatus.node.slow_disk import SlowDisk
-from podstatus.node.status import NodeStatusService
 from podstatus.node.system_info import kubelet_version, read_system_info
 from podstatus.node.usage import NodeUsage
 from podstatus.runtime.port import Metered, Runtime
@@ -59,75 +51,42 @@ class NodeSide:
         clock: Clock,
     ) -> None:
         told = node_settings(settings)
-        thresholds = parse_thresholds(told.eviction_hard)
-        api = HttpNodeApi(client)
-        self.addresses = node_addresses(told)
         self.events = _EventsOfNode(recorder, told.name)
-        self.own = OwnNode(Node(), clock=clock)
         self.usage = NodeUsage(
             SlowDisk(settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
-            beat=heartbeats.expect("usage", at_most=120),
+            beat=heartbeats.expect("usage", at_most=60),
         )
-        info = read_system_info(
-            kubelet_version=kubelet_version(__version__),
-            runtime_version=f"{runtime.name}://{runtime.version}",
-        )
-        self._observer = observer = NodeObserver(
-            info=info,
-            addresses=lambda: self.addresses,
+        self._services = make_node(
+            told,
+            api=HttpNodeApi(client),
+            info=read_system_info(
+                kubelet_version=kubelet_version(__version__),
+                runtime_version=f"{runtime.name}://{runtime.version}",
+            ),
             usage=lambda: self.usage.snapshot,
             health=NodeHealth(runtime_problem, heartbeats=heartbeats),
-            thresholds=thresholds,
-            pressure_seconds=told.pressure_transition_seconds,
-            clock=clock,
-        )
-        self._descriptor = descriptor = Descriptor(told, thresholds)
-        beat = heartbeats.expect("node-status", at_most=300)
-        registration = Registration(
-            api, self.own, descriptor, facts=observer.facts, clock=clock, beat=beat
-        )
-        self.status = NodeStatusService(
-            api,
-            self.own,
-            settings=told,
-            descriptor=descriptor,
-            observer=observer,
-            registration=registration,
             events=self.events,
             clock=clock,
-            beat=beat,
-        )
-        self.lease = LeaseService(
-            api,
-            told.name,
-            clock=clock,
-            node_uid=lambda: self.own.uid,
-            duration=told.lease_duration_seconds,
             on_recovered=on_recovered,
-            beat=heartbeats.expect("lease", at_most=120),
+            status_beat=heartbeats.expect("node-status", at_most=60),
+            lease_beat=heartbeats.expect("lease", at_most=60),
         )
-        self.reflector = Reflector(
-            client, NODES, Node, self._seen, field_selector=f"metadata.name={told.name}"
-        )
+        self.own = self._services.own_node
+        self.status = self._services.status
+        self.lease = self._services.lease
+        self.reflector = node_reflector(client, told.name, self.own)
+        self._host_ips = tuple(a.address for a in node_addresses(told) if a.type == "InternalIP")
 
     async def look_once(self) -> None:
         """Find out what the machine has: pods are admitted by it before the Node is registered."""
         await self.usage.sample_once()
-        self.own.propose(self._descriptor.new_node(self._observer.facts()).node)
+        self._services.propose()
 
-    def host_ips(self) -> list[str]:
+    def host_ips(self) -> tuple[str, ...]:
         """The addresses that pods of this node show as their host's."""
-        return [a.address for a in self.addresses if a.type == "InternalIP"]
-
-    def _seen(self, change: Change[Node]) -> None:
-        match change:
-            case Added(node) | Updated(_, node):
-                self.own.update(node)
-            case Removed():
-                self.own.forget()
-                self.status.now()
+        return self._host_ips
 
 
 def node_settings(settings: AgentSettings) -> NodeSettings:

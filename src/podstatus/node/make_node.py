@@ -26,6 +26,8 @@ class NodeServices(NamedTuple):
     own_node: OwnNode
     status: NodeStatusService
     lease: LeaseService
+    propose: Callable[[], None]
+    """Take what is known now for the Node that we would register."""
 
 
 def make_node(
@@ -59,6 +61,10 @@ def make_node(
     )
     descriptor = Descriptor(settings, thresholds)
     own_node = OwnNode(descriptor.new_node(observer.facts()).node, clock=clock)
+
+    def propose() -> None:
+        own_node.propose(descriptor.new_node(observer.facts()).node)
+
     registration = Registration(
         api,
         own_node,
@@ -90,4 +96,4 @@ def make_node(
         chance=chance,
         beat=lease_beat,
     )
-    return NodeServices(own_node, status, lease)
+    return NodeServices(own_node, status, lease, propose)

@@ -31,9 +31,12 @@ def test_all_the_rest_stays(metadata: dict[str, Any], managed: Any, rest: dict[s
     assert trimmed == document
 
 
-def test_two_fields_that_say_the_same_are_both_left_alone() -> None:
-    document = {"spec": {"managedFields": MANAGED}, "metadata": {"managedFields": MANAGED}}
-    assert without_managed_fields(text(document)) == text(document)
+@pytest.mark.parametrize("other", [MANAGED, [], "kubelet"])
+def test_two_fields_of_that_name_are_both_left_alone(other: Any) -> None:
+    before = {"spec": {"managedFields": other}, "metadata": {"managedFields": MANAGED}}
+    after = {"metadata": {"managedFields": MANAGED}, "spec": {"managedFields": other}}
+    for document in (before, after):
+        assert without_managed_fields(text(document)) == text(document)
 
 
 def test_a_text_that_looks_like_it_is_left_alone() -> None:

@@ -1,8 +1,8 @@
 """Send requests: the connections, who we are, and what became of it."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from types import TracebackType
 
 import aiohttp
 import msgspec
@@ -80,7 +80,7 @@ class Transport:
             response,
             silence_seconds=silence_seconds,
             tried=_tried(request),
-            translated=lambda: self._translated(request),
+            translation=self._translated(request),
             closed=self._streams.discard,
         )
         self._streams.add(stream)
@@ -138,18 +138,32 @@ class Transport:
             raise not_an_api_server(_tried(request), self._base, source)
         return body
 
-    @contextmanager
-    def _translated(self, request: Request) -> Iterator[None]:
-        try:
-            yield
-        except aiohttp.ClientResponseError as error:
-            # It holds the request, and with it our token: whoever prints it would show that.
-            raise self._failure(request, error) from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise self._failure(request, error) from error
+    def _translated(self, request: Request) -> "Translation":
+        return Translation(
+            lambda error: failure(_tried(request), self._base, self._access.source, error)
+        )
 
-    def _failure(self, request: Request, error: Exception) -> UnavailableError:
-        return failure(_tried(request), self._base, self._access.source, error)
+
+class Translation:
+    """Within it what the HTTP library raises becomes an error of ours. May be entered again."""
+
+    def __init__(self, failed: Callable[[Exception], UnavailableError]) -> None:
+        self._failed = failed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, aiohttp.ClientResponseError):
+            # It holds the request, and with it our token: whoever prints it would show that.
+            raise self._failed(error) from None
+        if isinstance(error, aiohttp.ClientError | OSError):
+            raise self._failed(error) from error
 
 
 class Stream:
@@ -161,29 +175,47 @@ class Stream:
         *,
         silence_seconds: float,
         tried: str,
-        translated: Callable[[], AbstractContextManager[None]],
+        translation: Translation,
         closed: Callable[["Stream"], None],
     ) -> None:
         self._response = response
         self._silence_seconds = silence_seconds
         self._tried = tried
-        self._translated = translated
+        self._translation = translation
         self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._waiting_since: float | None = None
+        self._watchdog = self._loop.call_later(silence_seconds, self._look)
 
     async def read(self) -> bytes:
         """What has come, once there is something; empty at the end. Raises ApiError."""
-        with self._translated():
+        with self._translation:
+            self._waiting_since = self._loop.time()
             try:
-                # aiohttp's own limit ends with the connection, and a body that is no proper one
-                # may never end (3.14: chunks that cannot be read).
-                async with asyncio.timeout(self._silence_seconds):
-                    return await self._response.content.readany()
+                return await self._response.content.readany()
             except TimeoutError as error:
                 said = f"nothing was said for {self._silence_seconds:g} s"
                 raise SilentError(f"{self._tried}: {said}") from error
+            finally:
+                self._waiting_since = None
+
+    def _look(self) -> None:
+        """End a read that has waited for too long, or look again when one could have.
+
+        aiohttp's own limit ends with the connection, and a body that is no proper one may never
+        end (3.14: chunks that cannot be read). A timer for each read would cost as much as all
+        else that is done here for an event.
+        """
+        now = self._loop.time()
+        due = self._silence_seconds + (now if (since := self._waiting_since) is None else since)
+        if due <= now:
+            self._response.content.set_exception(TimeoutError())
+        else:
+            self._watchdog = self._loop.call_at(due, self._look)
 
     def close(self) -> None:
         """End the connection at once: what was not read is of no use, and may never end."""
+        self._watchdog.cancel()
         connection = self._response.connection
         if connection is not None and connection.protocol is not None:
             # Without a goodbye in TLS, for which a server that hangs would be waited for.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import TracebackType
 
 import aiohttp
@@ -20,6 +21,10 @@ _KEEP_ALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than the 10 s between two reconciles, and shorter
 than the 90 s after which an API server closes it."""
 
+_MOST_URLS = 1024
+"""That are remembered, with what is found out about each: a node's pods are patched again and
+again, and it has some hundred of them at most."""
+
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait for what."""
@@ -37,6 +42,7 @@ class Transport:
         self._access = access
         self._timing = timing
         self._base = access.server
+        self._url = lru_cache(maxsize=_MOST_URLS)(self._parse_url)
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
         self._timeout = self._within(timing.total_seconds)
         self._session: aiohttp.ClientSession | None = None
@@ -119,7 +125,7 @@ class Transport:
             raise RuntimeError("the client is not open; use it within `async with`")
         return await self._session.request(
             request.method,
-            URL(self._base + request.path, encoded=True),
+            self._url(request.path),
             data=request.body,
             headers=_headers(request, credentials),
             allow_redirects=False,
@@ -128,6 +134,9 @@ class Transport:
             ssl=credentials.tls or True,
             timeout=within,
         )
+
+    def _parse_url(self, path: str) -> URL:
+        return URL(self._base + path, encoded=True)
 
     def _checked(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> bytes:
         source = self._access.source

@@ -89,7 +89,22 @@ def test_an_update_replaces_the_pod() -> None:
     newer = make_pod(status=make_status("Running"))
     directory.update_pod(newer)
     assert directory.pods() == [newer]
-    assert directory.pod_by_name("default", "pod") is newer
+    assert directory.pod_by_name("default", "pod") == newer
+
+
+def test_an_update_of_the_spec_replaces_it() -> None:
+    directory = PodDirectory([ORDINARY])
+    newer = structs.replace(ORDINARY, spec=structs.replace(ORDINARY.spec, node_name="other"))
+    directory.update_pod(newer)
+    assert directory.pods() == [newer]
+
+
+def test_a_spec_that_did_not_change_is_not_taken_over_again() -> None:
+    directory = PodDirectory([ORDINARY])
+    (known,) = directory.pods()
+    again = structs.replace(ORDINARY, spec=structs.replace(ORDINARY.spec))
+    directory.update_pod(again)
+    assert directory.pods()[0].spec is known.spec
 
 
 def test_a_pod_whose_source_becomes_the_api_is_static_no_more() -> None:
@@ -161,6 +176,23 @@ def test_what_is_no_pod_is_refused_and_everything_stays(wrong: Any) -> None:
         directory.set_pods([STATIC, wrong])
     with pytest.raises(TypeError, match="expected a Pod"):
         directory.update_pod(wrong)
+    assert directory.pods() == [ORDINARY]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        ({"metadata": {}}, "metadata"),
+        ({"metadata": structs.replace(ORDINARY.metadata, uid=["u"])}, r"metadata\.uid"),
+        ({"spec": None}, "spec"),
+        ({"spec": structs.replace(ORDINARY.spec, node_name=5)}, r"spec\.node_name"),
+        ({"status": structs.replace(ORDINARY.status, phase=b"x")}, r"status\.phase"),
+    ],
+)
+def test_what_does_not_belong_into_a_pod_is_named(wrong: dict[str, Any], path: str) -> None:
+    directory = PodDirectory([ORDINARY])
+    with pytest.raises(TypeError, match=f"^{path}: expected"):
+        directory.update_pod(structs.replace(ORDINARY, **wrong))
     assert directory.pods() == [ORDINARY]
 
 

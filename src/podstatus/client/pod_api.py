@@ -4,8 +4,8 @@ import msgspec
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
-from podstatus.client.trimming import without_managed_fields
-from podstatus.kube.codec import DecodeError, decode
+from podstatus.client.trimming import decode_trimmed
+from podstatus.kube.codec import DecodeError
 from podstatus.kube.errors import RejectedError
 from podstatus.kube.pod import ApiUID, Pod
 
@@ -42,6 +42,6 @@ class HttpPodApi:
 
 def _read(body: bytes) -> Pod:
     try:
-        return decode(without_managed_fields(body), Pod)
+        return decode_trimmed(body, Pod)
     except DecodeError as error:
         raise RejectedError(f"the server's answer cannot be read: {error}") from error

@@ -6,8 +6,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 import msgspec
 
 from podstatus.client.resource_version import ResourceVersion
-from podstatus.client.trimming import without_managed_fields
-from podstatus.kube.codec import DecodeError, decode
+from podstatus.client.trimming import decode_trimmed
+from podstatus.kube.codec import DecodeError
 from podstatus.kube.meta import ObjectMeta
 from podstatus.kube.wire import Wire
 
@@ -52,7 +52,7 @@ def read_object(data: bytes, kind: type[T]) -> Sighting[T] | None:
     """
     try:
         # A kind is a Wire that has metadata; Python cannot spell "both".
-        found = cast(T, decode(without_managed_fields(bytes(data)), cast(type[Wire], kind)))
+        found = cast(T, decode_trimmed(bytes(data), cast(type[Wire], kind)))
     except DecodeError:
         return read_metadata(data)
     metadata = found.metadata

@@ -1,8 +1,9 @@
 """Send requests: the connections, who we are, and what became of it."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import TracebackType
 
 import aiohttp
 import msgspec
@@ -19,6 +20,10 @@ from podstatus.kube.errors import UnavailableError
 _KEEP_ALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than the 10 s between two reconciles, and shorter
 than the 90 s after which an API server closes it."""
+
+_MOST_URLS = 1024
+"""That are remembered, with what is found out about each: a node's pods are patched again and
+again, and it has some hundred of them at most."""
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +42,7 @@ class Transport:
         self._access = access
         self._timing = timing
         self._base = access.server
+        self._url = lru_cache(maxsize=_MOST_URLS)(self._parse_url)
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
         self._timeout = self._within(timing.total_seconds)
         self._session: aiohttp.ClientSession | None = None
@@ -80,7 +86,7 @@ class Transport:
             response,
             silence_seconds=silence_seconds,
             tried=_tried(request),
-            translated=lambda: self._translated(request),
+            translation=self._translated(request),
             closed=self._streams.discard,
         )
         self._streams.add(stream)
@@ -119,7 +125,7 @@ class Transport:
             raise RuntimeError("the client is not open; use it within `async with`")
         return await self._session.request(
             request.method,
-            URL(self._base + request.path, encoded=True),
+            self._url(request.path),
             data=request.body,
             headers=_headers(request, credentials),
             allow_redirects=False,
@@ -128,6 +134,9 @@ class Transport:
             ssl=credentials.tls or True,
             timeout=within,
         )
+
+    def _parse_url(self, path: str) -> URL:
+        return URL(self._base + path, encoded=True)
 
     def _checked(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> bytes:
         source = self._access.source
@@ -138,18 +147,32 @@ class Transport:
             raise not_an_api_server(_tried(request), self._base, source)
         return body
 
-    @contextmanager
-    def _translated(self, request: Request) -> Iterator[None]:
-        try:
-            yield
-        except aiohttp.ClientResponseError as error:
-            # It holds the request, and with it our token: whoever prints it would show that.
-            raise self._failure(request, error) from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise self._failure(request, error) from error
+    def _translated(self, request: Request) -> "Translation":
+        return Translation(
+            lambda error: failure(_tried(request), self._base, self._access.source, error)
+        )
 
-    def _failure(self, request: Request, error: Exception) -> UnavailableError:
-        return failure(_tried(request), self._base, self._access.source, error)
+
+class Translation:
+    """Within it what the HTTP library raises becomes an error of ours. May be entered again."""
+
+    def __init__(self, failed: Callable[[Exception], UnavailableError]) -> None:
+        self._failed = failed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, aiohttp.ClientResponseError):
+            # It holds the request, and with it our token: whoever prints it would show that.
+            raise self._failed(error) from None
+        if isinstance(error, aiohttp.ClientError | OSError):
+            raise self._failed(error) from error
 
 
 class Stream:
@@ -161,29 +184,47 @@ class Stream:
         *,
         silence_seconds: float,
         tried: str,
-        translated: Callable[[], AbstractContextManager[None]],
+        translation: Translation,
         closed: Callable[["Stream"], None],
     ) -> None:
         self._response = response
         self._silence_seconds = silence_seconds
         self._tried = tried
-        self._translated = translated
+        self._translation = translation
         self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._waiting_since: float | None = None
+        self._watchdog = self._loop.call_later(silence_seconds, self._look)
 
     async def read(self) -> bytes:
         """What has come, once there is something; empty at the end. Raises ApiError."""
-        with self._translated():
+        with self._translation:
+            self._waiting_since = self._loop.time()
             try:
-                # aiohttp's own limit ends with the connection, and a body that is no proper one
-                # may never end (3.14: chunks that cannot be read).
-                async with asyncio.timeout(self._silence_seconds):
-                    return await self._response.content.readany()
+                return await self._response.content.readany()
             except TimeoutError as error:
                 said = f"nothing was said for {self._silence_seconds:g} s"
                 raise SilentError(f"{self._tried}: {said}") from error
+            finally:
+                self._waiting_since = None
+
+    def _look(self) -> None:
+        """End a read that has waited for too long, or look again when one could have.
+
+        aiohttp's own limit ends with the connection, and a body that is no proper one may never
+        end (3.14: chunks that cannot be read). A timer for each read would cost as much as all
+        else that is done here for an event.
+        """
+        now = self._loop.time()
+        due = self._silence_seconds + (now if (since := self._waiting_since) is None else since)
+        if due <= now:
+            self._response.content.set_exception(TimeoutError())
+        else:
+            self._watchdog = self._loop.call_at(due, self._look)
 
     def close(self) -> None:
         """End the connection at once: what was not read is of no use, and may never end."""
+        self._watchdog.cancel()
         connection = self._response.connection
         if connection is not None and connection.protocol is not None:
             # Without a goodbye in TLS, for which a server that hangs would be waited for.

@@ -1,11 +1,24 @@
-"""Leave out what no node looks at: who manages which field.
+"""Decode objects without what no node looks at: who manages which field.
 
 With a real API server that is half of a pod, in some hundred small maps. Decoding them takes as
 long as all the rest, and the garbage collector goes through them for ever after. client-go's
 informers can leave them out too (TransformStripManagedFields, tools/cache v0.36.4).
 """
 
+from functools import lru_cache
+from typing import TypeVar, cast
+
 import msgspec
+
+from podstatus.kube.codec import decode
+from podstatus.kube.wire import Wire
+
+W = TypeVar("W", bound=Wire)
+
+_MOST_TEXTS = 128
+"""That are remembered: more than there are between an answer and its event."""
+_LONGEST_TEXT = 32 << 10
+"""Bytes. Ten times what a pod has; longer ones must not fill the memory."""
 
 _KEY = b'"managedFields":'
 
@@ -21,9 +34,27 @@ class _Object(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Object)
 
 
+def decode_trimmed(data: bytes, kind: type[W]) -> W:
+    """An object without its managed fields. Raises DecodeError.
+
+    The answer to a patch and the event that tells of it are the same text, which is decoded once.
+    """
+    text = data.rstrip(b"\n")
+    read = _decode_once if len(text) <= _LONGEST_TEXT else _decode
+    return cast(W, read(text, kind))
+
+
+def _decode(text: bytes, kind: type[Wire]) -> Wire:
+    return decode(without_managed_fields(text), kind)
+
+
+_decode_once = lru_cache(maxsize=_MOST_TEXTS)(_decode)
+
+
 def without_managed_fields(data: bytes) -> bytes:
     """The text of an object without its managed fields; as it is, if they cannot be told."""
-    if _KEY not in data:
+    start = data.find(_KEY) + len(_KEY)
+    if start < len(_KEY):
         return data
     try:
         managed = _decoder.decode(data).metadata.managed_fields
@@ -31,7 +62,10 @@ def without_managed_fields(data: bytes) -> bytes:
         return data
     if managed is msgspec.UNSET:
         return data
+    value = bytes(managed)
+    end = start + len(value)
     # Within a text the quotes of the key would be escaped, so this is a field; if there are several
-    # that say the same, nobody can tell which of them it is.
-    field = _KEY + bytes(managed)
-    return data.replace(field, _KEY + b"null") if data.count(field) == 1 else data
+    # of that name, nobody can tell which of them it is. Cut out by its place: to look for a text as
+    # long as this one takes longer than to decode it.
+    is_it = data.startswith(value, start) and _KEY not in data[end:]
+    return data[:start] + b"null" + data[end:] if is_it else data

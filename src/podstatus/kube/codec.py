@@ -73,7 +73,7 @@ def _unreadable(kind: type[Wire], why: str) -> DecodeError:
 
 def to_document(value: Wire) -> dict[str, Any]:
     """The plain JSON value that Go's encoder would print for this object."""
-    return _print_fields(zip(structs.astuple(value), _fields(type(value)), strict=True))
+    return typing.cast(dict[str, Any], _printer(type(value))(value))
 
 
 def differing_documents(old: W, new: W) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -95,6 +95,39 @@ def _print_fields(fields: Iterable[tuple[Any, _Field]]) -> dict[str, Any]:
         elif item or keep_empty:
             document[name] = item if convert is None else convert(item)
     return document
+
+
+@cache
+def _printer(kind: type[Wire]) -> Convert:
+    """What prints a value of this kind: straight-line code, as `straight` has it to take one over.
+
+    The code for a kind with a text that may be left out and one that is always there reads:
+
+        def print_value(value):
+            document = {}
+            if item := value.reason: document["reason"] = convert_reason(item)
+            document["type"] = None if (item := value.type) is None else convert_type(item)
+            return document
+    """
+    scope: dict[str, Any] = {}
+    lines = ["def print_value(value):", "document = {}"]
+    for name, field in zip(kind.__struct_fields__, _fields(kind), strict=True):
+        printed = "item"
+        if field.convert is not None:
+            scope[f"convert_{name}"] = field.convert
+            printed = f"convert_{name}(item)"
+        lines.append(_print_line(name, field, printed))
+    # Nothing but names of declared fields goes into the code.
+    exec("\n ".join([*lines, "return document"]), scope)  # noqa: S102
+    return typing.cast(Convert, scope["print_value"])
+
+
+def _print_line(name: str, field: _Field, printed: str) -> str:
+    target = f"document[{field.name!r}]"
+    if field.keep_nil:
+        return f"{target} = None if (item := value.{name}) is None else {printed}"
+    kept = f"(item := value.{name}) is not None" if field.keep_empty else f"item := value.{name}"
+    return f"if {kept}: {target} = {printed}"
 
 
 @cache
@@ -138,7 +171,7 @@ def _converter(declared: Any) -> Convert | None:
     if declared is Quantity:
         return _quantity_wire
     if isinstance(declared, type) and issubclass(declared, Wire):
-        return to_document
+        return _printer(declared)
     return None
 
 

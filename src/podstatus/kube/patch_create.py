@@ -4,6 +4,7 @@ Upstream: CreateTwoWayMergePatch and diffMaps, strategicpatch/patch.go v0.36.4.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -18,6 +19,7 @@ from podstatus.kube.patch_lists import (
     SET_ORDER,
     deduplicated,
     element_type,
+    is_deletion,
     merge_key_value,
     same_identity,
 )
@@ -109,13 +111,39 @@ def _diff_lists_of_maps(
     merge_key = field.merge_key
     old_keys = [merge_key_value(element, merge_key) for element in old]
     new_keys = [merge_key_value(element, merge_key) for element in new]
+    order: list[JsonValue] = [{merge_key: value} for value in new_keys]
+    if old_keys == new_keys and _are_names(new_keys):
+        changes = _diff_pairs(zip(_maps(old), _maps(new), strict=True), schema, field)
+        return _list_patch(key, sorted(changes, key=is_deletion), [], order) if changes else {}
     changes, deletions = _diff_stacks(_stack(old_keys, old), _stack(new_keys, new), schema, field)
     same_order = len(old) == len(new) and all(map(same_identity, old_keys, new_keys))
     if same_order and not changes and not deletions:
         return {}
     if len(changes) > 1:
         changes = in_order(changes, Positions(new_keys), merge_key)
-    return _list_patch(key, changes + deletions, [], [{merge_key: value} for value in new_keys])
+    return _list_patch(key, changes + deletions, [], order)
+
+
+def _are_names(keys: list[JsonValue]) -> bool:
+    """Whether they are different texts; lists that have the same ones need not be sorted."""
+    return all(type(key) is str for key in keys) and len(set(keys)) == len(keys)
+
+
+def _maps(elements: list[JsonValue]) -> Iterator[Document]:
+    return (element for element in elements if isinstance(element, dict))
+
+
+def _diff_pairs(
+    pairs: Iterable[tuple[Document, Document]], schema: Schema, field: Field
+) -> list[JsonValue]:
+    """What to change of elements that have the same key."""
+    merge_key = field.merge_key
+    changes: list[JsonValue] = []
+    for old, new in pairs:
+        patch = _diff_maps(old, new, schema, retain_keys=field.retain_keys)
+        if patch:
+            changes.append(patch | {merge_key: new[merge_key]})
+    return changes
 
 
 _Stack: TypeAlias = list[tuple[str, Document]]
@@ -127,8 +155,8 @@ def _stack(keys: list[JsonValue], elements: list[JsonValue]) -> _Stack:
     Of equal ones the last is on top: upstream's sort turns them around (but lists of more than
     12 elements with repeated keys come out of it in an order that is not reproduced here).
     """
-    maps = (element for element in elements if isinstance(element, dict))
-    return sorted(zip(map(plain_text, keys), maps, strict=True), key=itemgetter(0), reverse=True)
+    named = zip(map(plain_text, keys), _maps(elements), strict=True)
+    return sorted(named, key=itemgetter(0), reverse=True)
 
 
 def _diff_stacks(
@@ -144,10 +172,7 @@ def _diff_stacks(
         elif not old or old[-1][0] > new[-1][0]:
             changes.append(new.pop()[1])
         else:
-            element = new.pop()[1]
-            patch = _diff_maps(old.pop()[1], element, schema, retain_keys=field.retain_keys)
-            if patch:
-                changes.append(patch | {merge_key: element[merge_key]})
+            changes += _diff_pairs([(old.pop()[1], new.pop()[1])], schema, field)
     return changes, deletions
 
 

@@ -9,9 +9,13 @@ import threading
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import structs
 
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
+from podstatus.kube.pod_spec import PodSpec
+
+_NO_SPEC = PodSpec()
 
 
 class UidTranslations(msgspec.Struct, frozen=True):
@@ -48,9 +52,18 @@ class PodDirectory:
 
     def update_pod(self, pod: Pod) -> None:
         """Add a pod, or replace what is known about it."""
-        taken = _taken_over(pod)
+        check_kind(pod, Pod)
+        taken = self._status_taken_over(pod) or detached(pod)
         with self._lock:
             self._file(taken)
+
+    def _status_taken_over(self, pod: Pod) -> Pod | None:
+        """The pod, if only what changes all the time is new: its spec was looked through before."""
+        rest = detached(structs.replace(pod, spec=_NO_SPEC))
+        known = self.pod_by_uid(rest.uid)
+        if known is None or known.spec != pod.spec:
+            return None
+        return structs.replace(rest, spec=known.spec)
 
     def _file(self, pod: Pod) -> None:
         if is_mirror_pod(pod):

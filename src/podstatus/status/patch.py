@@ -27,7 +27,11 @@ def prepare_status_patch(uid: str, old: PodStatus, new: PodStatus) -> StatusPatc
     before, after = differing_documents(old, new)
     original: dict[str, Any] = {"metadata": {}, "status": before}
     modified: dict[str, Any] = {"metadata": {"uid": uid} if uid else {}, "status": after}
-    body = encode_document(create_two_way_patch(original, modified, POD))
+    patch = create_two_way_patch(original, modified, POD)
+    body = encode_document(patch)
+    return StatusPatch(body, "status" not in patch and _holds_only(uid, body))
+
+
+def _holds_only(uid: str, body: bytes) -> bool:
     # Upstream compares texts, so a UID that JSON spells differently is never unchanged.
-    unchanged = body == f'{{"metadata":{{"uid":{go_quoted(uid)}}}}}'.encode()
-    return StatusPatch(body, unchanged)
+    return body == f'{{"metadata":{{"uid":{go_quoted(uid)}}}}}'.encode()

@@ -26,7 +26,9 @@ class UndeliveredStatuses:
         self._kept: dict[PodUID, int] = {}
         """The version that is in the outbox; 0 for one of an earlier life."""
         self._leaving: set[PodUID] = set()
-        """Those of them that could not be dropped when their time had come."""
+        """Those of them whose time has come."""
+        self._dropping: set[PodUID] = set()
+        """Those of these that are being dropped now."""
 
     def load(self) -> Iterable[Undelivered]:
         """What an earlier life of this node could not deliver."""
@@ -57,10 +59,15 @@ class UndeliveredStatuses:
 
     async def drop(self, uid: PodUID) -> None:
         """Let go of a pod's status: it has arrived, or the pod is gone."""
-        if uid not in self._kept:
+        if uid not in self._kept or uid in self._dropping:
             return
         self._leaving.add(uid)
-        if await self._do(lambda outbox: outbox.drop(uid), "dropped", uid):
+        self._dropping.add(uid)
+        try:
+            dropped = await self._do(lambda outbox: outbox.drop(uid), "dropped", uid)
+        finally:
+            self._dropping.discard(uid)
+        if dropped:
             self._kept.pop(uid, None)
             self._leaving.discard(uid)
 

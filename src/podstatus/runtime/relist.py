@@ -20,6 +20,7 @@ from msgspec import structs
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.kube.cri import PodFacts
+from podstatus.kube.durations import go_duration
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.known import KnownPods
 from podstatus.runtime.port import Runtime, RuntimeDownError, RuntimePod
@@ -111,8 +112,8 @@ class RuntimeView:
         if seconds <= THRESHOLD_SECONDS:
             return None
         return (
-            f"PLEG is not healthy: pleg was last seen active {_go_duration(seconds)} ago; "
-            f"threshold is {_go_duration(THRESHOLD_SECONDS)}"
+            f"PLEG is not healthy: pleg was last seen active {go_duration(seconds)} ago; "
+            f"threshold is {go_duration(THRESHOLD_SECONDS)}"
         )
 
     async def refresh(self, uid: PodUID, *, tell: bool = True) -> PodFacts:
@@ -210,10 +211,3 @@ class _Trouble:
         if self.error is not None:
             logger.info("%s works again", self._what)
         self.error = None
-
-
-def _go_duration(seconds: int) -> str:
-    """Whole seconds as Go prints a duration: 3m0s, 1h2m3s."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s"

@@ -26,7 +26,7 @@ from podstatus.workers.pod_actions import (
     StartContainer,
     StopContainer,
 )
-from podstatus.workers.stopping import stop_order
+from podstatus.workers.stopping import container_grace, grace_left, stop_order
 
 logger = logging.getLogger(__name__)
 
@@ -67,8 +67,7 @@ class Containers:
         """Do what was decided; whether all that was to be started was."""
         self._tell_who_waits(pod, actions.waiting)
         if actions.stop_pod:
-            grace = float(pod.spec.termination_grace_period_seconds or 0)
-            await self.stop_pod(pod, pod.uid, facts, grace)
+            await self.stop_pod(pod, pod.uid, facts, container_grace(pod))
         await self._stop_some(pod, actions.stop)
         for attempt in actions.remove:
             await self._runtime.remove_container(pod.uid, attempt.id)
@@ -84,7 +83,7 @@ class Containers:
         for wave in stop_order(pod, facts):
             for attempt in wave:
                 self._tell_end(pod, attempt)
-            left = max(0.0, grace_seconds - (self._clock.now() - began) / _SECOND)
+            left = grace_left(grace_seconds, (self._clock.now() - began) / _SECOND)
             await self._end(uid, [(attempt.id, left) for attempt in wave])
         await self._runtime.stop_pod(uid)
 
@@ -97,13 +96,9 @@ class Containers:
         for stop in stops:
             name = stop.container.name
             self._recorder.normal(about_container(pod, name), reasons.KILLING, stop.message)
-        grace = float(pod.spec.termination_grace_period_seconds or 0)
         await self._end(
             pod.uid,
-            [
-                (s.container.id, grace if s.grace_seconds is None else float(s.grace_seconds))
-                for s in stops
-            ],
+            [(stop.container.id, container_grace(pod, stop.grace_seconds)) for stop in stops],
         )
 
     async def _end(self, uid: PodUID, containers: Iterable[tuple[str, float]]) -> None:

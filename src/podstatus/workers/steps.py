@@ -139,7 +139,7 @@ class PodSteps:
         facts = await self._facts(life.uid)
         if life.pod is not None:
             self._tell(life.pod, facts, life=life)
-        await self._containers.stop_pod(life.pod, life.uid, facts, float(life.grace_seconds))
+        await self._containers.stop_pod(life.pod, life.uid, facts, life.grace_seconds)
         facts = await self._facts(life.uid)
         if running := _running(facts):
             raise StillRunningError(f"the runtime still runs {', '.join(running)} after a stop")

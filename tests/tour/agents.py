@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.api_servers import Client
@@ -26,6 +26,8 @@ class AgentProcess:
         self.manifests = folder / "manifests"
         self.manifests.mkdir(exist_ok=True)
         self._log = folder / "agent.log"
+        self._pid = folder / "pid"
+        """Of the newest one, also if the restart command has started it."""
         self._words = [
             *(*COMMAND, "run", "--root-dir", str(self.root_dir)),
             *("--kubeconfig", str(kubeconfig), "--hostname-override", node),
@@ -37,6 +39,7 @@ class AgentProcess:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(self._words, stdout=log, stderr=log)
+        self._pid.write_text(str(self.process.pid))
 
     def wait_ready(self, client: Client) -> None:
         """Come back when its Node is Ready. Fails with what it had to say."""
@@ -64,24 +67,22 @@ class AgentProcess:
 
     def restart_command(self) -> str:
         """A shell command that kills it, leaves it down for a while and starts it again."""
-        assert self.process is not None
         script = self.folder / "restart.py"
         script.write_text(
             "import os, signal, subprocess, time\n"
-            f"os.kill({self.process.pid}, signal.SIGKILL)\n"
+            f"os.kill(int(open({str(self._pid)!r}).read()), signal.SIGKILL)\n"
             "time.sleep(float(os.environ['DOWN_SECONDS']))\n"
             f"log = open({str(self._log)!r}, 'ab')\n"
             f"child = subprocess.Popen({self._words!r}, stdout=log, stderr=log,"
             " start_new_session=True)\n"
-            f"open({str(self.folder / 'pid')!r}, 'w').write(str(child.pid))\n"
+            f"open({str(self._pid)!r}, 'w').write(str(child.pid))\n"
         )
         return f"{sys.executable} {script}"
 
     def end_successor(self) -> None:
         """End the one that the restart command has started."""
-        pid = self.folder / "pid"
-        if pid.exists():
-            os.kill(int(pid.read_text()), signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(int(self._pid.read_text()), signal.SIGKILL)
 
     def _is_ready(self, client: Client) -> bool:
         code, node = client.get(f"/api/v1/nodes/{self.node}")

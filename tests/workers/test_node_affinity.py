@@ -46,6 +46,11 @@ LABELS = [
     (("cores", "Gt", "7", "6"), False),
     (("cores", "Gt", "7.5"), False),
     (("cores", "Gt", " 7"), False),
+    (("cores", "Gt", "007"), True),
+    (("cores", "Lt", str(2**63 - 1)), True),
+    (("cores", "Lt", str(2**63)), False),
+    (("cores", "Gt", str(-(2**63))), True),
+    (("cores", "Gt", str(-(2**63) - 1)), False),
     (("odd", "Gt", "7"), False),
     (("none", "Lt", "9"), False),
     (("zone", "Like", "a"), False),
@@ -124,3 +129,9 @@ def test_preferences_do_not_matter() -> None:
     )
     assert is_wanted_on(spec, NODE)
     assert is_wanted_on(PodSpec(), NODE)
+
+
+@pytest.mark.parametrize("digit", ["9", "0"])
+def test_a_number_of_any_length_is_read(digit: str) -> None:
+    spec = affinity({"matchExpressions": [requirement("cores", "Gt", digit * 5000)]})
+    assert is_wanted_on(spec, NODE) is (digit == "0")

@@ -33,6 +33,9 @@ from podstatus.workers.pod_workers import PodWorkers
 
 logger = logging.getLogger(__name__)
 
+UNEXPECTED = "UnexpectedAdmissionError"
+"""Upstream's reason for a pod that could not be judged."""
+
 Admit = Callable[[Pod, Sequence[Pod]], Admission]
 """Whether a pod fits beside others on this node."""
 
@@ -68,7 +71,7 @@ class Dispatcher:
         match change:
             case PodAdded(pods):
                 for pod in pods:
-                    self._added(pod)
+                    self._added_alone(pod)
                 self._statuses.backfill_pod_resize_conditions(
                     pod for pod in pods if not is_mirror_pod(pod)
                 )
@@ -87,6 +90,18 @@ class Dispatcher:
         self._startup_latency.observed_pod_on_watch(pod, Time.from_unix_nanos(self._clock.now()))
         if is_mirror_pod(pod) or is_static_pod(pod):
             self._on_mirror()
+
+    def _added_alone(self, pod: Pod) -> None:
+        """Take a new pod; what goes wrong with it is not to cost the others their lives.
+
+        Who is not known here is ended by housekeeping.
+        """
+        try:
+            self._added(pod)
+        except Exception as error:
+            logger.exception("pod cannot be taken: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
+            message = f"GeneralPredicates failed due to {error}, which is unexpected."
+            self._reject(pod, Rejected(reason=UNEXPECTED, message=message))
 
     def _added(self, pod: Pod) -> None:
         self._observe(pod)

@@ -77,6 +77,7 @@ class Lives:
             if other.uid == life.uid:
                 return False
             is_namesake = (other.namespace, other.name) == (life.namespace, life.name)
-            if is_namesake and other.stage is not Stage.FINISHED:
+            is_static = other.pod is not None and is_static_pod(other.pod)
+            if is_namesake and is_static and other.stage is not Stage.FINISHED:
                 return True
         return False

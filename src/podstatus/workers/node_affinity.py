@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from podstatus.kube.node import Node
 from podstatus.kube.pod_spec import NodeSelectorRequirement, NodeSelectorTerm, PodSpec
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
+_INT64 = range(-(2**63), 2**63)
 
 
 def is_wanted_on(spec: PodSpec, node: Node) -> bool:
@@ -53,9 +54,18 @@ def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> b
 
 
 def _compares(operator: str, value: str, bound: str) -> bool:
-    if not (_INTEGER.fullmatch(value) and _INTEGER.fullmatch(bound)):
+    mine, theirs = _integer(value), _integer(bound)
+    if mine is None or theirs is None:
         return False
-    return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
+    return mine > theirs if operator == "Gt" else mine < theirs
+
+
+def _integer(text: str) -> int | None:
+    """The number, if it is one that 64 bits hold; anybody may write a longer one into a pod."""
+    if not (match := _INTEGER.fullmatch(text)):
+        return None
+    number = int(match[1] + match[2])
+    return number if number in _INT64 else None
 
 
 def _holds_of_field(requirement: NodeSelectorRequirement, node: Node) -> bool:

@@ -1,0 +1,98 @@
+"""Pods that others must not keep from running: by a mistake of ours, or by having their name."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from podstatus.events.recorder import Recorder
+from podstatus.kube.pod import Pod
+from podstatus.pods.directory import PodDirectory
+from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.sources.changes import PodAdded
+from podstatus.status.counters import Counters
+from podstatus.status.manager import StatusManager
+from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.testing.builders import make_pod
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.events import FakeEventSink
+from podstatus.workers.admission import Admission, Admitted
+from podstatus.workers.containers import Containers
+from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.dispatch import Dispatcher
+from podstatus.workers.life import begun, removed
+from podstatus.workers.lives import Lives
+from podstatus.workers.pod_workers import PodWorkers
+from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.steps import PodSteps
+
+
+def a_pod(name: str, *, source: str = "api", uid: str = "") -> Pod:
+    return make_pod(
+        name, uid=uid or f"uid-{name}", annotations={"kubernetes.io/config.source": source}
+    )
+
+
+class World:
+    """A dispatcher, with workers that do nothing, and who admits pods by their names."""
+
+    def __init__(self) -> None:
+        clock = FakeClock()
+        recorder = Recorder(FakeEventSink(), host="node", clock=clock)
+        runtime = SimulatedRuntime(clock)
+        view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
+        self.directory = PodDirectory()
+        self.lives = Lives(self.directory, all_known=lambda: True)
+        self.statuses = StatusManager(None, self.directory, self.lives, clock=clock)
+        steps = PodSteps(
+            runtime,
+            view,
+            self.statuses,
+            recorder,
+            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
+            book=ProbeBook(self.statuses, lambda _: None),
+            clock=clock,
+            policy=WorkerPolicy(),
+            host_ips=list,
+        )
+        self.dispatcher = Dispatcher(
+            self.directory,
+            self.lives,
+            PodWorkers(self.lives, steps, view, recorder, clock=clock, policy=WorkerPolicy()),
+            self.statuses,
+            recorder,
+            admit=self._admit,
+            startup_latency=StartupLatencyTracker(Counters(), clock=clock),
+            on_mirror=lambda: None,
+            clock=clock,
+        )
+
+    def _admit(self, pod: Pod, _: Sequence[Pod]) -> Admission:
+        if pod.name == "odd":
+            raise ValueError("nobody thought of this")
+        return Admitted()
+
+
+def test_a_pod_that_cannot_be_judged_is_rejected_and_costs_no_other_its_life() -> None:
+    world = World()
+    world.dispatcher.handle(PodAdded((a_pod("a"), a_pod("odd"), a_pod("b"))))
+    assert [life.name for life in world.lives.all()] == ["a", "b"]
+    assert {pod.name for pod in world.directory.pods()} == {"a", "odd", "b"}
+    status = world.statuses.pod_status("uid-odd")
+    assert status is not None
+    assert (status.phase, status.reason) == ("Failed", "UnexpectedAdmissionError")
+    assert status.message == (
+        "Pod was rejected: GeneralPredicates failed due to nobody thought of this, "
+        "which is unexpected."
+    )
+
+
+@pytest.mark.parametrize(("source", "waits"), [("file", True), ("http", True), ("api", False)])
+def test_a_static_pod_waits_for_static_pods_of_its_name_alone(source: str, *, waits: bool) -> None:
+    lives = Lives(PodDirectory(), all_known=lambda: True)
+    old = begun(a_pod("p", source=source, uid="old"), quiet=True)
+    new = begun(a_pod("p", source="file", uid="new"), quiet=True)
+    lives.put(removed(old) if waits else old)
+    lives.put(new)
+    assert lives.waits_for_namesake(new) is waits

@@ -40,7 +40,8 @@ from podstatus.web.health import Check, HealthListener, heartbeat_checks
 logger = logging.getLogger(__name__)
 
 _DRAIN_SECONDS = 2.0
-"""For statuses when the agent ends, and half of it for events; whoever stops us waits 5."""
+"""For statuses and events when the agent ends. Then our own API server has 1.5 to end, and whoever
+stops us waits 5."""
 _LEASE_TIMING = Timing(total_seconds=10.0)
 
 
@@ -131,10 +132,11 @@ class NodeAgent:
                 try:
                     await self._serve(lambda: serving(url))
                 except asyncio.CancelledError:
+                    # Side by side: together they would take too long.
                     self._pods.statuses.stop(drain=_DRAIN_SECONDS)
-                    await sync
-                    await self._recorder.drain(_DRAIN_SECONDS / 2)
                     record.cancel()
+                    await self._recorder.drain(_DRAIN_SECONDS)
+                    await sync
                     raise
 
     async def _serve(self, serving: Callable[[], None]) -> None:

@@ -162,12 +162,14 @@ class AgentProcess:
 
         def look() -> Document | None:
             self._is_alive()
-            return self.endpoints() or None
+            told = self.endpoints()
+            # A killed one has left its own there.
+            return told if told.get("pid") in [process.pid for process in self.family()] else None
 
         return until(look, self.log)
 
     def endpoints(self) -> Document:
-        """What it tells in `endpoints.json`; nothing if it is not there, or of another one."""
+        """What is told in `endpoints.json`; nothing if it is not there."""
         with suppress(FileNotFoundError):
             told: Document = json.loads((self.root_dir / "endpoints.json").read_bytes())
             return told

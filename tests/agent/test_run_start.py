@@ -1,14 +1,16 @@
 """`podstatus run` from nothing: a node with pods to look at, for whoever has no cluster."""
 
+import json
 import shlex
 import shutil
 import subprocess
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from tests.agent_process import ENVIRONMENT, AgentProcess, agent, make_pod
+from tests.agent_process import ENVIRONMENT, AgentProcess, agent, condition, make_pod
 from tests.programs import COMMAND
 
 
@@ -48,6 +50,7 @@ def test_a_node_with_two_sample_pods_is_there_within_ten_seconds(tmp_path: Path)
             ["worker", "2/2", "Running"],
         ]
         assert started.health() == (200, "ok")
+        assert cluster.wait_for_event("Starting", started.node)["count"] == 1
         if shutil.which("kubectl"):
             by_kubectl = said(printed(started, "kubectl"), tmp_path)
             columns = [line.split()[:5] for line in table.splitlines()]
@@ -66,6 +69,21 @@ def test_samples_are_made_for_those_who_want_them_and_have_no_pods(tmp_path: Pat
         cluster.create(make_pod("later"))
         cluster.wait_ready("later")
         assert [pod["metadata"]["name"] for pod in cluster.pods()] == ["later", "mine"]
+
+
+def test_a_static_pod_is_shown_as_soon_as_it_has_a_mirror_pod(tmp_path: Path) -> None:
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    (manifests / "a.json").write_text(json.dumps(make_pod("a")))
+    with agent(tmp_path, "--no-samples", "--pod-manifest-path", str(manifests)) as started:
+        cluster = started.start_ready()
+        name = f"a-{started.node}"
+        began = cluster.wait_for(name, lambda mirror: mirror)["metadata"]["creationTimestamp"]
+        (mirror,) = cluster.wait_ready(name)
+        # It runs for a second by then: nothing happens to it any more that would be told.
+        assert condition(mirror, "Ready")["lastTransitionTime"] <= began
+        sent = time.time() - datetime.fromisoformat(began).timestamp()
+        assert sent < 8, "not only with the reconcile after ten seconds"
 
 
 @pytest.mark.parametrize("what", ["pods", "node", "events"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.api_servers import RealServer, Server
-from tests.tour.agents import AgentProcess, running_agent
+from tests.tour.agents import TouringAgent, running_agent
 from tests.tour.scripts import SCRIPTS, simulated
 
 CONFORMANCE = Path(__file__).parents[1] / "conformance"
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def agent(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
+def agent(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TouringAgent]:
     access = each_server.access
     if isinstance(each_server, RealServer):
         access = each_server.process.node_access(NODE)
     folder = tmp_path_factory.mktemp("tour")
-    with running_agent(folder, access.kubeconfig, NODE, each_server.client) as agent:
+    with running_agent(folder, access.kubeconfig, NODE, each_server.access) as agent:
         yield agent
 
 
@@ -35,7 +35,7 @@ def records(pattern: str) -> list[dict[str, object]]:
     return [r for r in found if re.search(pattern, r["scenario"]["name"])]
 
 
-def play(server: Server, agent: AgentProcess, tour: list[dict[str, object]]) -> str:
+def play(server: Server, agent: TouringAgent, tour: list[dict[str, object]]) -> str:
     """What the judge says of a tour."""
     path = agent.folder / "tour.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in tour))
@@ -56,7 +56,7 @@ def play(server: Server, agent: AgentProcess, tour: list[dict[str, object]]) -> 
 
 
 def test_rejected_pods_look_as_the_kubelet_shows_them(
-    each_server: Server, agent: AgentProcess
+    each_server: Server, agent: TouringAgent
 ) -> None:
     rejections = records("^reject-")
     assert len(rejections) == 2
@@ -64,11 +64,11 @@ def test_rejected_pods_look_as_the_kubelet_shows_them(
     assert "2 of 2 agree" in told, told
 
 
-def test_simulated_pods_live_as_the_kubelet_s_do(each_server: Server, agent: AgentProcess) -> None:
+def test_simulated_pods_live_as_the_kubelet_s_do(each_server: Server, agent: TouringAgent) -> None:
     tour = [simulated(r) for r in records("") if _name(r) in SCRIPTS]
     assert len(tour) == len(SCRIPTS)
     told = play(each_server, agent, tour)
-    assert ", 0 differ, 0 skipped" in told, told + agent.log()
+    assert ", 0 differ, 0 skipped" in told, told + agent.log()[-4000:]
 
 
 def _name(record: dict[str, object]) -> str:

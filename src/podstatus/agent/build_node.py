@@ -40,7 +40,8 @@ from podstatus.web.health import Check, HealthListener, heartbeat_checks
 logger = logging.getLogger(__name__)
 
 _DRAIN_SECONDS = 2.0
-"""For statuses when the agent ends, and half of it for events; whoever stops us waits 5."""
+"""For statuses and events when the agent ends. Then our own API server has 1.5 to end, and whoever
+stops us waits 5."""
 _LEASE_TIMING = Timing(total_seconds=10.0)
 
 
@@ -52,12 +53,13 @@ class NodeAgent:
         surroundings: Surroundings,
         runtime: Runtime | None = None,
         clock: Clock | None = None,
+        heartbeats: Heartbeats | None = None,
     ) -> None:
         self._settings = settings = surroundings.settings
         self._surroundings = surroundings
         self._clock = clock = clock or SystemClock()
         self._runtime = runtime or self._make_runtime()
-        self._heartbeats = Heartbeats(clock)
+        self._heartbeats = heartbeats or Heartbeats(clock)
         # Lease and node status never wait behind pod status or events.
         access = surroundings.access
         self._pod_client = ApiClient(access, user_agent=_agent("status"), limit=_limit(settings))
@@ -131,15 +133,16 @@ class NodeAgent:
                 try:
                     await self._serve(lambda: serving(url))
                 except asyncio.CancelledError:
+                    # Side by side: together they would take too long.
                     self._pods.statuses.stop(drain=_DRAIN_SECONDS)
-                    await sync
-                    await self._recorder.drain(_DRAIN_SECONDS / 2)
                     record.cancel()
+                    await self._recorder.drain(_DRAIN_SECONDS)
+                    await sync
                     raise
 
     async def _serve(self, serving: Callable[[], None]) -> None:
         """Run all services; who stops them stops all but those that still have to send."""
-        self._tell_start()
+        self._tell_restart()
         await self._view.relist_once()
         await self._node.look_once()
         async with asyncio.TaskGroup() as tasks:
@@ -243,8 +246,7 @@ class NodeAgent:
     def _wake_mirrors(self) -> None:
         self._mirrors.wake()
 
-    def _tell_start(self) -> None:
-        self._node.events.normal(reasons.STARTING, "Starting kubelet.")
+    def _tell_restart(self) -> None:
         if self._surroundings.restarted:
             self._node.events.warn(reasons.AGENT_RESTARTED, self._surroundings.restarted)
 

@@ -118,11 +118,15 @@ class MirrorPods:
         if self._clock.now() < self._server_from:
             return
         for name, step in steps.items():
-            if not self._is_paused(name, step) and not await self._try(name, step):
+            if self._has_to_wait(name, step):
+                continue
+            if not await self._try(name, step):
                 return
 
-    def _is_paused(self, name: FullName, step: MirrorStep) -> bool:
-        """Whether all is as it was when we tried, not long ago."""
+    def _has_to_wait(self, name: FullName, step: MirrorStep) -> bool:
+        """Whether all is as it was when we tried, not long ago, or the node is not known yet."""
+        if isinstance(step, CreateMirror) and not self._node_uid():
+            return True  # a mirror pod belongs to its node
         pause = self._pauses.get(name)
         if pause is None or pause.shown != _shown(step):
             return False
@@ -154,7 +158,6 @@ class MirrorPods:
 
     async def _create(self, pod: Pod) -> Creation:
         node_uid = self._node_uid()
-        # Nothing to be done for now: a mirror pod belongs to its node, which is not known yet.
         return await self._client.create(pod, node_uid) if node_uid else Creation.DONE
 
     def _remember(self, name: FullName, step: MirrorStep, creation: Creation) -> None:

@@ -106,6 +106,8 @@ class Dispatcher:
     def _added(self, pod: Pod) -> None:
         self._observe(pod)
         if is_mirror_pod(pod):
+            # What is known of its static pod had nowhere to go until now.
+            self._statuses.reconcile()
             return
         if self._lives.get(pod.uid) is None and not is_terminal_phase(pod.status.phase):
             others = [other for other in self._lives.active_pods() if other.uid != pod.uid]

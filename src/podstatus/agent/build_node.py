@@ -39,8 +39,10 @@ from podstatus.web.health import Check, HealthListener, heartbeat_checks
 
 logger = logging.getLogger(__name__)
 
-_DRAIN_SECONDS = 2.0
+_DRAIN_SECONDS = 1.5
 """For statuses when the agent ends, and half of it for events; whoever stops us waits 5."""
+_PROBES_SECONDS = 1.0
+"""After which a runtime is asked again that could not say what its probes find."""
 _LEASE_TIMING = Timing(total_seconds=10.0)
 
 
@@ -139,7 +141,7 @@ class NodeAgent:
 
     async def _serve(self, serving: Callable[[], None]) -> None:
         """Run all services; who stops them stops all but those that still have to send."""
-        self._tell_start()
+        self._tell_restart()
         await self._view.relist_once()
         await self._node.look_once()
         async with asyncio.TaskGroup() as tasks:
@@ -225,7 +227,7 @@ class NodeAgent:
         except OSError as error:
             raise CannotRunError(
                 f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
-                "stop what uses it, or pass another --healthz-port (0 for any)"
+                "stop what uses it, or pass another --healthz-port (0 for none)"
             ) from error
         stack.push_async_callback(listener.stop)
         return f"http://{host}:{port}"
@@ -243,14 +245,19 @@ class NodeAgent:
     def _wake_mirrors(self) -> None:
         self._mirrors.wake()
 
-    def _tell_start(self) -> None:
-        self._node.events.normal(reasons.STARTING, "Starting kubelet.")
+    def _tell_restart(self) -> None:
         if self._surroundings.restarted:
             self._node.events.warn(reasons.AGENT_RESTARTED, self._surroundings.restarted)
 
     async def _follow_probes(self, runtime: SelfProbing) -> None:
-        async for result in runtime.probe_results():
-            self._pods.book.take(result)
+        """Take what probes find; no failure of a runtime ends this."""
+        while True:
+            try:
+                async for result in runtime.probe_results():
+                    self._pods.book.take(result)
+            except Exception:
+                logger.exception("results of probes broke off, will ask again")
+            await self._clock.wait(_PROBES_SECONDS)
 
     def _static_pods(self) -> list[Pod]:
         return [pod for pod in self._pods.directory.pods() if is_static_pod(pod)]

@@ -123,6 +123,26 @@ def test_snapshots_are_taken_once_a_period() -> None:
     asyncio.run(scene())
 
 
+def test_a_machine_that_cannot_be_read_for_a_while_is_read_again() -> None:
+    async def scene() -> None:
+        clock, taken = FakeClock(), asyncio.Queue[int]()
+
+        def read() -> MachineReading:
+            taken.put_nowait(clock.now())
+            raise OSError(24, "Too many open files")
+
+        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        usage = NodeUsage(disk, clock=clock, read=read)
+        running = asyncio.create_task(usage.run())
+        await taken.get()
+        await clock.advance(10)
+        async with asyncio.timeout(5):
+            await taken.get()
+        running.cancel()
+
+    asyncio.run(scene())
+
+
 def test_a_disk_that_hangs_is_a_problem_and_holds_up_nothing() -> None:
     released, asked = threading.Event(), list[Path]()
 

@@ -72,12 +72,26 @@ class FakeServer:
         return b"{}"
 
 
+class WallClock(FakeClock):
+    """One that somebody sets back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._behind = 0
+
+    def now(self) -> int:
+        return super().now() - self._behind
+
+    def set_back(self, seconds: int) -> None:
+        self._behind += seconds * 1_000_000_000
+
+
 class Scene:
     """Mirror pods of one static pod, and a watch that shows what there is, unless it is late."""
 
     def __init__(self, *, static: bool = True) -> None:
         self.server = FakeServer()
-        self.clock = FakeClock()
+        self.clock = WallClock()
         self.static = list(read(WEB).pods) if static else []
         self.shown: list[Pod] | None = None
         self.node_uid: str | None = "node-uid"
@@ -296,3 +310,19 @@ async def test_run_brings_a_deleted_mirror_back_within_two_seconds_and_sooner_if
     await settle()
     assert scene.is_right()
     task.cancel()
+
+
+@in_loop
+async def test_a_clock_that_is_set_back_holds_nothing_up() -> None:
+    scene = Scene()
+    scene.shown = []
+    assert await scene.look() == ["create"]
+    scene.clock.set_back(3600)
+    assert await scene.look() == []
+    assert await scene.look(after=1.1) == ["create", "get"]
+    scene.server.down = DOWN
+    assert await scene.look(after=10) == ["create"]
+    scene.server.down = None
+    scene.clock.set_back(3600)
+    assert await scene.look() == []
+    assert await scene.look(after=10) == ["create", "get"]

@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 _DRAIN_SECONDS = 2.0
 """For statuses and events when the agent ends. Then our own API server has 1.5 to end, and whoever
 stops us waits 5."""
+_PROBES_SECONDS = 1.0
+"""After which a runtime is asked again that could not say what its probes find."""
 _LEASE_TIMING = Timing(total_seconds=10.0)
 
 
@@ -228,7 +230,7 @@ class NodeAgent:
         except OSError as error:
             raise CannotRunError(
                 f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
-                "stop what uses it, or pass another --healthz-port (0 for any)"
+                "stop what uses it, or pass another --healthz-port (0 for none)"
             ) from error
         stack.push_async_callback(listener.stop)
         return f"http://{host}:{port}"
@@ -251,8 +253,14 @@ class NodeAgent:
             self._node.events.warn(reasons.AGENT_RESTARTED, self._surroundings.restarted)
 
     async def _follow_probes(self, runtime: SelfProbing) -> None:
-        async for result in runtime.probe_results():
-            self._pods.book.take(result)
+        """Take what probes find; no failure of a runtime ends this."""
+        while True:
+            try:
+                async for result in runtime.probe_results():
+                    self._pods.book.take(result)
+            except Exception:
+                logger.exception("results of probes broke off, will ask again")
+            await self._clock.wait(_PROBES_SECONDS)
 
     def _static_pods(self) -> list[Pod]:
         return [pod for pod in self._pods.directory.pods() if is_static_pod(pod)]

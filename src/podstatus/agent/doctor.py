@@ -108,7 +108,8 @@ def _port(flag: str, host: str, port: int) -> Finding:
         socket.create_server((host, port), family=family).close()
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        cure = f"stop what uses it, or pass another --{flag} (0 for any)"
+        zero = "none" if flag == "healthz-port" else "any"
+        cure = f"stop what uses it, or pass another --{flag} (0 for {zero})"
         return Finding(flag, PROBLEM, f"cannot listen on {host} port {port}: {why}", cure)
     return Finding(flag, OK, f"{host} port {port} is free" if port else "any")
 

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 COMMAND = (sys.executable, "-m", "podstatus.agent", "apiserver")
 _START_SECONDS = 30.0
 """It takes one; a machine under load gets more."""
-_STOP_SECONDS = 1.5
+_STOP_SECONDS = 1.0
 """Then it is killed: the whole agent ends within 5."""
 _CALM_SECONDS = 60.0
 """Who has served for so long counts as well again."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.loop import WakeUp
+from podstatus.events import reasons
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.node import Node
 from podstatus.node.conditions import NodeEvent, is_ready, status_event
@@ -82,7 +83,7 @@ class NodeStatusService:
 
     async def run(self) -> None:
         """Keep it true until cancelled."""
-        self._events.normal("Starting", "Starting kubelet.")
+        self._events.normal(reasons.STARTING, "Starting kubelet.")
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._tick())
             while True:
@@ -169,9 +170,9 @@ class NodeStatusService:
 
     async def _until_due(self) -> None:
         while True:
-            reasons = await self._wake_up.wait()
+            woken_by = await self._wake_up.wait()
             self._beat()
-            if _Wake.NOW in reasons or self._is_due():
+            if _Wake.NOW in woken_by or self._is_due():
                 return
 
     def _is_due(self) -> bool:

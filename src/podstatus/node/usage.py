@@ -55,7 +55,11 @@ class NodeUsage:
         """Take snapshots until cancelled."""
         while True:
             self._beat()
-            await self.sample_once()
+            try:
+                await self.sample_once()
+            except Exception:
+                # Too many open files, say: the last snapshot has to do.
+                logger.warning("the machine cannot be read, will retry", exc_info=True)
             await self._clock.wait(self._period)
 
     async def sample_once(self) -> UsageSnapshot:

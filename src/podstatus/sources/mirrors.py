@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from podstatus.base.backoff import Backoff
-from podstatus.base.clock import Clock
+from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.loop import SystemClock, WakeUp
 from podstatus.client import ApiClient
 from podstatus.client.outage import Outage
@@ -35,7 +35,6 @@ PERIOD_SECONDS = 1.0
 """Between two looks, if nobody wakes us: a mirror pod that was deleted is back within 2 s."""
 SHOWN_SECONDS = 1.0
 """For which we wait for the watch to show what we did, before we do it again."""
-_SECOND = 1_000_000_000
 _BACKOFF = Backoff(first=1.0, most=10.0)
 
 OnMirrorProblem = Callable[[Pod, str], None]
@@ -44,7 +43,7 @@ OnMirrorProblem = Callable[[Pod, str], None]
 class _Pause(msgspec.Struct, frozen=True):
     """What was tried for a pod."""
 
-    until: int
+    until: float
     backoff: Backoff
     shown: str
     """The UID of the mirror pod that the watch showed; empty if none."""
@@ -80,12 +79,13 @@ class MirrorPods:
         self._may_remove = may_remove
         self._node_uid = node_uid
         self._clock = clock or SystemClock()
+        self._elapsed = Elapsed(self._clock)
         self._on_problem = on_problem
         self._random = random
         self._beat = beat
         self._wake_up = WakeUp[Literal["wake"]]()
         self._outage = Outage(logger, "sync of mirror pods", _BACKOFF, random)
-        self._server_from = 0
+        self._server_from = 0.0
         """When the server may be asked again, after it could not be reached."""
         self._pauses: dict[FullName, _Pause] = {}
 
@@ -115,7 +115,7 @@ class MirrorPods:
         steps = plan_mirrors(self._static_pods(), self._mirror_pods(), self._may_remove)
         # What needs nothing any more is right: what was tried before does not matter.
         self._pauses = {name: self._pauses[name] for name in self._pauses if name in steps}
-        if self._clock.now() < self._server_from:
+        if self._elapsed.seconds() < self._server_from:
             return
         for name, step in steps.items():
             if self._has_to_wait(name, step):
@@ -130,15 +130,15 @@ class MirrorPods:
         pause = self._pauses.get(name)
         if pause is None or pause.shown != _shown(step):
             return False
-        return self._clock.now() < pause.until
+        return self._elapsed.seconds() < pause.until
 
     async def _try(self, name: FullName, step: MirrorStep) -> bool:
         """Do one step; whether the server could be reached."""
         try:
             self._remember(name, step, await self._do(step))
         except (UnavailableError, BusyError) as error:
-            now = self._clock.now()
-            self._server_from = now + round(self._outage.failed(error, now) * _SECOND)
+            wait = self._outage.failed(error, self._clock.now())
+            self._server_from = self._elapsed.seconds() + wait
             return False
         except ApiError as error:
             self._remember_problem(name, step, str(error))
@@ -163,7 +163,7 @@ class MirrorPods:
     def _remember(self, name: FullName, step: MirrorStep, creation: Creation) -> None:
         """Wait for the watch to show it; longer each time, if it does not."""
         if creation is Creation.DONE:
-            until = self._clock.now() + round(SHOWN_SECONDS * _SECOND)
+            until = self._elapsed.seconds() + SHOWN_SECONDS
             self._pauses[name] = _Pause(until, _BACKOFF, _shown(step))
         else:
             self._back_off(name, step, "")
@@ -185,7 +185,7 @@ class MirrorPods:
     def _back_off(self, name: FullName, step: MirrorStep, problem: str) -> None:
         pause = self._pauses.get(name)
         backoff = (pause.backoff if pause else _BACKOFF).failed()
-        until = self._clock.now() + round(backoff.seconds(self._random()) * _SECOND)
+        until = self._elapsed.seconds() + backoff.seconds(self._random())
         self._pauses[name] = _Pause(until, backoff, _shown(step), problem)
 
 

@@ -1,0 +1,126 @@
+"""A whole node in this process, on an API server in memory."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from podstatus.agent import build_node, embedded, run
+from podstatus.agent.build_node import NodeAgent
+from podstatus.agent.read_settings import read_settings
+from podstatus.agent.root_dir import RootDir
+from podstatus.agent.run import CannotRunError, Surroundings
+from podstatus.base.loop import SystemClock
+from podstatus.client import kubeconfig_access
+from podstatus.runtime.port import ProbeResult
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+
+SECONDS = 30
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+@asynccontextmanager
+async def a_node(
+    folder: Path,
+    server: ApiServerThread,
+    runtime: SimulatedRuntime | None = None,
+    *,
+    healthz_port: str | None = None,
+) -> AsyncIterator[asyncio.Task[None]]:
+    """A node; the task that it runs in, once it serves."""
+    told = {
+        "root_dir": str(folder / "root"),
+        "kubeconfig": str(server.kubeconfig),
+        "runtime": "simulated",
+        "hostname_override": "node",
+        "port": "0",
+        "healthz_port": healthz_port,
+    }
+    settings = read_settings(told, {}).settings
+    serving = asyncio.get_running_loop().create_future()
+    with RootDir(settings.root_dir) as root:
+        access = kubeconfig_access(server.kubeconfig)
+        agent = NodeAgent(Surroundings(settings=settings, root=root, access=access), runtime)
+        task = asyncio.create_task(agent.run(serving.set_result))
+        try:
+            async with asyncio.timeout(SECONDS):
+                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+                yield task
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not await asyncio.to_thread(holds):
+        await SystemClock().wait(0.02)
+
+
+def test_the_start_is_told_once(tmp_path: Path, server: ApiServerThread) -> None:
+    def told(reason: str) -> list[int]:
+        events = server.all_stored("events")
+        return [event["count"] for event in events if event["reason"] == reason]
+
+    async def scene() -> None:
+        async with a_node(tmp_path, server):
+            # Events are sent one after the other, so what comes later has not overtaken it.
+            await until(lambda: bool(told("NodeHasSufficientPID")))
+            assert told("Starting") == [1]
+
+    asyncio.run(scene())
+
+
+class ForgetfulRuntime(SimulatedRuntime):
+    """One that can say but now and then what its probes find."""
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock())
+        self.asked = 0
+
+    async def probe_results(self) -> AsyncIterator[ProbeResult]:
+        self.asked += 1
+        if self.asked == 1:
+            raise OSError("the pipe is broken")
+        await asyncio.Event().wait()
+        yield ProbeResult(uid="", container="", container_id="", probe="", success=True)  # type: ignore[arg-type]
+
+
+def test_probes_that_break_off_do_not_end_the_node(tmp_path: Path, server: ApiServerThread) -> None:
+    async def scene() -> None:
+        runtime = ForgetfulRuntime()
+        async with a_node(tmp_path, server, runtime) as task:
+            await until(lambda: runtime.asked == 2 or task.done())
+            assert not task.done()
+
+    asyncio.run(scene())
+
+
+def test_a_port_that_is_taken_comes_with_a_cure_that_works(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene(healthz_port: str) -> None:
+        async with a_node(tmp_path, server, healthz_port=healthz_port) as task:
+            if task.done():
+                await task
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotRunError, match=r"pass another --healthz-port \(0 for none\)"):
+            asyncio.run(scene(str(port)))
+    asyncio.run(scene("0"))
+
+
+def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:
+    drain = 1.5 * build_node._DRAIN_SECONDS
+    moment = 0.5
+    assert drain + embedded._STOP_SECONDS + moment <= run._SECONDS_TO_STOP

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from podstatus.kube.node import Node, Taint
+from podstatus.kube.node_affinity import is_wanted_on
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.pod_spec import NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.taints import is_tolerated
 
 Amounts = Mapping[str, int]
 """By resource, in units of 1e-9, so that whole numbers do."""
@@ -97,16 +99,16 @@ def _closed(spec: PodSpec, room: Room) -> str:
     tolerations = spec.tolerations or ()
     if not room.ready:
         return "node(s) were not ready"
-    if room.unschedulable and not _tolerated(_CORDONED, tolerations):
+    if room.unschedulable and not is_tolerated(_CORDONED, tolerations):
         return "node(s) were unschedulable"
     hard = (t for t in room.taints if t.effect in ("NoSchedule", "NoExecute"))
-    if not all(_tolerated(taint, tolerations) for taint in hard):
+    if not all(is_tolerated(taint, tolerations) for taint in hard):
         return "node(s) had untolerated taint(s)"
     return ""
 
 
 def _misfits(need: Need, room: Room, load: Amounts) -> list[str]:
-    if not _is_wanted(need.spec, room):
+    if not is_wanted_on(need.spec, room.name, room.labels):
         return ["node(s) didn't match Pod's node affinity/selector"]
     short = [
         name
@@ -114,61 +116,3 @@ def _misfits(need: Need, room: Room, load: Amounts) -> list[str]:
         if amount > 0 and amount > room.allocatable.get(name, 0) - load.get(name, 0)
     ]
     return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]
-
-
-def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
-
-
-def _is_wanted(spec: PodSpec, room: Room) -> bool:
-    """Whether the pod wants to be on such a node."""
-    if not (spec.node_selector or {}).items() <= room.labels.items():
-        return False
-    affinity = spec.affinity and spec.affinity.node_affinity
-    required = affinity and affinity.required_during_scheduling_ignored_during_execution
-    if not required:
-        return True
-    return any(_selects(term, room) for term in required.node_selector_terms or ())
-
-
-def _selects(term: NodeSelectorTerm, room: Room) -> bool:
-    """A term without requirements selects nothing."""
-    expressions, fields = term.match_expressions or (), term.match_fields or ()
-    named = {"metadata.name": room.name}
-    return (
-        bool(expressions or fields)
-        and all(_holds(requirement, room.labels) for requirement in expressions)
-        and all(_holds(requirement, named) for requirement in fields)
-    )
-
-
-def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(requirement.key), requirement.values or ()
-    match requirement.operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt" if value is not None and len(values) == 1:
-            return _compares(requirement.operator, value, values[0])
-    return False
-
-
-def _compares(operator: str, value: str, bound: str) -> bool:
-    try:
-        left, right = int(value), int(bound)
-    except ValueError:
-        return False
-    return left > right if operator == "Gt" else left < right

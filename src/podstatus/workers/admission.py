@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from podstatus.kube.node import Node
+from podstatus.kube.node_affinity import is_wanted_on
 from podstatus.kube.pod import Pod, is_static_pod
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.qos import get_pod_qos
+from podstatus.kube.taints import tolerates_no_execute
 from podstatus.workers.fits import shortages
 from podstatus.workers.host_ports import has_free_ports
-from podstatus.workers.node_affinity import is_wanted_on
-from podstatus.workers.taints import tolerates_no_execute
 
 _OS_LABEL = "kubernetes.io/os"
 
@@ -67,7 +67,7 @@ def _objections(pod: Pod, node: Node, others: Sequence[Pod], max_pods: int) -> I
     specs = [other.spec for other in others]
     for shortage in shortages(pod.spec, node=node, others=specs, max_pods=max_pods):
         yield Rejected(reason=f"OutOf{shortage.resource}", message=shortage.message)
-    if not is_wanted_on(pod.spec, node):
+    if not is_wanted_on(pod.spec, node.metadata.name, node.metadata.labels or {}):
         yield _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
     if pod.spec.node_name not in ("", node.metadata.name):
         yield _failed("NodeName", "node(s) didn't match the requested node name")

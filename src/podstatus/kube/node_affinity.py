@@ -7,32 +7,30 @@ scheduling/corev1/nodeaffinity/nodeaffinity.go.
 import re
 from collections.abc import Mapping
 
-from podstatus.kube.node import Node
 from podstatus.kube.pod_spec import NodeSelectorRequirement, NodeSelectorTerm, PodSpec
 
 _INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _INT64 = range(-(2**63), 2**63)
 
 
-def is_wanted_on(spec: PodSpec, node: Node) -> bool:
-    """Whether the node has the labels, and the name, that the pod asks for."""
-    labels = node.metadata.labels or {}
+def is_wanted_on(spec: PodSpec, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a node of this name and with these labels is one that the pod asks for."""
     if not (spec.node_selector or {}).items() <= labels.items():
         return False
     affinity = spec.affinity and spec.affinity.node_affinity
     required = affinity and affinity.required_during_scheduling_ignored_during_execution
     if not required:
         return True
-    return any(_selects(term, node, labels) for term in required.node_selector_terms or ())
+    return any(_selects(term, name, labels) for term in required.node_selector_terms or ())
 
 
-def _selects(term: NodeSelectorTerm, node: Node, labels: Mapping[str, str]) -> bool:
+def _selects(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
     """All requirements of a term have to hold; a term without any selects nothing."""
     expressions, fields = term.match_expressions or (), term.match_fields or ()
     return (
         bool(expressions or fields)
         and all(_holds(requirement, labels) for requirement in expressions)
-        and all(_holds_of_field(requirement, node) for requirement in fields)
+        and all(_holds_of_field(requirement, name) for requirement in fields)
     )
 
 
@@ -68,10 +66,10 @@ def _integer(text: str) -> int | None:
     return number if number in _INT64 else None
 
 
-def _holds_of_field(requirement: NodeSelectorRequirement, node: Node) -> bool:
+def _holds_of_field(requirement: NodeSelectorRequirement, name: str) -> bool:
     """Of fields, one value can be asked for or ruled out; a node has but one, its name."""
     if len(requirement.values or ()) != 1 or requirement.operator not in ("In", "NotIn"):
         return False
     # A field that nodes do not have counts as empty.
-    field = node.metadata.name if requirement.key == "metadata.name" else ""
+    field = name if requirement.key == "metadata.name" else ""
     return (field in (requirement.values or ())) == (requirement.operator == "In")

@@ -15,10 +15,11 @@ NO_EXECUTE = "NoExecute"
 def tolerates_no_execute(spec: PodSpec, node: Node) -> bool:
     """Whether the pod may stay on the node; taints against scheduling do not matter any more."""
     taints = [taint for taint in node.spec.taints or () if taint.effect == NO_EXECUTE]
-    return all(_is_tolerated(taint, spec.tolerations or ()) for taint in taints)
+    return all(is_tolerated(taint, spec.tolerations or ()) for taint in taints)
 
 
-def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Whether one of these tolerations is about this taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 

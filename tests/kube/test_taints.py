@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.kube.node import Node, NodeSpec, Taint
 from podstatus.kube.pod_spec import PodSpec, Toleration
-from podstatus.workers.taints import tolerates_no_execute
+from podstatus.kube.taints import tolerates_no_execute
 
 TAINT = Taint(key="team", value="red", effect="NoExecute")
 

@@ -6,8 +6,8 @@ import pytest
 
 from podstatus.kube.codec import from_document
 from podstatus.kube.node import Node
+from podstatus.kube.node_affinity import is_wanted_on
 from podstatus.kube.pod_spec import PodSpec
-from podstatus.workers.node_affinity import is_wanted_on
 
 NODE = from_document(
     {"metadata": {"name": "machine1", "labels": {"zone": "a", "cores": "8", "odd": "8x"}}}, Node
@@ -60,7 +60,7 @@ LABELS = [
 @pytest.mark.parametrize(("row", "expected"), LABELS, ids=[" ".join(row) for row, _ in LABELS])
 def test_requirements_on_labels(row: tuple[str, ...], expected: bool) -> None:
     spec = affinity({"matchExpressions": [requirement(*row)]})
-    assert is_wanted_on(spec, NODE) is expected
+    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {}) is expected
 
 
 FIELDS = [
@@ -78,7 +78,7 @@ FIELDS = [
 @pytest.mark.parametrize(("row", "expected"), FIELDS, ids=[" ".join(row) for row, _ in FIELDS])
 def test_requirements_on_fields(row: tuple[str, ...], expected: bool) -> None:
     spec = affinity({"matchFields": [requirement(*row)]})
-    assert is_wanted_on(spec, NODE) is expected
+    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {}) is expected
 
 
 HOLDS, FAILS = requirement("zone", "In", "a"), requirement("zone", "In", "b")
@@ -95,12 +95,20 @@ TERMS = [
 
 @pytest.mark.parametrize(("what", "terms", "expected"), TERMS)
 def test_terms(what: str, terms: list[dict[str, Any]], expected: bool) -> None:
-    assert is_wanted_on(affinity(*terms), NODE) is expected, what
+    assert (
+        is_wanted_on(affinity(*terms), NODE.metadata.name, NODE.metadata.labels or {}) is expected
+    ), what
 
 
 def test_the_node_selector_has_to_hold_as_well() -> None:
-    assert is_wanted_on(PodSpec(node_selector={"zone": "a"}), NODE)
-    assert not is_wanted_on(PodSpec(node_selector={"zone": "a", "cores": "4"}), NODE)
+    assert is_wanted_on(
+        PodSpec(node_selector={"zone": "a"}), NODE.metadata.name, NODE.metadata.labels or {}
+    )
+    assert not is_wanted_on(
+        PodSpec(node_selector={"zone": "a", "cores": "4"}),
+        NODE.metadata.name,
+        NODE.metadata.labels or {},
+    )
     both = from_document(
         {
             "nodeSelector": {"zone": "b"},
@@ -114,7 +122,7 @@ def test_the_node_selector_has_to_hold_as_well() -> None:
         },
         PodSpec,
     )
-    assert not is_wanted_on(both, NODE)
+    assert not is_wanted_on(both, NODE.metadata.name, NODE.metadata.labels or {})
 
 
 def test_preferences_do_not_matter() -> None:
@@ -127,11 +135,11 @@ def test_preferences_do_not_matter() -> None:
         },
         PodSpec,
     )
-    assert is_wanted_on(spec, NODE)
-    assert is_wanted_on(PodSpec(), NODE)
+    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {})
+    assert is_wanted_on(PodSpec(), NODE.metadata.name, NODE.metadata.labels or {})
 
 
 @pytest.mark.parametrize("digit", ["9", "0"])
 def test_a_number_of_any_length_is_read(digit: str) -> None:
     spec = affinity({"matchExpressions": [requirement("cores", "Gt", digit * 5000)]})
-    assert is_wanted_on(spec, NODE) is (digit == "0")
+    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {}) is (digit == "0")

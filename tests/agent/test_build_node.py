@@ -1,6 +1,8 @@
 """A whole node in this process, on an API server in memory."""
 
 import asyncio
+import logging
+import re
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -78,6 +80,37 @@ def test_the_start_is_told_once(tmp_path: Path, server: ApiServerThread) -> None
             assert told("Starting") == [1]
 
     asyncio.run(scene())
+
+
+def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
+    tmp_path: Path, server: ApiServerThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "podstatus.status.startup_latency")
+    annotations = {"simulate.podstatus.dev/slow": "run=1s"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "annotations": annotations},
+        "spec": {
+            "nodeName": "node",
+            "initContainers": [
+                {"name": "sidecar", "image": "i", "restartPolicy": "Always"},
+                {"name": "slow", "image": "i"},
+            ],
+            "containers": [{"name": "c", "image": "i"}],
+        },
+    }
+
+    async def scene() -> None:
+        async with a_node(tmp_path, server):
+            path = "/api/v1/namespaces/default/pods"
+            assert (await asyncio.to_thread(server.request, "POST", path, pod))[0] == 201
+            await until(lambda: "pod started" in caplog.text)
+
+    asyncio.run(scene())
+    told = re.search(r"initializing=([0-9.]+)", caplog.text)
+    assert told is not None
+    assert 0.5 < float(told[1]) <= 1.0
 
 
 class ForgetfulRuntime(SimulatedRuntime):

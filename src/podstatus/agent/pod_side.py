@@ -85,17 +85,24 @@ class PodSide:
             gates=settings.feature_gates,
         )
         self.book = ProbeBook(self.statuses, self.wake)
-        crash_loops = CrashLoops(max_seconds=settings.max_container_restart_period)
+        containers = Containers(
+            runtime,
+            recorder,
+            crash_loops=CrashLoops(max_seconds=settings.max_container_restart_period),
+            clock=clock,
+            on_init_started=self.startup_latency.record_init_container_started,
+        )
         self.steps = PodSteps(
             runtime,
             view,
             self.statuses,
             recorder,
-            containers=Containers(runtime, recorder, crash_loops=crash_loops, clock=clock),
+            containers=containers,
             book=self.book,
             clock=clock,
             policy=policy,
             host_ips=around.host_ips,
+            on_init_finished=self.startup_latency.record_init_container_finished,
         )
         self.workers = PodWorkers(
             self.lives,

@@ -5,7 +5,7 @@ Upstream: SyncPod and killContainer, pkg/kubelet/kuberuntime v1.36.4.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
@@ -39,12 +39,20 @@ class Containers:
     """Starts and stops containers, and remembers who could not be started and who crashes."""
 
     def __init__(
-        self, runtime: Runtime, recorder: Recorder, *, crash_loops: CrashLoops, clock: Clock
+        self,
+        runtime: Runtime,
+        recorder: Recorder,
+        *,
+        crash_loops: CrashLoops,
+        clock: Clock,
+        on_init_started: Callable[[PodUID, Time], None] = lambda *_: None,
     ) -> None:
+        """`on_init_started` is told of init containers that run to their end, not of sidecars."""
         self._runtime = runtime
         self._recorder = recorder
         self._clock = clock
         self._crash_loops = crash_loops
+        self._on_init_started = on_init_started
         self._failures: dict[PodUID, dict[str, StartFailure]] = {}
 
     @property
@@ -134,8 +142,8 @@ class Containers:
 
     async def _start(self, pod: Pod, start: StartContainer) -> bool:
         container, about = start.container, about_container(pod, start.container.name)
-        now = Time.from_unix_nanos(self._clock.now())
-        self._crash_loops = self._crash_loops.started(pod.uid, container.name, start.last_exit, now)
+        loops = self._crash_loops
+        self._crash_loops = loops.started(pod.uid, container.name, start.last_exit, self._now())
         try:
             await self._runtime.start_container(pod, container, restart_count=start.restart_count)
         except CannotStartError as error:
@@ -143,6 +151,8 @@ class Containers:
             self._failures.setdefault(pod.uid, {})[container.name] = failure
             self._tell_failure(about, container, error)
             return False
+        if _holds_up(start):
+            self._on_init_started(pod.uid, self._now())
         self._failures.get(pod.uid, {}).pop(container.name, None)
         self._tell_made(about, container)
         self._recorder.normal(about, reasons.STARTED, "Container started")
@@ -183,6 +193,9 @@ class Containers:
                 f"Back-off restarting failed container {name} in pod "
                 f"{pod.name}_{pod.namespace}({pod.uid})",
             )
+
+    def _now(self) -> Time:
+        return Time.from_unix_nanos(self._clock.now())
 
 
 def _holds_up(start: StartContainer) -> bool:

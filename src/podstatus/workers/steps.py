@@ -20,6 +20,7 @@ from podstatus.events.recorder import Recorder
 from podstatus.kube.cri import ContainerRunState, PodFacts
 from podstatus.kube.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.restarts import is_restartable_init_container
 from podstatus.kube.times import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
@@ -71,7 +72,9 @@ class PodSteps:
         clock: Clock,
         policy: WorkerPolicy,
         host_ips: Callable[[], Sequence[str]],
+        on_init_finished: Callable[[PodUID, Time], None] = lambda *_: None,
     ) -> None:
+        """`on_init_finished` is told of the ends of init containers, again and again."""
         self._runtime = runtime
         self._view = view
         self._statuses = statuses
@@ -81,6 +84,7 @@ class PodSteps:
         self._clock = clock
         self._policy = policy
         self._host_ips = host_ips
+        self._on_init_finished = on_init_finished
         self._granted: set[PodUID] = set()
 
     # Keep it running
@@ -89,6 +93,7 @@ class PodSteps:
         """Say what its status is, and start and stop what the spec asks for."""
         pod = await self._allocated(pod)
         facts = await self._facts(pod.uid)
+        self._tell_init_ends(pod, facts)
         status = self._tell(pod, facts)
         if is_terminal_phase(status.phase):
             return Synced(ended=True)
@@ -109,6 +114,17 @@ class PodSteps:
         # A runtime that does nothing of what it is asked for is not asked again at once.
         is_done = started and after != facts
         return Synced(look_again=0.0) if is_done else Synced(failed=True)
+
+    def _tell_init_ends(self, pod: Pod, facts: PodFacts) -> None:
+        """For who measures how long pods take to start. Those that serve others never end."""
+        init = pod.spec.init_containers or ()
+        names = {c.name for c in init if not is_restartable_init_container(c)}
+        if not names:
+            return
+        for attempt in reversed(facts.containers):
+            is_over = attempt.state is ContainerRunState.EXITED and attempt.finished_at
+            if is_over and attempt.name in names:
+                self._on_init_finished(pod.uid, attempt.finished_at)
 
     async def _allocated(self, pod: Pod) -> Pod:
         """The pod with what the node has granted it; the grant is on the disk before its start."""

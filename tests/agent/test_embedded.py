@@ -133,3 +133,14 @@ def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
     asyncio.run(run())
     assert (tmp_path / "log.1").stat().st_size == 11 * 2**20
     assert log.stat().st_size < 100
+
+
+def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Path) -> None:
+    async def run() -> None:
+        nowhere = (str(tmp_path / "python"),)
+        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=nowhere) as server:
+            with pytest.raises(CannotStartApiServerError, match="No such file"):
+                await server.start()
+            assert server.pid is None
+
+    asyncio.run(run())

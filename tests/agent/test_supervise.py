@@ -139,3 +139,18 @@ def test_one_that_lived_long_counts_as_well_again(tmp_path: Path) -> None:
     scene.clock.now = now  # type: ignore[method-assign]
     scene.run()
     assert scene.clock.waits == [1, 2, 1]
+
+
+def test_one_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    said: list[bytes] = []
+
+    def hear(text: bytes) -> None:
+        said.append(text)
+        program.write_text("#!/bin/sh\nexit 0\n")
+        program.chmod(0o700)
+
+    supervisor = Supervisor([str(program)], tmp_path, clock=CountingClock(), say=hear)
+    assert asyncio.run(supervisor.run()) == 0
+    assert len(said) == 1
+    assert b"it could not be started: [Errno 2]" in said[0]

@@ -96,6 +96,16 @@ class EmbeddedApiServer:
     async def start(self) -> ServerFiles:
         """Start it and wait until it serves. Raises CannotStartApiServerError."""
         await self._let_the_last_one_go()
+        try:
+            return await self._start()
+        except (OSError, msgspec.MsgspecError, KeyError) as error:
+            # A disk that is full, say, or no memory for one process more.
+            await self.stop()
+            raise CannotStartApiServerError(
+                f"the API server did not start: {type(error).__name__}: {error}"
+            ) from error
+
+    async def _start(self) -> ServerFiles:
         options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
         with _open_log(self._log) as log:
             begin = log.tell()

@@ -23,6 +23,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.times import Time
 
 _FINAL = (0, 2)
+_NOT_STARTED = 1
 _CALM_SECONDS = 600.0
 """Who has lived for so long counts as well again, as a container does for the kubelet."""
 _MOST_RECORDS = 100
@@ -74,7 +75,10 @@ class Supervisor:
         """Until the agent ends for good; its exit code."""
         while True:
             started = self._clock.now()
-            code, lines = await self._run_once()
+            try:
+                code, lines = await self._run_once()
+            except OSError as error:  # there is no memory for one process more, say
+                code, lines = _NOT_STARTED, (f"it could not be started: {error}",)
             if self._stopped.is_set() or code in _FINAL:
                 return max(code, 0)
             death = self._died(code, lines, started)

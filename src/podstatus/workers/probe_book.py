@@ -7,6 +7,7 @@ liveness or startup probe that failed is a reason to restart its container.
 from collections.abc import Callable
 from typing import Protocol
 
+from podstatus.kube.cri import ContainerRunState, PodFacts
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
 from podstatus.pods.probe_verdicts import ProbeVerdicts
@@ -58,6 +59,14 @@ class ProbeBook:
     def verdicts(self, uid: PodUID) -> Verdicts:
         """What the probes of a pod say about starting and living."""
         return Verdicts(startup=self._of(uid, "startup"), liveness=self._of(uid, "liveness"))
+
+    def forget_ended(self, uid: PodUID, facts: PodFacts) -> None:
+        """Forget what was said of containers that have ended: a pod may restart for years."""
+        if not (known := self._verdicts.get(uid)):
+            return
+        ended = {c.id for c in facts.containers if c.state is ContainerRunState.EXITED}
+        for key in [key for key in known if key[1] in ended]:
+            del known[key]
 
     def keep(self, uids: set[PodUID]) -> None:
         """Forget all pods but these."""

@@ -94,6 +94,7 @@ class PodSteps:
         pod = await self._allocated(pod)
         facts = await self._facts(pod.uid)
         self._tell_init_ends(pod, facts)
+        self._book.forget_ended(pod.uid, facts)
         status = self._tell(pod, facts)
         if is_terminal_phase(status.phase):
             return Synced(ended=True)

@@ -45,13 +45,24 @@ class Housekeeping:
         self._clock = clock
         self._period = period
         self._beat = beat
+        self._trouble = ""
 
     async def run(self) -> None:
         """Keep house until cancelled."""
         while True:
-            self.clean_once()
+            self._try()
             self._beat()
             await self._clock.wait(self._period)
+
+    def _try(self) -> None:
+        """Look once; a disk that is full, say, ends nothing: what is left is found later."""
+        try:
+            self.clean_once()
+            self._trouble = ""
+        except Exception as error:
+            if str(error) != self._trouble:  # or the log would fill it further
+                logger.exception("housekeeping could not be finished, will try again")
+            self._trouble = str(error)
 
     def clean_once(self) -> None:
         """Look once. Nothing happens before every source and the runtime have been heard."""

@@ -1,0 +1,89 @@
+"""Housekeeping goes on when something cannot be cleaned up."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from podstatus.checkpoint.errors import CheckpointWriteError
+from podstatus.checkpoint.memory import MemoryState
+from podstatus.events.recorder import Recorder
+from podstatus.kube.pod import PodUID
+from podstatus.pods.directory import PodDirectory
+from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.status.manager import StatusManager
+from podstatus.testing.builders import make_pod
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.events import FakeEventSink
+from podstatus.workers.containers import Containers
+from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.housekeeping import Housekeeping
+from podstatus.workers.lives import Lives
+from podstatus.workers.pod_workers import PodWorkers
+from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.steps import PodSteps
+
+
+class FullDisk(MemoryState):
+    """A state on a disk that has no room left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full = True
+        self.asked = 0
+
+    def remove_orphaned_pods(self, keep: Iterable[str]) -> None:
+        self.asked += 1
+        if self.is_full:
+            raise CheckpointWriteError(Path("/root-dir/checkpoints"), "no space left on device")
+        super().remove_orphaned_pods(keep)
+
+
+def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        clock, state = FakeClock(), FullDisk()
+        runtime = SimulatedRuntime(clock)
+        recorder = Recorder(FakeEventSink(), host="node", clock=clock)
+        directory = PodDirectory()
+        lives = Lives(directory, all_known=lambda: True)
+        statuses = StatusManager(None, directory, lives, state=state, clock=clock)
+        view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
+        policy = WorkerPolicy()
+        steps = PodSteps(
+            runtime,
+            view,
+            statuses,
+            recorder,
+            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
+            book=ProbeBook(statuses, lambda _: None),
+            clock=clock,
+            policy=policy,
+            host_ips=list,
+        )
+        workers = PodWorkers(lives, steps, view, recorder, clock=clock, policy=policy)
+        housekeeping = Housekeeping(
+            directory,
+            lives,
+            workers,
+            steps,
+            statuses,
+            view,
+            all_delivered=lambda: True,
+            clock=clock,
+        )
+        statuses.set_pod_allocation(make_pod("p", uid="uid-p", containers=("a",)))
+        await view.relist_once()
+        task = asyncio.create_task(housekeeping.run())
+        await clock.advance(5)
+        assert not task.done()
+        assert state.asked == 3
+        state.is_full = False
+        await clock.advance(2)
+        assert statuses.container_resource_allocation(PodUID("uid-p"), "a") is None
+        task.cancel()
+
+    asyncio.run(scene())
+    assert caplog.text.count("housekeeping could not be finished") == 1

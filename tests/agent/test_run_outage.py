@@ -34,9 +34,7 @@ def server(each_server: Server, tmp_path: Path) -> Iterator[Pausable]:
     if isinstance(each_server, RealServer):
         real = each_server.process
         namespace = each_server.new_namespace()
-        yield Pausable(
-            real.access, real.node_access(NODE), namespace, real.pause, real.resume
-        )
+        yield Pausable(real.access, real.node_access(NODE), namespace, real.pause, real.resume)
         each_server.client.delete(f"/api/v1/nodes/{NODE}")
         return
     process = ApiServerProcess(tmp_path / "server")
@@ -79,5 +77,3 @@ def test_what_happens_during_an_outage_is_told_afterwards(server: Pausable, tmp_
         cluster.wait_ready("later")
         assert cluster.is_ready()
         assert "Traceback" not in started.log()
-        warned = [line for line in started.log().splitlines() if " WARNING " in line]
-        print("\n".join(line[:200] for line in warned))

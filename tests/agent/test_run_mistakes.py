@@ -1,6 +1,7 @@
-"""What is wrong with a pod, a manifest or the start is told where a Kubernetes user looks for it."""
+"""What is wrong with a pod, a manifest or the start is told where a user of Kubernetes looks."""
 
 import json
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -125,7 +126,7 @@ def refused(*options: str) -> tuple[int, str]:
     return ran.returncode, ran.stderr
 
 
-def test_a_root_dir_that_cannot_be_used_ends_the_start(tmp_path: Path) -> None:
+def test_a_root_dir_that_cannot_be_used_ends_the_start() -> None:
     # Nobody, not even root, can make a folder there.
     code, told = refused("--root-dir", "/proc/podstatus")
     assert code == 2
@@ -167,17 +168,24 @@ def test_a_damaged_checkpoint_ends_the_start_and_stays_as_it_is(tmp_path: Path, 
     assert checkpoint.read_text() == '{"data": "{}", "checksum": 1}'
 
 
-def test_a_cluster_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_is_waited_for_and_told_of_once(tmp_path: Path) -> None:
     server = ApiServerProcess(tmp_path / "server")
     access = server.start()
     server.kill()
     try:
-        with agent(tmp_path, kubeconfig=access.kubeconfig) as started:
+        with agent(tmp_path, "-v", "4", kubeconfig=access.kubeconfig) as started:
             started.start()
-            started.wait_serving()
-            until(lambda: f"cannot connect to {access.url}" in started.log(), started.log)
-            assert "check that it runs, and the server of context" in started.log()
+            until(lambda: started.log().count("registering the node failed again") > 2)
+            until(lambda: started.log().count("renewing the lease of the node failed again") > 2)
+            warned = [line for line in started.log().splitlines() if " WARNING " in line]
+            assert all(f"cannot connect to {access.url}" in line for line in warned)
+            assert all("check that it runs, and the server of context" in line for line in warned)
+            what_failed = [re.search(r": (.*) failed, will retry: ", line) for line in warned]
+            activities = [found[1] for found in what_failed if found]
+            assert sorted(activities) == sorted(set(activities))
+            assert len(activities) == len(warned)
             server.start()
             started.wait_ready(Cluster(access))
+            until(lambda: "registering the node works again" in started.log(), started.log)
     finally:
         server.stop()

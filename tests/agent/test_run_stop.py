@@ -17,17 +17,22 @@ PROBED = [{"name": "app", "image": "busybox", "readinessProbe": {"exec": {"comma
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
-def check_end(started: AgentProcess, number: int) -> None:
-    """It has to end in time and in peace, with all that it started."""
-    family = started.family()
+def check_end(*agents: AgentProcess) -> None:
+    """They have to end in time and in peace, with all that they started."""
+    families = [started.family() for started in agents]
     began = time.monotonic()
-    code = started.stop(number)
-    seconds = time.monotonic() - began
-    assert (code, seconds < MOST_SECONDS) == (0, True), f"{seconds} s\n{started.log()}"
-    assert not [process for process in family if process.is_running()]
-    assert started.endpoints() == {}
-    assert lock_holder(started.root_dir) is None
-    assert "Traceback" not in started.log()
+    for started, number in zip(agents, NUMBERS, strict=True):
+        assert started.process is not None
+        started.process.send_signal(number)
+    for started, family in zip(agents, families, strict=True):
+        code = started.wait()
+        seconds = time.monotonic() - began
+        assert (code, seconds < MOST_SECONDS) == (0, True), f"{seconds} s\n{started.log()}"
+        assert not [process for process in family if process.is_running()]
+        assert started.endpoints() == {}
+        assert lock_holder(started.root_dir) is None
+        assert lock_holder(started.root_dir / "apiserver") is None
+        assert "Traceback" not in started.log()
 
 
 @contextmanager
@@ -45,21 +50,20 @@ def two_agents(folder: Path, *options: str, **more: Any) -> Iterator[list[AgentP
 
 def test_an_agent_at_rest_ends(tmp_path: Path) -> None:
     with two_agents(tmp_path) as agents:
-        for started, number in zip(agents, NUMBERS, strict=True):
+        for started in agents:
             started.wait_serving()
             started.cluster.wait_ready("web", "worker")
-            check_end(started, number)
-            assert lock_holder(started.root_dir / "apiserver") is None
+        check_end(*agents)
 
 
 def test_one_that_starts_fifty_pods_ends(tmp_path: Path) -> None:
     with two_agents(tmp_path) as agents:
-        for started, number in zip(agents, NUMBERS, strict=True):
+        for started in agents:
             started.wait_serving()
             started.wait_ready(started.cluster)
             for index in range(50):
-                started.cluster.create(make_pod(f"pod-{index}", "start=3s", started.node))
-            check_end(started, number)
+                started.cluster.create(make_pod(f"pod-{index}", "start=5s", started.node))
+        check_end(*agents)
 
 
 def test_one_whose_own_server_stands_still_ends(tmp_path: Path) -> None:
@@ -70,9 +74,7 @@ def test_one_whose_own_server_stands_still_ends(tmp_path: Path) -> None:
             started.cluster.create(make_pod("changing", CHANGING, containers=PROBED))
             started.cluster.wait_ready("changing")
             started.server().suspend()
-        for started, number in zip(agents, NUMBERS, strict=True):
-            check_end(started, number)
-            assert lock_holder(started.root_dir / "apiserver") is None
+        check_end(*agents)
 
 
 def test_one_whose_cluster_does_not_answer_ends(tmp_path: Path) -> None:
@@ -86,8 +88,7 @@ def test_one_whose_cluster_does_not_answer_ends(tmp_path: Path) -> None:
                 cluster.create(make_pod(started.node, CHANGING, started.node, containers=PROBED))
                 cluster.wait_ready(started.node)
             server.pause()
-            for started, number in zip(agents, NUMBERS, strict=True):
-                check_end(started, number)
+            check_end(*agents)
     finally:
         server.stop()
 
@@ -98,8 +99,8 @@ def test_one_that_never_reached_its_cluster_ends(tmp_path: Path) -> None:
     server.pause()
     try:
         with two_agents(tmp_path, kubeconfig=access.kubeconfig) as agents:
-            for started, number in zip(agents, NUMBERS, strict=True):
+            for started in agents:
                 started.wait_serving()
-                check_end(started, number)
+            check_end(*agents)
     finally:
         server.stop()

@@ -84,7 +84,7 @@ def test_who_may_not_create_nodes_and_has_none_is_told_that_he_may_not(
         syncing = asyncio.create_task(scene.status.sync_once())
         await scene.clock.advance(0.01)
         assert [it.getMessage() for it in caplog.records] == [
-            "cannot register the node, will retry: create_node node-c: HTTP 403"
+            "registering the node failed, will retry: error=create_node node-c: HTTP 403"
         ]
         await scene.clock.advance(1)
         assert await syncing

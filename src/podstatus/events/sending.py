@@ -11,6 +11,7 @@ from enum import Enum
 
 from podstatus.base.allowance import Allowance
 from podstatus.base.clock import Clock
+from podstatus.base.trouble import Trouble
 from podstatus.events.correlation import Create, Repeat
 from podstatus.events.counts import Dropped
 from podstatus.events.policy import EventPolicy
@@ -56,6 +57,7 @@ class Sending:
         self._chance = chance
         self._beat = beat
         self._limit = Allowance.of_rate(policy.qps, policy.burst) if policy.qps else None
+        self._trouble = Trouble(logger, "sending events")
         self.tries = policy.tries
 
     async def deliver(self, correlated: Create | Repeat) -> Arrived | Dropped:
@@ -65,7 +67,7 @@ class Sending:
             self._beat()
             tries += 1
             try:
-                return await self._send(correlated)
+                arrived = await self._send(correlated)
             except ApiError as error:
                 told, fate = describe(correlated.event), hopeless(error)
                 if fate is not None:
@@ -74,8 +76,11 @@ class Sending:
                 if tries >= self.tries:
                     logger.warning("event given up: %s tries=%d error=%s", told, tries, error)
                     return Dropped.UNDELIVERED
-                logger.warning("event not sent, will retry: %s error=%s", told, error)
+                self._trouble.failed(error)
                 await self._clock.wait(self._pause(tries, error))
+            else:
+                self._trouble.over()
+                return arrived
 
     async def _send(self, correlated: Create | Repeat) -> Arrived:
         event = correlated.event

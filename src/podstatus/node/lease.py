@@ -13,6 +13,7 @@ from msgspec import structs
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.trouble import Trouble
 from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.lease import Lease, LeaseSpec
 from podstatus.kube.meta import ObjectMeta, OwnerReference
@@ -61,6 +62,7 @@ class LeaseService:
         self._chance = chance
         self._beat = beat
         self._latest: Lease | None = None
+        self._trouble = Trouble(logger, "renewing the lease of the node")
         self._elapsed = Elapsed(clock)
         self._renewed_at: float | None = None
 
@@ -85,6 +87,7 @@ class LeaseService:
     def _succeeded(self) -> None:
         now, before = self._elapsed.seconds(), self._renewed_at
         self._renewed_at = now
+        self._trouble.over()
         if before is not None and now - before > self._duration:
             logger.info("the lease of the node is renewed again after %.0f s", now - before)
             self._on_recovered()
@@ -100,7 +103,7 @@ class LeaseService:
                     self._api.replace_lease(self._renewed(self._latest))
                 )
             except ApiError as error:
-                logger.warning("cannot renew the lease of the node, will retry: %s", error)
+                self._trouble.failed(error)
                 await self._after(error)
             else:
                 return True
@@ -129,7 +132,7 @@ class LeaseService:
             try:
                 created = await self._read_or_create()
             except ApiError as error:
-                logger.warning("cannot read or create the lease of the node: %s", error)
+                self._trouble.failed(error)
                 backoff = backoff.failed()
                 await self._clock.wait(backoff.seconds(self._chance()))
                 continue

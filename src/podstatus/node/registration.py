@@ -10,6 +10,7 @@ from typing import Any
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
+from podstatus.base.trouble import Trouble
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.node import Node
 from podstatus.node.conditions import NodeEvent
@@ -45,6 +46,7 @@ class Registration:
         self._clock = clock
         self._chance = chance
         self._beat = beat
+        self._trouble = Trouble(logger, "registering the node")
 
     async def register(self) -> tuple[NodeEvent, ...]:
         """Try until it is done; what is to be told about it. Returns at once if it is known."""
@@ -55,9 +57,12 @@ class Registration:
             facts = self._facts()
             if facts.machine is not None:
                 try:
-                    return await self.register_once(facts)
+                    events = await self.register_once(facts)
                 except ApiError as error:
-                    logger.warning("cannot register the node, will retry: %s", error)
+                    self._trouble.failed(error)
+                else:
+                    self._trouble.over()
+                    return events
             backoff = backoff.failed()
             await self._clock.wait(backoff.seconds(self._chance()))
         return ()

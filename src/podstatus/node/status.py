@@ -12,6 +12,7 @@ from typing import Any
 
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.loop import WakeUp
+from podstatus.base.trouble import Trouble
 from podstatus.events import reasons
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.node import Node
@@ -71,6 +72,7 @@ class NodeStatusService:
         self._beat = beat
         self._reports = Reports(settings.status_report_seconds, clock=clock, chance=chance)
         self._wake_up = WakeUp[_Wake]()
+        self._trouble = Trouble(logger, "updating the status of the node")
         self._running = Elapsed(clock)
         self._last_sync = 0.0
         self._failed = False
@@ -108,9 +110,10 @@ class NodeStatusService:
                 if isinstance(error, GoneError):
                     self._forget()
             else:
+                self._trouble.over()
                 return True
         self._failed = True
-        logger.warning("cannot update the status of the node, will retry: %s", why)
+        self._trouble.failed(why)
         return False
 
     def _forget(self) -> None:

@@ -19,6 +19,7 @@ from msgspec import structs
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
+from podstatus.base.trouble import Trouble
 from podstatus.kube.cri import PodFacts
 from podstatus.kube.durations import go_duration
 from podstatus.kube.pod import PodUID
@@ -71,8 +72,8 @@ class RuntimeView:
         self._known = KnownPods()
         self._last: int | None = None
         """When the newest successful list was asked for."""
-        self._lists = _Trouble("listing the pods of the runtime")
-        self._hints = _Trouble("following the changes of the runtime")
+        self._lists = _trouble("listing the pods of the runtime")
+        self._hints = _trouble("following the changes of the runtime")
         self._counts = RelistCounts()
 
     async def run(self) -> None:
@@ -188,26 +189,5 @@ class RuntimeView:
             return error
 
 
-class _Trouble:
-    """An activity that may fail for a while; logged when that begins, and when it is over."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self.error: Exception | None = None
-        """The newest failure, until it is over."""
-
-    def failed(self, error: Exception) -> None:
-        """It failed."""
-        if self.error is None:
-            # An error that the port does not name is a mistake in somebody's code: say where.
-            trace = None if isinstance(error, RuntimeDownError) else error
-            logger.warning("%s failed, will retry: error=%s", self._what, error, exc_info=trace)
-        else:
-            logger.debug("%s failed again: error=%s", self._what, error)
-        self.error = error
-
-    def over(self) -> None:
-        """It works."""
-        if self.error is not None:
-            logger.info("%s works again", self._what)
-        self.error = None
+def _trouble(what: str) -> Trouble:
+    return Trouble(logger, what, expected=RuntimeDownError)

@@ -35,6 +35,10 @@ PERIOD_SECONDS = 1.0
 """Between two looks, if nobody wakes us: a mirror pod that was deleted is back within 2 s."""
 SHOWN_SECONDS = 1.0
 """For which we wait for the watch to show what we did, before we do it again."""
+GAP_SECONDS = 0.5
+"""Between the end of a mirror pod and the next one. Who deletes one looks for its end, and does
+not find it if another one is there at once: kubectl would wait for ever. Upstream takes 0.5 to 2 s.
+"""
 _BACKOFF = Backoff(first=1.0, most=10.0)
 
 OnMirrorProblem = Callable[[Pod, str], None]
@@ -88,6 +92,10 @@ class MirrorPods:
         self._server_from = 0.0
         """When the server may be asked again, after it could not be reached."""
         self._pauses: dict[FullName, _Pause] = {}
+        self._there: frozenset[FullName] = frozenset()
+        """Those that had a mirror pod at the last look."""
+        self._gone_at: dict[FullName, float] = {}
+        """When the others of them were last found without it."""
 
     def wake(self) -> None:
         """Look soon: a static pod or a mirror pod has changed."""
@@ -112,7 +120,9 @@ class MirrorPods:
 
     async def reconcile_once(self) -> None:
         """Do what has to be done now."""
-        steps = plan_mirrors(self._static_pods(), self._mirror_pods(), self._may_remove)
+        mirrors = self._mirror_pods()
+        self._notice(frozenset(mirror.full_name for mirror in mirrors))
+        steps = plan_mirrors(self._static_pods(), mirrors, self._may_remove)
         # What needs nothing any more is right: what was tried before does not matter.
         self._pauses = {name: self._pauses[name] for name in self._pauses if name in steps}
         if self._elapsed.seconds() < self._server_from:
@@ -123,10 +133,21 @@ class MirrorPods:
             if not await self._try(name, step):
                 return
 
+    def _notice(self, there: frozenset[FullName]) -> None:
+        """Remember who has lost its mirror pod just now."""
+        now = self._elapsed.seconds()
+        self._gone_at = {n: at for n, at in self._gone_at.items() if at + GAP_SECONDS > now}
+        self._gone_at |= dict.fromkeys(self._there - there, now)
+        self._there = there
+
     def _has_to_wait(self, name: FullName, step: MirrorStep) -> bool:
         """Whether all is as it was when we tried, not long ago, or the node is not known yet."""
-        if isinstance(step, CreateMirror) and not self._node_uid():
-            return True  # a mirror pod belongs to its node
+        if isinstance(step, CreateMirror):
+            if not self._node_uid():
+                return True  # a mirror pod belongs to its node
+            gone_at = self._gone_at.get(name)
+            if gone_at is not None and self._elapsed.seconds() < gone_at + GAP_SECONDS:
+                return True
         pause = self._pauses.get(name)
         if pause is None or pause.shown != _shown(step):
             return False
@@ -151,7 +172,8 @@ class MirrorPods:
                 return await self._create(pod)
             case ReplaceMirror(mirror, pod):
                 await self._client.delete(mirror)
-                return await self._create(pod)
+                if mirror.metadata.deletion_timestamp is None:
+                    return await self._create(pod)
             case RemoveMirror(mirror):
                 await self._client.delete(mirror)
         return Creation.DONE

@@ -1,0 +1,79 @@
+"""An API server that stands still for a while: afterwards it shows what is true."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podstatus.testing.apiserver import ApiServerProcess
+from podstatus.testing.server_access import ServerAccess
+from tests.agent_process import Cluster, agent, container, has_phase, make_pod, until
+from tests.api_servers import RealServer, Server
+
+NODE = "node-f"
+OUTAGE_SECONDS = 20.0
+CRASHES = "run=4s, exit=1; run=4s, exit=2; run=forever"
+"""The first restart comes at once, the second after a back-off of ten seconds."""
+
+
+class Pausable(msgspec.Struct, frozen=True):
+    """A server that can be made to stand still."""
+
+    access: ServerAccess
+    agents: ServerAccess
+    """As the agent has it."""
+    namespace: str
+    pause: Callable[[], None]
+    resume: Callable[[], None]
+
+
+@pytest.fixture
+def server(each_server: Server, tmp_path: Path) -> Iterator[Pausable]:
+    if isinstance(each_server, RealServer):
+        real = each_server.process
+        namespace = each_server.new_namespace()
+        yield Pausable(real.access, real.node_access(NODE), namespace, real.pause, real.resume)
+        each_server.client.delete(f"/api/v1/nodes/{NODE}")
+        return
+    process = ApiServerProcess(tmp_path / "server")
+    access = process.start()
+    yield Pausable(access, access, "default", process.pause, process.resume)
+    process.stop()
+
+
+def test_what_happens_during_an_outage_is_told_afterwards(server: Pausable, tmp_path: Path) -> None:
+    with agent(tmp_path, kubeconfig=server.agents.kubeconfig, node=NODE) as started:
+        started.start()
+        cluster = Cluster(server.access, NODE, server.namespace)
+        started.wait_ready(cluster)
+        until(cluster.renewed)
+        cluster.create(
+            make_pod("crashes", CRASHES, NODE),
+            make_pod("succeeds", "run=4s", NODE, restartPolicy="Never"),
+            make_pod("fails", 'run=4s, exit=3, message="all is lost"', NODE, restartPolicy="Never"),
+            make_pod("steady", "", NODE),
+        )
+        cluster.wait_ready("crashes", "succeeds", "fails", "steady")
+        (before,) = cluster.wait_ready("steady")
+        renewed = cluster.renewed()
+        server.pause()
+        try:
+            time.sleep(OUTAGE_SECONDS)
+        finally:
+            server.resume()
+        cluster.wait_for("succeeds", has_phase("Succeeded"))
+        failed = container(cluster.wait_for("fails", has_phase("Failed")))["state"]["terminated"]
+        assert (failed["exitCode"], failed["message"]) == (3, "all is lost")
+        crashed = cluster.wait_for("crashes", lambda pod: container(pod)["restartCount"] == 2)
+        assert container(crashed)["lastState"]["terminated"]["exitCode"] == 2
+        until(lambda: cluster.renewed() > renewed, started.log)
+        backed_off = cluster.wait_for_event("BackOff", "crashes")
+        assert backed_off["message"].startswith("Back-off restarting failed container app in pod")
+        until(lambda: cluster.wait_for_event("Started", "crashes")["count"] == 3)
+        assert cluster.wait_ready("steady") == [before]
+        cluster.create(make_pod("later", "", NODE))
+        cluster.wait_ready("later")
+        assert cluster.is_ready()
+        assert "Traceback" not in started.log()

@@ -177,7 +177,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("max_container_restart_period", "6m", '"6m" is not a duration from 1s to 300s'),
     ("node_lease_duration_seconds", "0", "0 is not a whole number from 1 on"),
     ("kube_api_qps", "-1", "-1 is not a whole number from 0 on"),
-    ("runtime", "docker", '"docker" is not one of simulated'),
+    ("runtime", "docker", '"docker" is not simulated, or a class of your own'),
     ("log_format", "xml", '"xml" is not one of text, json'),
     ("v", "11", "11 is not a whole number from 0 to 10"),
     ("samples", "maybe", '"maybe" is not true or false'),

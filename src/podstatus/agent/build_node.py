@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from podstatus.agent.find_runtime import find_runtime
 from podstatus.agent.node_side import NodeSide
 from podstatus.agent.pod_side import Beside, PodSide
 from podstatus.agent.run import MISTAKE, CannotRunError, Surroundings
@@ -23,9 +24,8 @@ from podstatus.events.about import about_pod
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder
 from podstatus.kube.pod import Pod, PodUID, is_static_pod
-from podstatus.runtime.port import Runtime, RuntimeDownError, SelfProbing
+from podstatus.runtime.port import Runtime, SelfProbing
 from podstatus.runtime.relist import RuntimeView
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.api import SOURCE as API
 from podstatus.sources.api import ApiSource
 from podstatus.sources.folder import SOURCE as FILE
@@ -60,7 +60,8 @@ class NodeAgent:
         self._settings = settings = surroundings.settings
         self._surroundings = surroundings
         self._clock = clock = clock or SystemClock()
-        self._runtime = runtime or self._make_runtime()
+        folder = surroundings.root.folder("runtime")
+        self._runtime = runtime or find_runtime(settings.runtime, folder, clock)
         self._heartbeats = heartbeats or Heartbeats(clock)
         # Lease and node status never wait behind pod status or events.
         access = surroundings.access
@@ -166,13 +167,6 @@ class NodeAgent:
                 tasks.create_task(create_samples(self._pod_client), name="samples")
             serving()
 
-    def _make_runtime(self) -> Runtime:
-        folder = self._surroundings.root.folder("runtime")
-        try:
-            return SimulatedRuntime(self._clock, folder=folder)
-        except RuntimeDownError as error:
-            raise CannotRunError(str(error), code=MISTAKE) from error
-
     def _source_names(self) -> frozenset[str]:
         told = {
             API: True,
@@ -250,7 +244,10 @@ class NodeAgent:
 
     def _tell_restart(self) -> None:
         if self._surroundings.restarted:
-            self._node.events.warn(reasons.AGENT_RESTARTED, self._surroundings.restarted)
+            why = self._surroundings.restarted
+            self._node.events.warn(
+                reasons.AGENT_RESTARTED, f"The agent ended and was started again: {why}"
+            )
 
     async def _follow_probes(self, runtime: SelfProbing) -> None:
         """Take what probes find; no failure of a runtime ends this."""
@@ -270,7 +267,9 @@ class NodeAgent:
         return self._pods.mux.all_delivered and not self._pods.lives.has_unfinished(full_name)
 
     def _manifest_problem(self, problem: ManifestProblem) -> None:
-        self._node.events.warn(reasons.INVALID_MANIFEST, str(problem))
+        self._node.events.warn(
+            reasons.INVALID_MANIFEST, f"Cannot read the static pods in {problem}"
+        )
 
     def _mirror_problem(self, pod: Pod, problem: str) -> None:
         self._recorder.warn(about_pod(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)

@@ -3,16 +3,18 @@
 import asyncio
 import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
+from podstatus import __version__
 from podstatus.agent.build_api import build_api_server
 from podstatus.agent.build_node import build_node
 from podstatus.agent.doctor import examine
-from podstatus.agent.findings import PROBLEM, Finding, as_table, is_sick
+from podstatus.agent.findings import HINT, PROBLEM, Finding, as_table, is_sick
 from podstatus.agent.logs import configure_logs
 from podstatus.agent.options import Flags, with_settings
 from podstatus.agent.print_tables import print_table
@@ -23,13 +25,14 @@ from podstatus.agent.settings import AgentSettings
 from podstatus.agent.show_commands import describe, get
 from podstatus.agent.supervise import Supervisor
 from podstatus.base.loop import SystemClock
+from podstatus.node.system_info import UPSTREAM_VERSION
 
 app = typer.Typer(
     name="podstatus",
-    help="A node with truthful pod status, and an API server to try it with.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its tables cut the names of options off
 )
 
 PROGRAM = (sys.executable, "-m", "podstatus.agent")
@@ -56,6 +59,28 @@ StopAtEof = Annotated[
 ]
 
 
+def _show_version(*, asked: bool) -> None:
+    if asked:
+        typer.echo(f"podstatus {__version__} (Kubernetes v{UPSTREAM_VERSION})")
+        raise typer.Exit
+
+
+@app.callback()
+def podstatus(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=lambda asked: _show_version(asked=asked),
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """A node with truthful pod status, and an API server to try it with."""
+
+
 @with_settings
 def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
     """Be a node: run pods and keep their status true in the API server, until interrupted.
@@ -76,13 +101,17 @@ def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
         asyncio.run(running)
     except CannotRunError as error:
         _fail(str(error), error.code)
+    root_dir = shlex.quote(str(found.settings.root_dir))
+    typer.echo(f"stopped; containers run on. Go on with: {_program()} run --root-dir {root_dir}")
 
 
 @with_settings
 def doctor(flags: Flags) -> None:
     """Check what a node needs here, and say how to get it; with the options of `run`."""
     try:
-        findings = [*examine(read_settings(flags, os.environ).settings)]
+        found = read_settings(flags, os.environ)
+        findings = [Finding("settings", HINT, note) for note in found.notes]
+        findings += examine(found.settings)
     except SettingsError as error:
         findings = [Finding("settings", PROBLEM, mistake) for mistake in error.mistakes]
     print_table(as_table(findings))
@@ -128,18 +157,27 @@ def _announce_node(running: Running) -> None:
     settings = running.settings
     whose = "our own API server" if settings.embedded else "the API server"
     typer.echo(f"node {settings.node_name} at {whose} {running.apiserver}; stop with Ctrl-C")
-    typer.echo(f"runtime {settings.runtime}, agent {running.agent}, files {settings.root_dir}\n")
+    agent = running.agent or "(nobody listens)"
+    typer.echo(f"runtime {settings.runtime}, agent {agent}, files {settings.root_dir}\n")
     if running.kubeconfig is not None:
         path = shlex.quote(str(running.kubeconfig))
         typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
     root_dir = shlex.quote(str(settings.root_dir))
-    typer.echo(f"    podstatus get pods -A --root-dir {root_dir}")
+    typer.echo(f"    {_program()} get pods -A --root-dir {root_dir}")
     sys.stdout.flush()
+
+
+def _program() -> str:
+    """What to type to call this program again."""
+    called = Path(sys.argv[0])
+    if called.name != "podstatus":
+        return f"{shlex.quote(sys.executable)} -m podstatus.agent"
+    return "podstatus" if shutil.which("podstatus") else shlex.quote(str(called.absolute()))
 
 
 def _settings(flags: Flags) -> Found:
     try:
-        return read_settings(flags, os.environ)
+        return read_settings(flags, os.environ, on_terminal=sys.stderr.isatty())
     except SettingsError as error:
         _fail("these settings cannot be used:\n" + "\n".join(error.mistakes), MISTAKE)
 

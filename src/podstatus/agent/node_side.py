@@ -93,7 +93,6 @@ def node_settings(settings: AgentSettings) -> NodeSettings:
     """What the settings of the agent say about its Node."""
     return NodeSettings(
         name=settings.node_name,
-        port=settings.port,
         labels=dict(settings.node_labels),
         taints=settings.register_with_taints,
         register_node=settings.register_node,

@@ -10,12 +10,14 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.client.pod_api import HttpPodApi
+from podstatus.events import reasons
+from podstatus.events.about import about_container
 from podstatus.events.recorder import Recorder
 from podstatus.events.status_events import StatusEvents
 from podstatus.kube.node import Node
 from podstatus.kube.pod import PodUID
 from podstatus.pods.directory import PodDirectory
-from podstatus.runtime.port import Runtime
+from podstatus.runtime.port import ProbeResult, Runtime
 from podstatus.runtime.relist import RuntimeView
 from podstatus.sources.mux import Mux
 from podstatus.status.counters import Counters
@@ -62,6 +64,7 @@ class PodSide:
         outbox: FileOutbox[Undelivered],
     ) -> None:
         settings, clock, recorder = around.settings, around.clock, around.recorder
+        self._recorder = recorder
         self.counters = Counters()
         self.directory = PodDirectory()
         self.lives = Lives(self.directory, all_known=self._all_delivered)
@@ -84,7 +87,7 @@ class PodSide:
             keep_terminated_pod_volumes=settings.keep_terminated_pod_volumes,
             gates=settings.feature_gates,
         )
-        self.book = ProbeBook(self.statuses, self.wake)
+        self.book = ProbeBook(self.statuses, self.wake, self._unhealthy)
         containers = Containers(
             runtime,
             recorder,
@@ -143,6 +146,13 @@ class PodSide:
     def wake(self, uid: PodUID) -> None:
         """Have a pod looked at."""
         self.workers.wake(uid)
+
+    def _unhealthy(self, result: ProbeResult) -> None:
+        pod = self.directory.pod_by_uid(result.uid)
+        if pod is not None:
+            about = about_container(pod, result.container)
+            message = f"{result.probe.capitalize()} probe failed: "
+            self._recorder.warn(about, reasons.UNHEALTHY, message)
 
     def _all_delivered(self) -> bool:
         return self.mux.all_delivered

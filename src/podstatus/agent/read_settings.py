@@ -13,8 +13,8 @@ import msgspec
 
 from podstatus.agent.config_file import ConfigFile, read_config
 from podstatus.agent.setting import Given, NotAllowedError, Setting, mistake, read_given
-from podstatus.agent.setting_kinds import NODE_NAME, PATH, TRUTH
-from podstatus.agent.setting_table import BY_NAME, RUNTIMES, SETTINGS
+from podstatus.agent.setting_kinds import NODE_NAME, PATH, RUNTIMES, TRUTH
+from podstatus.agent.setting_table import BY_NAME, SETTINGS
 from podstatus.agent.settings import AgentSettings
 from podstatus.client.find_access import is_in_cluster
 
@@ -47,12 +47,14 @@ def default_root_dir(environment: Mapping[str, str]) -> Path:
     return base / "podstatus"
 
 
-def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Found:
+def read_settings(
+    flags: Mapping[str, str | None], environment: Mapping[str, str], *, on_terminal: bool = False
+) -> Found:
     """The settings. `flags` are those that were given, by the names of the settings.
 
-    Raises SettingsError.
+    `on_terminal`: somebody reads along, and is not to be flooded. Raises SettingsError.
     """
-    reading = _Reading(environment)
+    reading = _Reading(environment, on_terminal=on_terminal)
     by_flag = _given_by_flags(flags)
     by_variable = _given_by_variables(environment)
     file = reading.file(by_flag.get("config") or by_variable.get("config"))
@@ -69,8 +71,9 @@ def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str
 class _Reading:
     """Collects the mistakes on the way."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], *, on_terminal: bool) -> None:
         self._environment = environment
+        self._on_terminal = on_terminal
         self.mistakes: list[str] = []
 
     def file(self, given: Given | None) -> ConfigFile:
@@ -102,12 +105,13 @@ class _Reading:
             return None
         else:
             value = setting.kind.read_text(setting.default)
-        return Path(value).expanduser() if setting.kind is PATH else value
+        return Path(value).expanduser().absolute() if setting.kind is PATH else value
 
     def settings(self, values: dict[str, Any]) -> AgentSettings | None:
         """All of it, with what depends on something; None if there are mistakes."""
         values["root_dir"] = (values["root_dir"] or default_root_dir(self._environment)).absolute()
         values["node_name"] = values.pop("hostname_override") or self._host_name()
+        values["v"] = (0 if self._on_terminal else 2) if values["v"] is None else values["v"]
         self._choose_server(values)
         self._choose_ports(values)
         if self.mistakes:
@@ -145,7 +149,7 @@ class _Reading:
             where = "--kubeconfig" if kubeconfig is not None else "this is a pod of a cluster"
             self.mistakes.append(
                 f"--runtime: is missing ({where}): on a cluster that is not our own it has to be "
-                f"named; one of {', '.join(RUNTIMES)}"
+                f"named: {' or '.join(RUNTIMES)}, or module:Class"
                 + ("" if kubeconfig else ", or --no-in-cluster for an API server of our own")
             )
         values["runtime"] = RUNTIMES[0]

@@ -27,6 +27,8 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For both, if the API server is our own."""
     kubeconfig: str = ""
     """A file for kubectl."""
+    certificate_authority: str = ""
+    """A file with what clients have to trust, if the API server is our own."""
     node: str
     pid: int
 

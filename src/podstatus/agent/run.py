@@ -19,6 +19,7 @@ from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServe
 from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
 from podstatus.agent.serve_api import CannotServeError, call_at_eof
 from podstatus.agent.settings import AgentSettings
+from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.client.access import Access
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.find_access import in_cluster_access, kubeconfig_access
@@ -70,6 +71,7 @@ class _Server(msgspec.Struct, frozen=True, kw_only=True):
     access: Access
     token: str = ""
     kubeconfig: Path | None = None
+    authority: Path | None = None
     child: EmbeddedApiServer | None = None
 
 
@@ -150,6 +152,7 @@ def _endpoints(settings: AgentSettings, server: _Server, url: str) -> Endpoints:
         agent=url,
         token=server.token,
         kubeconfig="" if server.kubeconfig is None else str(server.kubeconfig),
+        certificate_authority="" if server.authority is None else str(server.authority),
         node=settings.node_name,
         pid=os.getpid(),
     )
@@ -173,7 +176,13 @@ async def _server(settings: AgentSettings, root: RootDir) -> AsyncIterator[_Serv
             raise CannotRunError(str(error)) from error
         kubeconfig = root.hand_out(files.kubeconfig)
         access = kubeconfig_access(kubeconfig, environment={})
-        yield _Server(access=access, token=files.token, kubeconfig=kubeconfig, child=child)
+        yield _Server(
+            access=access,
+            token=files.token,
+            kubeconfig=kubeconfig,
+            authority=root.folder("apiserver") / AUTHORITY,
+            child=child,
+        )
 
 
 def _other_server(settings: AgentSettings) -> _Server:

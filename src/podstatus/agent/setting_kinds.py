@@ -15,6 +15,10 @@ from podstatus.agent.setting import Kind, NotAllowedError
 from podstatus.kube.rules.names import dns_subdomain
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+RUNTIMES = ("simulated",)
+"""Those that are ours; the first one is the default with an API server of our own."""
+_RUNTIME = f"{' or '.join(RUNTIMES)}, or a class of your own as in my_runtime:MyRuntime"
+_IN_A_MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
@@ -81,6 +85,12 @@ def choice(options: Collection[str]) -> Kind:
     return kind_of("|".join(options), read, allowed)
 
 
+def _read_runtime(text: str) -> str:
+    if text not in RUNTIMES and not _IN_A_MODULE.fullmatch(text):
+        raise NotAllowedError(text, _RUNTIME)
+    return text
+
+
 def _read_truth(text: str) -> bool:
     if text not in _TRUE + _FALSE:
         raise NotAllowedError(text, "true or false")
@@ -129,6 +139,7 @@ TRUTH = Kind(metavar="", read_text=_read_truth, read_document=_read_truth_docume
 PATH = kind_of("PATH", _read_path, "a path")
 ADDRESS = kind_of("ADDRESS", _read_address, "an IP address")
 NODE_NAME = kind_of("NAME", _read_node_name, "a node's name")
+RUNTIME = kind_of("RUNTIME", _read_runtime, _RUNTIME)
 URL = kind_of("URL", _read_url, "an address")
 PORT = whole(0, 65535)
 PERIOD = duration(0.001, allowed="a duration of 1ms or more, such as 10s or 1m30s")

@@ -7,6 +7,7 @@ from podstatus.agent.setting_kinds import (
     PATH,
     PERIOD,
     PORT,
+    RUNTIME,
     TRUTH,
     URL,
     choice,
@@ -14,8 +15,6 @@ from podstatus.agent.setting_kinds import (
     whole,
 )
 from podstatus.agent.setting_maps import AMOUNTS, GATES, HEADERS, LABELS, TAINTS, THRESHOLDS
-
-RUNTIMES = ("simulated",)
 
 _RESTARTS = duration(1, 300, allowed="a duration from 1s to 300s")
 _PLACES, _NODE, _PODS, _SERVER, _AGENT = "Places", "Node", "Pods", "API server", "Agent"
@@ -63,8 +62,8 @@ SETTINGS = (
     Setting(
         name="runtime",
         flag="runtime",
-        kind=choice(RUNTIMES),
-        help="What runs containers; to be named if the cluster is not our own.",
+        kind=RUNTIME,
+        help="What runs containers: simulated, or module:Class. To be named in others' clusters.",
         default_help="simulated, with an API server of our own",
     ),
     Setting(
@@ -280,7 +279,7 @@ SETTINGS = (
         flag="port",
         field="port",
         kind=PORT,
-        help="The agent's port; 0 for any, and then for the other ports too.",
+        help="For what comes later, nobody listens there yet; 0 takes free ports for everything.",
         default="10250",
         group=_AGENT,
     ),
@@ -325,7 +324,7 @@ SETTINGS = (
         field="logging.verbosity",
         kind=whole(0, 10),
         help="How much is logged: 0 warnings, 2 what changes, 4 all, 6 other libraries too.",
-        default="2",
+        default_help="2, or 0 on a terminal",
         group=_AGENT,
     ),
     Setting(

@@ -18,6 +18,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podstatus.apiserver.folder import FolderError, ServerFolder
 
+AUTHORITY = "ca.crt"
+"""The file with what clients have to trust."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 _AUTHORITY_DAYS = 3650

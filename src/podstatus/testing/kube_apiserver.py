@@ -23,13 +23,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from podstatus.apiserver.certificates import Certificates
+from podstatus.apiserver.certificates import AUTHORITY, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import ServerFolder
 from podstatus.testing.etcd import Etcd, StartError, free_port, start_program, wait_until
 from podstatus.testing.guarded import GuardedProcess
 from podstatus.testing.real_parts import RealParts, find_parts
-from podstatus.testing.server_access import AUTHORITY, ServerAccess
+from podstatus.testing.server_access import ServerAccess
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 60.0

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
 
-AUTHORITY = "ca.crt"
 Document = dict[str, Any]
 
 SECONDS = 30.0

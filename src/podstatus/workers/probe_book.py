@@ -28,9 +28,15 @@ class Statuses(Protocol):
 class ProbeBook:
     """Keeps the verdict of each probe by container ID. For one event loop."""
 
-    def __init__(self, statuses: Statuses, on_failure: Callable[[PodUID], None]) -> None:
+    def __init__(
+        self,
+        statuses: Statuses,
+        on_failure: Callable[[PodUID], None],
+        on_unhealthy: Callable[[ProbeResult], None] = lambda _: None,
+    ) -> None:
         self._statuses = statuses
         self._on_failure = on_failure
+        self._on_unhealthy = on_unhealthy
         self._verdicts: dict[PodUID, dict[tuple[str, str], bool]] = {}
 
     def take(self, result: ProbeResult) -> None:
@@ -40,6 +46,8 @@ class ProbeBook:
         if known.get(key) is result.success:
             return
         known[key] = result.success
+        if not result.success:
+            self._on_unhealthy(result)
         if result.probe == "readiness":
             self._statuses.set_container_readiness(
                 result.uid, result.container_id, ready=result.success

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent import build_node, embedded, run
-from podstatus.agent.build_node import NodeAgent
+from podstatus.agent.build_node import NodeAgent, health_url
 from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import CannotRunError, Surroundings
@@ -157,3 +157,8 @@ def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:
     drain = 1.5 * build_node._DRAIN_SECONDS
     moment = 0.5
     assert drain + embedded._STOP_SECONDS + moment <= run._SECONDS_TO_STOP
+
+
+def test_an_address_of_version_6_is_put_into_brackets() -> None:
+    assert health_url("::1", 10248) == "http://[::1]:10248"
+    assert health_url("127.0.0.1", 10248) == "http://127.0.0.1:10248"

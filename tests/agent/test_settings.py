@@ -272,6 +272,8 @@ FILES: list[tuple[str, str]] = [
     ("kind: Pod", ":3: kind: is there twice"),
     ("a: [", ":4: not YAML: "),
     ("--- \na: 1", ":3: not YAML: "),
+    ("maxPods: !!int ''", ": not YAML: a value is not what its tag says"),
+    ("registerNode: !!bool maybe", ": not YAML: a value is not what its tag says"),
 ]
 
 

@@ -59,6 +59,25 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         "a: .inf",
         f"{ONE}it has a value that JSON does not have: inf",
     ),
+    **{
+        f"a value that is no {tag}": (
+            f"a: !!{tag} {value}",
+            f"{ONE}it has a value that is not what its tag says",
+        )
+        for tag, value in [("int", "''"), ("float", "''"), ("bool", "maybe"), ("timestamp", "x")]
+    },
+    "a number that is too long": (
+        '{"a": ' + "9" * 5000 + "}",
+        f"{ONE}it has a number that is too long",
+    ),
+    "a number that is too large": (
+        WEB.replace("spec:", f"spec:\n  activeDeadlineSeconds: 0x{'f' * 500}"),
+        f"{POD}it has a number that is too large",
+    ),
+    "half a character": (
+        r'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": "\ud800"}',
+        f"{POD}it has half a character: a surrogate without the other",
+    ),
     # What is no pod.
     "a list": ("- a", f"{ONE}it is a list; {OBJECT}"),
     "a text": ("hello", f"{ONE}it is a text; {OBJECT}"),

@@ -51,6 +51,8 @@ def mirror(name: str, hashed: str = "1", *, deleted: bool = False) -> Pod:
             [mirror("c"), mirror("a")],
             [CreateMirror(static("b")), RemoveMirror(mirror("c"))],
         ),
+        ([static("a"), static("a", "2")], [mirror("a")], []),
+        ([static("a"), static("a", "2")], [], [CreateMirror(static("a"))]),
     ],
 )
 def test_steps(pods: list[Pod], mirrors: list[Pod], expected: list[MirrorStep]) -> None:

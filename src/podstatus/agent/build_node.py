@@ -227,7 +227,7 @@ class NodeAgent:
                 "stop what uses it, or pass another --healthz-port (0 for none)"
             ) from error
         stack.push_async_callback(listener.stop)
-        return f"http://{host}:{port}"
+        return health_url(host, port)
 
     def _checks(self) -> dict[str, Check]:
         checks = heartbeat_checks(self._heartbeats)
@@ -278,6 +278,11 @@ class NodeAgent:
 def build_node(surroundings: Surroundings) -> NodeAgent:
     """The node, not started yet. Raises CannotRunError."""
     return NodeAgent(surroundings)
+
+
+def health_url(host: str, port: int) -> str:
+    """Where whoever wants to know about our health asks."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _limit(settings: AgentSettings) -> TokenBucket | None:

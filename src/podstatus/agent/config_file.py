@@ -50,6 +50,8 @@ def read_config(text: str, origin: str) -> ConfigFile:
         fields = list(_fields(root, origin)) if isinstance(root, yaml.MappingNode) else None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return ConfigFile({}, (f"{origin}{_line(error)}: not YAML: {_problem(error)}",))
+    except (LookupError, AttributeError):  # PyYAML does not look before it leaps
+        return ConfigFile({}, (f"{origin}: not YAML: a value is not what its tag says",))
     if fields is None:
         wanted = f"a {KIND} with fields at the top is expected"
         return ConfigFile({}, (f"{origin}: {'empty' if root is None else 'no map'}; {wanted}",))

@@ -103,11 +103,16 @@ def _read(
     except (DocumentError, _RefusedError) as error:
         yield problem(str(error))
         return
+    except Exception as error:  # noqa: BLE001 - a manifest must not end the agent
+        yield problem(f"it cannot be read, please report this: {error!r}")
+        return
     for document in documents:
         try:
             yield _read_pod(document, origin, seen)
         except _RefusedError as error:
             yield problem(str(error), document)
+        except UnicodeEncodeError:
+            yield problem("it has half a character: a surrogate without the other", document)
         except Exception as error:  # noqa: BLE001 - a manifest must not end the agent
             yield problem(f"it cannot be read, please report this: {error!r}", document)
 
@@ -147,6 +152,8 @@ def _read_pod(document: Any, origin: Origin, seen: Time) -> Pod:
         raise _RefusedError(_wrong_type(error)) from None
     except RecursionError:
         raise _RefusedError("it is nested too deeply") from None
+    except OverflowError:
+        raise _RefusedError("it has a number that is too large") from None
     _check_rules(pod, written)
     return pod
 

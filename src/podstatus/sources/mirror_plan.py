@@ -45,10 +45,15 @@ def plan_mirrors(
     mirror_pods: Collection[Pod],
     may_remove: Callable[[FullName], bool],
 ) -> dict[FullName, MirrorStep]:
-    """What to do, by the name of the pod; nothing about those that are as they should be."""
+    """What to do, by the name of the pod; nothing about those that are as they should be.
+
+    Of two static pods with one name, from a file and from a URL, the first has the mirror pod: the
+    other one waits for its end.
+    """
     mirrors = {mirror.full_name: mirror for mirror in mirror_pods}
     steps: dict[FullName, MirrorStep] = {}
-    for pod in static_pods:
+    first = {pod.full_name: pod for pod in reversed(list(static_pods))}
+    for pod in reversed(first.values()):
         mirror = mirrors.pop(pod.full_name, None)
         if mirror is None:
             steps[pod.full_name] = CreateMirror(pod)

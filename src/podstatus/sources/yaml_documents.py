@@ -67,6 +67,10 @@ def _read_json(written: Written) -> Any:
         except DocumentError:
             line = written.line + error.lineno
             raise DocumentError(f"line {line}: {error.msg[0].lower()}{error.msg[1:]}") from None
+    except ValueError as error:
+        if isinstance(error, DocumentError):
+            raise
+        raise DocumentError("it has a number that is too long") from None
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -118,6 +122,8 @@ def _read_yaml(written: Written) -> Any:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         raise DocumentError(_told(error, written)) from None
+    except (LookupError, AttributeError):  # PyYAML does not look before it leaps
+        raise DocumentError("it has a value that is not what its tag says") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         if isinstance(error, DocumentError):
             raise

@@ -74,6 +74,12 @@ class Containers:
     async def act(self, pod: Pod, facts: PodFacts, actions: PodActions) -> bool:
         """Do what was decided; whether all that was to be started was."""
         self._tell_who_waits(pod, actions.waiting)
+        if actions.start_pod and facts.sandboxes:
+            self._recorder.normal(
+                about_pod(pod),
+                reasons.SANDBOX_CHANGED,
+                "Pod sandbox changed, it will be killed and re-created.",
+            )
         if actions.stop_pod:
             await self.stop_pod(pod, pod.uid, facts, container_grace(pod))
         await self._stop_some(pod, actions.stop)

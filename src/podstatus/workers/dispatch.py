@@ -33,9 +33,6 @@ from podstatus.workers.pod_workers import PodWorkers
 
 logger = logging.getLogger(__name__)
 
-UNEXPECTED = "UnexpectedAdmissionError"
-"""Upstream's reason for a pod that could not be judged."""
-
 Admit = Callable[[Pod, Sequence[Pod]], Admission]
 """Whether a pod fits beside others on this node."""
 
@@ -101,7 +98,7 @@ class Dispatcher:
         except Exception as error:
             logger.exception("pod cannot be taken: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
             message = f"GeneralPredicates failed due to {error}, which is unexpected."
-            self._reject(pod, Rejected(reason=UNEXPECTED, message=message))
+            self._reject(pod, Rejected(reason=reasons.UNEXPECTED_ADMISSION_ERROR, message=message))
 
     def _added(self, pod: Pod) -> None:
         self._observe(pod)

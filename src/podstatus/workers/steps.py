@@ -113,7 +113,7 @@ class PodSteps:
         if not started:
             self._tell(pod, after)
         # A runtime that does nothing of what it is asked for is not asked again at once.
-        is_done = started and after != facts
+        is_done = started and after != facts and not _hang(actions, after)
         return Synced(look_again=0.0) if is_done else Synced(failed=True)
 
     def _tell_init_ends(self, pod: Pod, facts: PodFacts) -> None:
@@ -243,6 +243,16 @@ class PodSteps:
 def _acts(actions: PodActions) -> bool:
     return bool(
         actions.stop_pod or actions.stop or actions.remove or actions.start_pod or actions.start
+    )
+
+
+def _hang(actions: PodActions, facts: PodFacts) -> bool:
+    """Whether one that was started neither runs nor has ended: it would be started without end."""
+    newest = [facts.find(start.container.name) for start in actions.start]
+    return any(
+        attempt is not None
+        and attempt.state in (ContainerRunState.CREATED, ContainerRunState.UNKNOWN)
+        for attempt in newest
     )
 
 

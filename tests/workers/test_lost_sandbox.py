@@ -1,0 +1,45 @@
+"""A sandbox that is gone is made anew, and users are told."""
+
+import asyncio
+
+from podstatus.events.recorder import Recorder
+from podstatus.kube.cri import PodFacts
+from podstatus.kube.pod import Pod
+from podstatus.kube.times import Time
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.testing.builders import make_pod
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.events import FakeEventSink
+from podstatus.workers.actions import compute_pod_actions
+from podstatus.workers.containers import Containers
+from podstatus.workers.crash_loops import CrashLoops
+
+
+def test_a_new_sandbox_in_place_of_another_is_told() -> None:
+    pod = make_pod("p", uid="uid-p", containers=("a",))
+
+    async def scene() -> None:
+        clock, sink = FakeClock(), FakeEventSink()
+        runtime = SimulatedRuntime(clock)
+        recorder = Recorder(sink, host="node", clock=clock)
+        containers = Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock)
+
+        async def look_after(pod: Pod) -> list[str]:
+            listed = await runtime.list_pods(pod.uid)
+            facts = listed[0].facts if listed else PodFacts()
+            now = Time.from_unix_nanos(clock.now())
+            loops = containers.crash_loops
+            actions = compute_pod_actions(pod, facts, now=now, crash_loops=loops)
+            assert await containers.act(pod, facts, actions)
+            before = len(sink.events)
+            while await recorder.send_once():
+                pass
+            return [f"{reason}: {message}" for reason, message, _ in sink.told[before:]]
+
+        told = "SandboxChanged: Pod sandbox changed, it will be killed and re-created."
+        assert told not in await look_after(pod)
+        await runtime.stop_pod(pod.uid)
+        assert told in await look_after(pod)
+        assert told not in await look_after(pod)
+
+    asyncio.run(scene())

@@ -1,0 +1,74 @@
+"""A runtime that says it has started a container, and lists it as not running, is given time."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from msgspec import structs
+
+from podstatus.checkpoint.memory import MemoryState
+from podstatus.events.recorder import Recorder
+from podstatus.kube.cri import ContainerRunState
+from podstatus.kube.pod import PodUID
+from podstatus.pods.directory import PodDirectory
+from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.status.manager import StatusManager
+from podstatus.testing.builders import make_pod
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.events import FakeEventSink
+from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.workers.containers import Containers
+from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.steps import PodSteps
+
+
+class HastyRuntime(SimulatedRuntime):
+    """One whose containers never come further than this."""
+
+    state = ContainerRunState.CREATED
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        return [self._shown(pod) for pod in await super().list_pods(uid)]
+
+    def _shown(self, pod: RuntimePod) -> RuntimePod:
+        containers = tuple(structs.replace(c, state=self.state) for c in pod.facts.containers)
+        return structs.replace(pod, facts=structs.replace(pod.facts, containers=containers))
+
+
+@pytest.mark.parametrize(
+    ("state", "failed"),
+    [
+        (ContainerRunState.CREATED, True),
+        (ContainerRunState.UNKNOWN, True),
+        (ContainerRunState.RUNNING, False),
+    ],
+)
+def test_it_is_not_asked_again_at_once(state: ContainerRunState, *, failed: bool) -> None:
+    async def scene() -> None:
+        clock, pod = FakeClock(), make_pod("p", uid="uid-p", containers=("a",))
+        runtime = HastyRuntime(clock)
+        runtime.state = state
+        recorder = Recorder(FakeEventSink(), host="node", clock=clock)
+        statuses = StatusManager(
+            None, PodDirectory([pod]), FakeDeletionSafety(), state=MemoryState(), clock=clock
+        )
+        steps = PodSteps(
+            runtime,
+            RuntimeView(runtime, clock=clock, on_change=lambda _: None),
+            statuses,
+            recorder,
+            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
+            book=ProbeBook(statuses, lambda _: None),
+            clock=clock,
+            policy=WorkerPolicy(),
+            host_ips=list,
+        )
+        synced = await steps.sync(pod)
+        assert synced.failed is failed
+        assert synced.look_again == (None if failed else 0.0)
+
+    asyncio.run(scene())

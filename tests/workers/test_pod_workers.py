@@ -368,6 +368,32 @@ async def test_deletion_interrupts_a_start_that_hangs(how: str) -> None:
 
 
 @in_loop
+async def test_a_start_that_takes_its_time_to_be_interrupted_is_told_once() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("p", "start=never"))
+        await node.passes(5)
+        node.runtime.interruption = 3
+        node.delete("p")
+        await node.passes(1)
+        node.force_delete("p")  # while the start is on its way out
+        await node.passes(5)
+        assert not await node.runtime.has("uid-p")
+        assert node.agent.lives.all() == ()
+
+
+@in_loop
+async def test_a_deletion_with_less_grace_shortens_the_first() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("p", "stop=never", grace=300))
+        await node.passes(1)
+        node.delete("p", grace=300)
+        await node.passes(5)
+        node.delete("p", grace=2)
+        await node.passes(3)
+        assert node.shown("p")[2:] == ["Failed a:exit-137", "gone"]
+
+
+@in_loop
 async def test_a_container_that_nobody_can_end_keeps_its_pod() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=never, kill=never"))

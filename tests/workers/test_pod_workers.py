@@ -403,6 +403,25 @@ async def test_a_container_that_nobody_can_end_keeps_its_pod() -> None:
         assert node.looks("p") == "Running a:running+"
 
 
+@in_loop
+async def test_terminated_pods_may_keep_what_they_left_until_they_are_gone() -> None:
+    async with NodeInMemory(policy=WorkerPolicy(keep_terminated_pod_volumes=True)) as node:
+        node.create(a_pod("p"))
+        await node.passes(1)
+        was_there = []
+        node.api.before_delete = lambda _: was_there.append("remove p pod" in node.calls())
+        node.delete("p")
+        await node.passes(1)
+        assert node.looks("p") == "gone"
+        assert was_there == [False]
+        await node.passes(5)
+        assert not await node.runtime.has("uid-p")
+        assert node.agent.lives.all() == ()
+        calls = len(node.calls())
+        await node.passes(60)
+        assert len(node.calls()) == calls
+
+
 # Static pods
 
 

@@ -216,7 +216,7 @@ class PodWorkers:
 
     async def _close(self, life: PodLife) -> None:
         # What is kept for now is found without an owner once the pod has left, and removed.
-        if life.deleted and not self._policy.keep_terminated_pod_volumes:
+        if life.gone or (life.deleted and not self._policy.keep_terminated_pod_volumes):
             await self._steps.reclaim(life.uid, lambda: self._has_left(life.uid))
         if (now := self._lives.get(life.uid)) is None:
             return

@@ -22,6 +22,8 @@ from podstatus.checkpoint.memory import MemoryState
 from podstatus.kube.codec import from_document
 from podstatus.kube.node import Node
 from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.quantity import Quantity
+from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.times import Time
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.port import SelfProbing
@@ -386,3 +388,10 @@ def a_pod(
         pod.spec, termination_grace_period_seconds=grace, active_deadline_seconds=deadline
     )
     return structs.replace(pod, spec=spec)
+
+
+def asking(pod: Pod, cpu: str) -> Pod:
+    """The pod with a request for so much of the processors, at each container."""
+    resources = ResourceRequirements(requests={"cpu": Quantity.parse(cpu)})
+    containers = tuple(structs.replace(c, resources=resources) for c in pod.spec.containers or ())
+    return structs.replace(pod, spec=structs.replace(pod.spec, containers=containers))

@@ -1,5 +1,7 @@
 """What becomes of changes of the desired pods: rejection, updates, removal."""
 
+from pathlib import Path
+
 from msgspec import structs
 
 from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
@@ -121,6 +123,26 @@ async def test_the_oldest_pods_are_taken_first_after_a_restart() -> None:
         await node.restart()
         await node.passes(5)
         assert node.looks("p") == node.looks("q") == "Running a:running+"
+
+
+@in_loop
+async def test_what_was_granted_counts_and_not_what_is_asked_for(tmp_path: Path) -> None:
+    async with NodeInMemory(state_folder=tmp_path) as node:
+        for name in ("p", "q"):
+            node.create(asking(a_pod(name), "2"))
+            await node.passes(1)
+        resized = node.pod("p")
+        assert resized is not None
+        node.api.put(asking(resized, "3"))
+        await node.restart()
+        await node.passes(5)
+        assert node.looks("p") == node.looks("q") == "Running a:running+"
+        node.create(asking(a_pod("r"), "10m"))
+        await node.passes(1)
+        assert node.events("r") == [
+            "OutOfcpu: Node didn't have enough resource: cpu, requested: 10, used: 4000, "
+            "capacity: 4000"
+        ]
 
 
 @in_loop

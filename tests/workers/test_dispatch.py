@@ -90,6 +90,23 @@ async def test_a_rejection_is_told_when_the_server_is_back() -> None:
 
 
 @in_loop
+async def test_a_rejected_pod_whose_containers_are_being_ended_stays_rejected() -> None:
+    async with NodeInMemory() as node:
+        pod = asking(a_pod("p", "stop=10s, kill=10s"), "5")
+        await node.runtime.start_pod(pod)
+        assert pod.spec.containers is not None
+        await node.runtime.start_container(pod, pod.spec.containers[0], restart_count=0)
+        node.server_is_away()
+        node.agent.mux.update("api", pod)
+        await node.passes(3)
+        # As somebody wrote it who has not seen the rejection.
+        node.agent.mux.update("api", labelled(pod, color="blue"))
+        await node.passes(30)
+        assert node.calls("start") == ["start p sandbox", "start p a-0"]
+        assert await node.runtime.running("uid-p") == []
+
+
+@in_loop
 async def test_pods_that_have_ended_make_room() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p", "run=2s", policy="Never"), "3"))

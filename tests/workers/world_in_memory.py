@@ -122,6 +122,7 @@ class TroubledRuntime(SimulatedRuntime):
         self.calls: list[str] = []
         """What it was asked to do, as in `start p a-0`, by the names of pods."""
         self.before_start: Callable[[Pod, Container], None] = lambda *_: None
+        self.before_remove: Callable[[PodUID], None] = lambda _: None
         self._names: dict[PodUID, str] = {}
 
     async def start_pod(self, pod: Pod) -> None:
@@ -140,7 +141,7 @@ class TroubledRuntime(SimulatedRuntime):
             raise
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
-        name = next((c.name for c in await self._containers(uid) if c.id == container_id), "?")
+        name = next((c.name for c in self._containers(uid) if c.id == container_id), "?")
         if self._does("stop", uid, f"{name} within {grace_seconds:g}"):
             await super().stop_container(uid, container_id, grace_seconds=grace_seconds)
 
@@ -154,6 +155,7 @@ class TroubledRuntime(SimulatedRuntime):
 
     async def remove_pod(self, uid: PodUID) -> None:
         if self._does("remove", uid, "pod"):
+            self.before_remove(uid)
             await super().remove_pod(uid)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
@@ -161,18 +163,31 @@ class TroubledRuntime(SimulatedRuntime):
             raise RuntimeDownError("no answer")
         return await super().list_pods(uid)
 
+    async def crash(self, uid: str) -> None:
+        """The containers of a pod are made to end, and not by the agent."""
+        for container in self._containers(PodUID(uid)):
+            self._ask(PodUID(uid), container.id, asked=None, forced=self._clock.now())
+
     async def running(self, uid: str) -> list[str]:
         """The containers of a pod that run, also while the runtime does not answer."""
-        containers = await self._containers(PodUID(uid))
+        return self.running_now(uid)
+
+    def running_now(self, uid: str) -> list[str]:
+        """The same, for those who cannot wait."""
+        containers = self._containers(PodUID(uid))
         return [c.name for c in containers if c.state is ContainerRunState.RUNNING]
+
+    def newest(self, uid: PodUID, container: str) -> ContainerFacts | None:
+        """The newest attempt at a container."""
+        return next((c for c in self._containers(uid) if c.name == container), None)
 
     async def has(self, uid: str) -> bool:
         """Whether there is anything of a pod."""
         return bool(await SimulatedRuntime.list_pods(self, PodUID(uid)))
 
-    async def _containers(self, uid: PodUID) -> list[ContainerFacts]:
-        pods = await SimulatedRuntime.list_pods(self, uid)
-        return [container for pod in pods for container in pod.facts.containers]
+    def _containers(self, uid: PodUID) -> Sequence[ContainerFacts]:
+        pod = self._world.listed(uid)
+        return () if pod is None else pod.facts.containers
 
     def _does(self, verb: str, uid: PodUID, what: str) -> bool:
         if self.is_down:

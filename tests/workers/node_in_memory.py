@@ -196,7 +196,6 @@ class NodeInMemory:
     ) -> None:
         self.clock = FakeClock(rounds=rounds)
         self._began = self.clock.now()
-        self._watched: list[tuple[Pod | None, Pod | None]] = []
         self.api = TroubledApi(self.clock, self._happened)
         self._runtime_folder = runtime_folder
         self._state_folder = state_folder

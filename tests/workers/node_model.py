@@ -37,7 +37,7 @@ class NodeModel:
         self._created = 0
         self._ended: dict[str, str] = {}
         """The phase of those objects that the API server shows as ended."""
-        self._tell_watch, self.node.api._on_change = self.node.api._on_change, self._watch
+        self._tell_watch, self.node.api.on_change = self.node.api.on_change, self._watch
         self.wrong: list[str] = []
         """What must never happen, and did."""
 
@@ -239,4 +239,3 @@ def _exit_codes(status: ContainerStatus) -> list[int]:
     """Those that a container is shown with: its own, or while it waits that of its last attempt."""
     states = [status.state, status.last_state]
     return [state.terminated.exit_code for state in states if state and state.terminated]
-

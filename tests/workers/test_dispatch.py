@@ -156,10 +156,8 @@ async def test_what_was_granted_counts_and_not_what_is_asked_for(tmp_path: Path)
         assert node.looks("p") == node.looks("q") == "Running a:running+"
         node.create(asking(a_pod("r"), "10m"))
         await node.passes(1)
-        assert node.events("r") == [
-            "OutOfcpu: Node didn't have enough resource: cpu, requested: 10, used: 4000, "
-            "capacity: 4000"
-        ]
+        (told,) = node.events("r")
+        assert told.endswith("cpu, requested: 10, used: 4000, capacity: 4000")
 
 
 @in_loop
@@ -194,5 +192,3 @@ async def test_a_changed_image_restarts_the_container() -> None:
         assert node.events("p", "Killing") == [
             "Killing: Container a definition changed, will be restarted"
         ]
-
-

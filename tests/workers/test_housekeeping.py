@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.pod import Pod, PodUID
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 
 
@@ -102,5 +102,5 @@ async def test_what_is_known_of_pods_that_are_gone_is_forgotten() -> None:
         assert agent.lives.all() == ()
         assert agent.statuses.entries() == {}
         assert agent.steps._containers.crash_loops.waits == {}
-        assert agent.steps._containers.start_failures("uid-q") == {}
+        assert agent.steps._containers.start_failures(PodUID("uid-q")) == {}
         assert agent.steps._granted == set()

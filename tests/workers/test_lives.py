@@ -10,7 +10,9 @@ from podstatus.workers.life import PodLife, Stage, begun
 from podstatus.workers.lives import Lives
 
 
-def lives_of(*lives: PodLife, all_known: bool = True, directory: PodDirectory | None = None) -> Lives:
+def lives_of(
+    *lives: PodLife, all_known: bool = True, directory: PodDirectory | None = None
+) -> Lives:
     known = Lives(directory or PodDirectory(), all_known=lambda: all_known)
     for life in lives:
         known.put(life)

@@ -1,13 +1,12 @@
-"""Pods on a whole node in virtual time: what the API server shows, and what the runtime is asked."""
-
-from pathlib import Path
+"""Pods run, end, crash and cannot be started, on a whole node in virtual time."""
 
 import pytest
 
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod import PodUID
 from podstatus.workers.life import Ending, Stage
-from podstatus.workers.policy import WorkerPolicy
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
+
+PULLED = 'Pulled: Container image "a:1" already present on machine and can be accessed by the pod'
 
 # It runs, ends, and is restarted
 
@@ -23,8 +22,7 @@ async def test_a_pod_runs() -> None:
             (2.0, "Running a:running+"),
         ]
         assert node.events("p") == [
-            'Pulled: Container image "a:1" already present on machine and can be accessed by the '
-            "pod",
+            PULLED,
             "Created: Container created",
             "Started: Container started",
         ]
@@ -107,7 +105,8 @@ async def test_a_completed_pod_is_left_alone() -> None:
         assert node.looks("p") == "Succeeded a:exit-0"
         assert node.calls() == []
         assert await node.runtime.has("uid-p"), "its records stay until it is deleted"
-        assert node.agent.lives.get(PodUID("uid-p")).stage is Stage.FINISHED  # type: ignore[union-attr]
+        (life,) = node.agent.lives.all()
+        assert life.stage is Stage.FINISHED
 
 
 @in_loop
@@ -282,271 +281,6 @@ async def test_a_runtime_that_is_down_changes_no_status() -> None:
         node.runtime.is_down = True
         await node.passes(300)
         assert node.shown("p") == ["new", "Running a:running+"]
-
-
-# It is deleted
-
-
-@in_loop
-async def test_a_deleted_pod_ends_is_told_reclaimed_and_goes() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "stop=2s, stop-exit=5"))
-        await node.passes(1)
-        node.api.before_delete = lambda _: node.runtime.calls.append("DELETE")
-        node.delete("p", grace=20)
-        await node.passes(1)
-        assert node.looks("p") == "Running a:running+"
-        assert node.events("p", "Killing") == ["Killing: Stopping container a"]
-        await node.passes(5)
-        assert node.shown_at("p")[2:] == [(3.0, "Failed a:exit-5"), (3.1, "gone")]
-        assert node.calls()[2:] == [
-            "stop p a within 20",
-            "stop p sandbox",
-            "remove p pod",
-            "stop p sandbox",
-            "DELETE",
-        ]
-        assert not await node.runtime.has("uid-p")
-        assert node.agent.lives.all() == ()
-
-
-@in_loop
-async def test_records_stay_until_the_last_status_has_arrived() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "stop=2s, stop-exit=5"))
-        await node.passes(1)
-        node.delete("p", grace=20)
-        await node.passes(1)
-        node.server_is_away()
-        await node.passes(300)
-        assert await node.runtime.running("uid-p") == []
-        assert await node.runtime.has("uid-p")
-        assert node.looks("p") == "Running a:running+"
-        node.server_is_back()
-        await node.passes(60)
-        assert node.shown("p")[2:] == ["Failed a:exit-5", "gone"]
-        assert not await node.runtime.has("uid-p")
-
-
-@in_loop
-async def test_a_completed_pod_that_is_deleted_is_reclaimed_and_goes() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "run=2s", policy="Never"))
-        await node.passes(10)
-        node.delete("p")
-        await node.passes(1)
-        assert node.shown("p")[2:] == ["Succeeded a:exit-0", "gone"]
-        assert not await node.runtime.has("uid-p")
-        assert node.events("p", "Killing") == []
-
-
-@in_loop
-async def test_a_pod_that_was_taken_away_is_ended_and_forgotten() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "stop=2s"))
-        await node.passes(1)
-        node.force_delete("p")
-        await node.passes(1)
-        assert await node.runtime.running("uid-p") == ["a"]
-        await node.passes(5)
-        assert not await node.runtime.has("uid-p")
-        assert node.agent.lives.all() == ()
-        assert node.agent.statuses.entries() == {}
-
-
-@pytest.mark.parametrize("how", ["delete", "force_delete"])
-@in_loop
-async def test_deletion_interrupts_a_start_that_hangs(how: str) -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "start=never"))
-        await node.passes(5)
-        assert node.looks("p") == "Pending a:ContainerCreating"
-        getattr(node, how)("p")
-        await node.passes(2)
-        assert node.looks("p") == "gone"
-        assert not await node.runtime.has("uid-p")
-
-
-@in_loop
-async def test_a_start_that_takes_its_time_to_be_interrupted_is_told_once() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "start=never"))
-        await node.passes(5)
-        node.runtime.interruption = 3
-        node.delete("p")
-        await node.passes(1)
-        node.force_delete("p")  # while the start is on its way out
-        await node.passes(5)
-        assert not await node.runtime.has("uid-p")
-        assert node.agent.lives.all() == ()
-
-
-@in_loop
-async def test_a_deletion_with_less_grace_shortens_the_first() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "stop=never", grace=300))
-        await node.passes(1)
-        node.delete("p", grace=300)
-        await node.passes(5)
-        node.delete("p", grace=2)
-        await node.passes(3)
-        assert node.shown("p")[2:] == ["Failed a:exit-137", "gone"]
-
-
-@in_loop
-async def test_a_container_that_nobody_can_end_keeps_its_pod() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "stop=never, kill=never"))
-        await node.passes(1)
-        node.delete("p", grace=2)
-        await node.passes(600)
-        assert node.looks("p") == "Running a:running+"
-
-
-@in_loop
-async def test_terminated_pods_may_keep_what_they_left_until_they_are_gone() -> None:
-    async with NodeInMemory(policy=WorkerPolicy(keep_terminated_pod_volumes=True)) as node:
-        node.create(a_pod("p"))
-        await node.passes(1)
-        was_there = []
-        node.api.before_delete = lambda _: was_there.append("remove p pod" in node.calls())
-        node.delete("p")
-        await node.passes(1)
-        assert node.looks("p") == "gone"
-        assert was_there == [False]
-        await node.passes(5)
-        assert not await node.runtime.has("uid-p")
-        assert node.agent.lives.all() == ()
-        calls = len(node.calls())
-        await node.passes(60)
-        assert len(node.calls()) == calls
-
-
-# Static pods
-
-
-def a_static_pod(script: str = "", *, uid: str = "uid-s") -> Pod:
-    pod = a_pod("s", script, uid=uid)
-    assert pod.metadata.annotations is not None
-    pod.metadata.annotations["kubernetes.io/config.source"] = "file"
-    return pod
-
-
-@pytest.mark.parametrize("away", [0.1, 1, 2.9])
-@in_loop
-async def test_a_static_pod_that_comes_back_starts_again_after_its_end(away: float) -> None:
-    async with NodeInMemory() as node:
-        pod = a_static_pod("stop=3s")
-        node.write_manifests(pod)
-        await node.passes(1)
-        node.write_manifests()
-        await node.passes(away)
-        node.write_manifests(pod)
-        await node.passes(0)
-        assert node.calls("start") == ["start s sandbox", "start s a-0"]
-        await node.passes(5)
-        assert node.calls("start", "remove") == [
-            "start s sandbox",
-            "start s a-0",
-            "remove s pod",
-            "start s sandbox",
-            "start s a-0",
-        ]
-        status = node.agent.statuses.pod_status("uid-s")
-        assert status is not None
-        assert status.phase == "Running"
-
-
-@in_loop
-async def test_a_changed_manifest_waits_for_the_end_of_the_old_one() -> None:
-    async with NodeInMemory() as node:
-        node.write_manifests(a_static_pod("stop=3s", uid="old"))
-        await node.passes(1)
-        node.write_manifests(a_static_pod(uid="new"))
-        await node.passes(2)
-        assert await node.runtime.running("old") == ["a"]
-        assert not await node.runtime.has("new")
-        await node.passes(1.1)
-        assert not await node.runtime.has("old")
-        assert await node.runtime.running("new") == ["a"]
-
-
-@in_loop
-async def test_a_manifest_that_is_taken_back_while_it_waits_never_starts() -> None:
-    async with NodeInMemory() as node:
-        node.write_manifests(a_static_pod("stop=3s", uid="old"))
-        await node.passes(1)
-        node.write_manifests(a_static_pod(uid="new"))
-        await node.passes(1)
-        node.write_manifests()
-        await node.passes(10)
-        assert node.calls("start") == ["start s sandbox", "start s a-0"]
-        assert node.agent.lives.all() == ()
-
-
-# The agent is restarted
-
-
-@in_loop
-async def test_running_pods_are_taken_over(tmp_path: Path) -> None:
-    async with NodeInMemory(runtime_folder=tmp_path) as node:
-        node.create(a_pod("p"))
-        await node.passes(5)
-        await node.restart(after=20)
-        await node.passes(60)
-        assert node.shown("p") == ["new", "Running a:running+"]
-        assert node.calls() == []
-
-
-@in_loop
-async def test_completed_pods_are_not_started_again(tmp_path: Path) -> None:
-    async with NodeInMemory(runtime_folder=tmp_path) as node:
-        node.create(a_pod("p", "run=2s", policy="Never"))
-        await node.passes(5)
-        await node.restart(after=20)
-        await node.passes(60)
-        assert node.looks("p") == "Succeeded a:exit-0"
-        assert node.calls("start") == []
-
-
-@in_loop
-async def test_what_ended_meanwhile_is_shown_with_its_exit(tmp_path: Path) -> None:
-    async with NodeInMemory(runtime_folder=tmp_path) as node:
-        node.create(a_pod("p", "run=5s, exit=3", policy="Never"))
-        node.create(a_pod("q", "run=5s, exit=3"))
-        await node.passes(1)
-        await node.restart(after=20)
-        await node.passes(2)
-        assert node.looks("p") == "Failed a:exit-3"
-        assert node.looks("q") == "Running a:running+(1)"
-
-
-@in_loop
-async def test_a_pod_deleted_meanwhile_ends(tmp_path: Path) -> None:
-    async with NodeInMemory(runtime_folder=tmp_path) as node:
-        node.create(a_pod("p"))
-        node.create(a_pod("q"))
-        await node.passes(1)
-        await node.stop()
-        node.delete("p")
-        node.force_delete("q")
-        await node.restart()
-        await node.passes(5)
-        assert node.looks("p") == "gone"
-        assert not await node.runtime.has("uid-p")
-        assert not await node.runtime.has("uid-q")
-
-
-@in_loop
-async def test_the_agent_stops_in_the_middle_of_a_deletion(tmp_path: Path) -> None:
-    async with NodeInMemory(runtime_folder=tmp_path) as node:
-        node.create(a_pod("p", "stop=10s, stop-exit=5"))
-        await node.passes(1)
-        node.delete("p")
-        await node.passes(2)
-        await node.restart(after=1)
-        await node.passes(12)
-        assert node.shown("p")[2:] == ["Failed a:exit-5", "gone"]
 
 
 def _waiting_message(node: NodeInMemory, name: str) -> str:

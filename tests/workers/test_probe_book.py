@@ -27,9 +27,7 @@ class Shown:
 
 
 def result(probe: str, *, success: bool, container: str = "c") -> ProbeResult:
-    return ProbeResult(
-        uid=UID, container="a", container_id=container, probe=probe, success=success
-    )
+    return ProbeResult(uid=UID, container="a", container_id=container, probe=probe, success=success)
 
 
 def probed(pod: Pod, *probes: str) -> Pod:

@@ -82,7 +82,7 @@ async def test_what_was_granted_is_forgotten_with_the_pod(tmp_path: Path) -> Non
 
 
 @in_loop
-async def test_a_pod_that_still_runs_after_its_end_is_said_to(tmp_path: Path) -> None:
+async def test_a_pod_that_still_runs_after_its_end_is_said_to() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
         await node.passes(1)

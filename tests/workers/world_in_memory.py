@@ -65,7 +65,8 @@ class TroubledApi(InMemoryPodApi):
 
     def __init__(self, clock: Clock, on_change: Callable[[Pod | None, Pod | None], None]) -> None:
         self._clock = clock
-        self._on_change = on_change
+        self.on_change = on_change
+        """Told of what there is now, or of what is gone."""
         self.is_away = False
         self.before_delete: Callable[[Pod], None] = lambda _: None
         self.shown: dict[str, list[tuple[float, str]]] = {}
@@ -75,12 +76,12 @@ class TroubledApi(InMemoryPodApi):
     def update_pod(self, pod: Pod) -> None:
         """A pod is new, or has changed."""
         self._show(pod.name, brief(pod))
-        self._on_change(pod, None)
+        self.on_change(pod, None)
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod is gone."""
         self._show(pod.name, "gone")
-        self._on_change(None, pod)
+        self.on_change(None, pod)
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         self._answer()
@@ -94,7 +95,7 @@ class TroubledApi(InMemoryPodApi):
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
         self._answer()
-        if (stored := self.pod(namespace, name)) is not None and stored.uid == uid:
+        if (stored := self.pod(namespace, name)) is not None and ApiUID(stored.uid) == uid:
             self.before_delete(stored)
         await super().delete_pod(
             namespace, name, uid=uid, grace_period_seconds=grace_period_seconds

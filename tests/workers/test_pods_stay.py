@@ -132,3 +132,17 @@ async def test_the_agent_stops_in_the_middle_of_a_deletion(tmp_path: Path) -> No
         await node.restart(after=1)
         await node.passes(12)
         assert node.shown("p")[2:] == ["Failed a:exit-5", "gone"]
+
+
+@in_loop
+async def test_what_runs_of_a_pod_that_is_said_to_have_ended_is_ended() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("p", "stop=2s"))
+        await node.passes(1)
+        await node.stop()
+        node.api.patch("ns", "p", {"status": {"phase": "Failed", "reason": "Meddling"}})
+        await node.start()
+        await node.passes(5)
+        assert await node.runtime.running("uid-p") == []
+        assert node.calls("start") == ["start p sandbox", "start p a-0"]
+        assert node.looks("p").startswith("Failed")

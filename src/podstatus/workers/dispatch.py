@@ -28,6 +28,7 @@ from podstatus.status.generate import need_to_reconcile_pod_readiness
 from podstatus.status.manager import StatusManager
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.workers.admission import Admission, Rejected, rejected_status
+from podstatus.workers.allocated import with_allocation
 from podstatus.workers.lives import Lives
 from podstatus.workers.pod_workers import PodWorkers
 
@@ -107,12 +108,20 @@ class Dispatcher:
             self._statuses.reconcile()
             return
         if self._lives.get(pod.uid) is None and not is_terminal_phase(pod.status.phase):
-            others = [other for other in self._lives.active_pods() if other.uid != pod.uid]
-            match self._admit(pod, others):
+            match self._admit(self._granted(pod), self._others(pod)):
                 case Rejected() as rejected:
                     self._reject(pod, rejected)
                     return
         self._hand_over(pod)
+
+    def _others(self, pod: Pod) -> list[Pod]:
+        """The pods beside which it has to fit."""
+        active = self._lives.active_pods()
+        return [self._granted(other) for other in active if other.uid != pod.uid]
+
+    def _granted(self, pod: Pod) -> Pod:
+        """The pod with what it was granted, also before a restart, not with what it asks for."""
+        return with_allocation(pod, self._statuses.container_resource_allocation)
 
     def _reject(self, pod: Pod, rejected: Rejected) -> None:
         """Say that the node does not take it; no worker ever hears of it.

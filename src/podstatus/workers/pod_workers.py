@@ -6,7 +6,8 @@ Upstream: podWorkers, pkg/kubelet/pod_workers.go v1.36.4.
 import asyncio
 import logging
 import random as chance
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import wait_for_either
@@ -37,6 +38,12 @@ from podstatus.workers.steps import PodSteps
 
 logger = logging.getLogger(__name__)
 
+Result = TypeVar("Result")
+
+
+class _OvertakenError(Exception):
+    """The pod needs something else than the step that was under way."""
+
 
 class PodWorkers:
     """Takes every pod through its life. For one event loop; what it is told never waits."""
@@ -64,8 +71,8 @@ class PodWorkers:
         self._tasks: asyncio.TaskGroup | None = None
         self._bells: dict[PodUID, asyncio.Event] = {}
         """Of those pods that have a worker."""
-        self._syncing: dict[PodUID, asyncio.Timeout] = {}
-        """The steps that end when the pod is to end."""
+        self._under_way: dict[PodUID, asyncio.Timeout] = {}
+        """The steps that are given up when the pod needs something else."""
 
     async def run(self) -> None:
         """Work until cancelled. Containers run on then."""
@@ -113,7 +120,9 @@ class PodWorkers:
     def _become(self, life: PodLife) -> None:
         before = self._lives.get(life.uid)
         self._lives.put(life)
-        if life.stage is not Stage.SYNC and (scope := self._syncing.get(life.uid)) is not None:
+        scope = self._under_way.get(life.uid)
+        # A step that is being given up already may take its time for it.
+        if scope is not None and scope.when() is None and _is_overtaken(before, life):
             scope.reschedule(asyncio.get_running_loop().time())
         if before is None or before.stage is not life.stage:
             logger.info(
@@ -166,23 +175,29 @@ class PodWorkers:
                     await self._terminate(life)
                 case Stage.TERMINATED:
                     await self._close(life)
+        except _OvertakenError:
+            return 0.0
         except Exception as error:  # noqa: BLE001 - whatever a runtime raises, the pod is tried again
             return self._failed(life, error)
         return 0.0
 
+    async def _unless_overtaken(self, uid: PodUID, step: Coroutine[Any, Any, Result]) -> Result:
+        """Take a step, and give it up with _OvertakenError when the pod needs something else."""
+        scope = self._under_way[uid] = asyncio.timeout(None)
+        try:
+            async with scope:
+                return await step
+        except TimeoutError:
+            if scope.expired():
+                raise _OvertakenError from None
+            raise
+        finally:
+            del self._under_way[uid]
+
     async def _sync(self, life: PodLife) -> float:
         if life.pod is None or self._lives.waits_for_namesake(life):
             return self._spread(self._policy.sync_frequency)
-        scope = self._syncing[life.uid] = asyncio.timeout(None)
-        try:
-            async with scope:
-                synced = await self._steps.sync(life.pod)
-        except TimeoutError:
-            if scope.expired():  # it is to end now
-                return 0.0
-            raise
-        finally:
-            del self._syncing[life.uid]
+        synced = await self._unless_overtaken(life.uid, self._steps.sync(life.pod))
         if synced.ended and (now := self._lives.get(life.uid)) is not None:
             self._become(completed(now))
             return 0.0
@@ -191,7 +206,7 @@ class PodWorkers:
         return due if synced.look_again is None else min(due, synced.look_again)
 
     async def _terminate(self, life: PodLife) -> None:
-        status = await self._steps.terminate(life)
+        status = await self._unless_overtaken(life.uid, self._steps.terminate(life))
         if (now := self._lives.get(life.uid)) is None:
             return
         # First, or the last phase would be held back once more.
@@ -201,7 +216,7 @@ class PodWorkers:
 
     async def _close(self, life: PodLife) -> None:
         # What is kept for now is found without an owner once the pod has left, and removed.
-        if life.deleted and not self._policy.keep_terminated_pod_volumes:
+        if life.gone or (life.deleted and not self._policy.keep_terminated_pod_volumes):
             await self._steps.reclaim(life.uid, lambda: self._has_left(life.uid))
         if (now := self._lives.get(life.uid)) is None:
             return
@@ -236,6 +251,17 @@ class PodWorkers:
 
     def _spread(self, seconds: float) -> float:
         return seconds * (1 + self._policy.jitter * self._random())
+
+
+def _is_overtaken(before: PodLife | None, life: PodLife) -> bool:
+    """Whether a step that began before is not what the pod needs now.
+
+    Nothing more is started of a pod that is to end, and a shorter grace counts at once.
+    Upstream: UpdatePod, pod_workers.go v1.36.4, which cancels the context of the sync.
+    """
+    if before is None or before.stage is not life.stage:
+        return life.stage is not Stage.SYNC
+    return life.stage is Stage.TERMINATING and life.grace_seconds < before.grace_seconds
 
 
 def _runs(facts: PodFacts) -> bool:

@@ -37,10 +37,18 @@ def test_the_last_moment_of_its_time_is_still_in_time() -> None:
     assert heartbeats.stalled() == []
 
 
-def test_who_was_dismissed_is_not_expected() -> None:
-    heartbeats = Heartbeats(FakeClock())
+def test_a_clock_that_is_set_back_hides_nothing() -> None:
+    clock = FakeClock()
+    heartbeats = Heartbeats(clock)
     heartbeats.expect("relist", at_most=3)
-    heartbeats.dismiss("relist")
-    assert heartbeats.names() == []
+    asyncio.run(clock.advance(2))
+    heartbeats.stalled()
+    clock._now -= 3_600_000_000_000
+    heartbeats.stalled()
+    asyncio.run(clock.advance(2))
+    assert [stalled.name for stalled in heartbeats.stalled()] == ["relist"]
+
+
+def test_who_is_not_expected_is_not_found() -> None:
     with pytest.raises(KeyError):
-        heartbeats.find_stalled("relist")
+        Heartbeats(FakeClock()).find_stalled("relist")

@@ -19,7 +19,7 @@ async def test_orphans_are_ended_and_removed() -> None:
         await start_behind_its_back(node, a_pod("p", "stop=never"))
         await node.passes(10)
         assert not await node.runtime.has("uid-p")
-        assert node.calls("stop")[0] == "stop p a within 1"
+        assert node.calls("stop")[0] == "stop p a within 2"
         assert node.agent.lives.all() == ()
         assert node.recorder.told == []
 

@@ -10,18 +10,21 @@ from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 # Static pods
 
 
-def a_static_pod(script: str = "", *, uid: str = "uid-s") -> Pod:
-    pod = a_pod("s", script, uid=uid)
+def a_static_pod(script: str = "", *, uid: str = "uid-s", policy: str = "Always") -> Pod:
+    pod = a_pod("s", script, uid=uid, policy=policy)
     assert pod.metadata.annotations is not None
     pod.metadata.annotations["kubernetes.io/config.source"] = "file"
     return pod
 
 
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
 @pytest.mark.parametrize("away", [0.1, 1, 2.9])
 @in_loop
-async def test_a_static_pod_that_comes_back_starts_again_after_its_end(away: float) -> None:
+async def test_a_static_pod_that_comes_back_starts_again_after_its_end(
+    away: float, policy: str
+) -> None:
     async with NodeInMemory() as node:
-        pod = a_static_pod("stop=3s")
+        pod = a_static_pod("stop=3s", policy=policy)
         node.write_manifests(pod)
         await node.passes(1)
         node.write_manifests()

@@ -66,7 +66,7 @@ class NodeSide:
                 runtime_version=f"{runtime.name}://{runtime.version}",
             ),
             usage=lambda: self.usage.snapshot,
-            health=NodeHealth(runtime_problem, heartbeats=heartbeats),
+            health=NodeHealth(runtime_problem, self.usage.problem, heartbeats=heartbeats),
             events=self.events,
             clock=clock,
             on_recovered=on_recovered,

@@ -11,7 +11,7 @@ from podstatus.apiserver.folder import FolderBusyError, FolderError, ServerFolde
 ENDPOINTS = "endpoints.json"
 KUBECONFIG = "kubeconfig"
 RESTARTS = "restarts.jsonl"
-_FOLDERS = ("apiserver", "checkpoints", "outbox", "pods", "runtime")
+_FOLDERS = ("apiserver", "checkpoints", "outbox", "runtime")
 
 
 class RootDirError(Exception):

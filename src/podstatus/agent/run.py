@@ -27,6 +27,7 @@ from podstatus.client.find_access import in_cluster_access, kubeconfig_access
 FAILED = 1
 MISTAKE = 2
 """Exit code of what another try does not repair: settings, a root-dir that cannot be used."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_STOP = 4.5
 """After which it ends by force: whoever asked waits 5."""
 
@@ -92,9 +93,10 @@ async def run_agent(
 
     Raises CannotRunError.
     """
-    with _stopped_by_signal() as stopped:
+    with _stopped_by_signal() as stop:
+        stopped = stop.event
         if stop_at_eof:
-            _stop_at_eof(stopped)
+            _stop_at_eof(stop)
         try:
             async with asyncio.TaskGroup() as group:
                 whole = group.create_task(_run(settings, build, announce, restarted), name="agent")
@@ -195,33 +197,43 @@ def _other_server(settings: AgentSettings) -> _Server:
     return _Server(access=access, kubeconfig=settings.kubeconfig.absolute())
 
 
-@contextmanager
-def _stopped_by_signal() -> Iterator[asyncio.Event]:
-    """Set by the first signal; the second one ends the process, and so does waiting too long."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    force = threading.Timer(_SECONDS_TO_STOP, _give_up)
-    force.daemon = True
+class _Stop:
+    """Says that it is time to end; who takes too long then is ended by force."""
 
-    def stop() -> None:
-        stopped.set()
-        force.start()
-        for number in numbers:
-            loop.remove_signal_handler(number)
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self._force = threading.Timer(_SECONDS_TO_STOP, _give_up)
+        self._force.daemon = True
+
+    def begin(self) -> None:
+        """End; the next signal ends the process."""
+        if self.event.is_set():
+            return
+        self.event.set()
+        self._force.start()
+        for number in _SIGNALS:
+            asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
 
-    for number in numbers:
-        loop.add_signal_handler(number, stop)
+    def over(self) -> None:
+        """Everything has ended."""
+        self._force.cancel()
+
+
+@contextmanager
+def _stopped_by_signal() -> Iterator[_Stop]:
+    stop = _Stop()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stop.begin)
     try:
-        yield stopped
+        yield stop
     finally:
-        force.cancel()
+        stop.over()
 
 
-def _stop_at_eof(stopped: asyncio.Event) -> None:
+def _stop_at_eof(stop: _Stop) -> None:
     try:
-        call_at_eof(stopped.set)
+        call_at_eof(stop.begin)
     except CannotServeError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
 

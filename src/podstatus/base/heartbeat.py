@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from podstatus.base.clock import Clock
+from podstatus.base.clock import Clock, Elapsed
 
 
 class Stalled(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +34,8 @@ class Heartbeats:
     """The last sign of life of every service. For one event loop."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._services: dict[str, tuple[float, int]] = {}
+        self._elapsed = Elapsed(clock)
+        self._services: dict[str, tuple[float, float]] = {}
 
     def expect(self, name: str, *, at_most: float) -> Callable[[], None]:
         """Name a service that is to beat once in so many seconds; what it calls when it does.
@@ -44,14 +44,10 @@ class Heartbeats:
         """
 
         def beat() -> None:
-            self._services[name] = at_most, self._clock.now()
+            self._services[name] = at_most, self._elapsed.seconds()
 
         beat()
         return beat
-
-    def dismiss(self, name: str) -> None:
-        """Expect nothing of this one any more: it has ended as it should."""
-        self._services.pop(name, None)
 
     def names(self) -> list[str]:
         """All that are expected to be alive, sorted."""
@@ -64,7 +60,7 @@ class Heartbeats:
     def find_stalled(self, name: str) -> Stalled | None:
         """This one, if it has been silent for too long. Raises KeyError if nobody expects it."""
         at_most, last = self._services[name]
-        silent = (self._clock.now() - last) / 1e9
+        silent = self._elapsed.seconds() - last
         if silent <= at_most:
             return None
         return Stalled(name=name, silent_seconds=silent, at_most=at_most)

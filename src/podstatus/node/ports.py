@@ -47,13 +47,3 @@ class Health(Protocol):
 
     def problems(self) -> Sequence[str]:
         """Why the node is not Ready; nothing if it is."""
-
-
-class NoNodeEvents:
-    """Tells nobody."""
-
-    def normal(self, reason: str, message: str) -> None:
-        """Ignore it."""
-
-    def warn(self, reason: str, message: str) -> None:
-        """Ignore it."""

@@ -157,6 +157,8 @@ class PodWorkers:
         if is_over(life):
             self._lives.forget(life.uid)
             if life.returns is not None:
+                if life.pod is not None:  # what is said of an orphan is that it was rejected
+                    self._steps.forget(life.uid)
                 self.update(life.returns)
         self._wake_namesakes(life)
 
@@ -209,10 +211,10 @@ class PodWorkers:
         status = await self._unless_overtaken(life.uid, self._steps.terminate(life))
         if (now := self._lives.get(life.uid)) is None:
             return
-        # First, or the last phase would be held back once more.
-        self._become(stopped(now))
+        # Nothing is sent before both are done: the phase is not held back once more.
         if now.pod is not None and status is not None:
             self._steps.tell_last(now.pod, status)
+        self._become(stopped(now))
 
     async def _close(self, life: PodLife) -> None:
         # What is kept for now is found without an owner once the pod has left, and removed.
@@ -220,9 +222,9 @@ class PodWorkers:
             await self._steps.reclaim(life.uid, lambda: self._has_left(life.uid))
         if (now := self._lives.get(life.uid)) is None:
             return
-        self._become(books_closed(now, reclaimed=life.deleted))
         if now.pod is not None:
             self._steps.close(now.pod)
+        self._become(books_closed(now, reclaimed=life.deleted))
 
     def _has_left(self, uid: PodUID) -> bool:
         life = self._lives.get(uid)
@@ -256,12 +258,10 @@ class PodWorkers:
 def _is_overtaken(before: PodLife | None, life: PodLife) -> bool:
     """Whether a step that began before is not what the pod needs now.
 
-    Nothing more is started of a pod that is to end, and a shorter grace counts at once.
-    Upstream: UpdatePod, pod_workers.go v1.36.4, which cancels the context of the sync.
+    Nothing more is started of a pod that is to end. A stop that is under way goes on, though:
+    a shorter grace does not change it, as the kubelet was recorded (SURPRISES, tour 6).
     """
-    if before is None or before.stage is not life.stage:
-        return life.stage is not Stage.SYNC
-    return life.stage is Stage.TERMINATING and life.grace_seconds < before.grace_seconds
+    return before is not None and before.stage is Stage.SYNC and life.stage is not Stage.SYNC
 
 
 def _runs(facts: PodFacts) -> bool:

@@ -186,6 +186,12 @@ class PodSteps:
         """Say that its status will not change any more."""
         self._statuses.terminate_pod(pod)
 
+    def forget(self, uid: PodUID) -> None:
+        """Let go of what was said of a pod: it comes anew under the same UID."""
+        others = self._statuses.entries().keys() - {uid}
+        self._statuses.remove_orphaned_statuses(others)
+        self._granted.discard(uid)
+
     def keep(self, uids: set[PodUID]) -> None:
         """Forget all pods but these."""
         self._granted &= uids

@@ -96,6 +96,16 @@ VALUES: list[tuple[str, str, str, Any]] = [
         (Taint(key="a", value="b", effect="NoSchedule"), Taint(key="c", effect="NoExecute")),
     ),
     ("register_with_taints", "", "registerWithTaints: []", ()),
+    ("provider_id", "cloud://1", "providerID: cloud://1", "cloud://1"),
+    ("kube_reserved", "cpu=1", "kubeReserved: {cpu: '1'}", {"cpu": Quantity.parse("1")}),
+    ("system_reserved", "cpu=1", "systemReserved: {cpu: '1'}", {"cpu": Quantity.parse("1")}),
+    ("pods_per_core", "7", "podsPerCore: 7", 7),
+    (
+        "eviction_pressure_transition_period",
+        "30s",
+        "evictionPressureTransitionPeriod: 30s",
+        30.0,
+    ),
     ("v", "4", "logging: {verbosity: 4}", 4),
     ("log_format", "json", "logging: {format: json}", "json"),
 ]

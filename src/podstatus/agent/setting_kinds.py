@@ -109,6 +109,12 @@ def _read_path(text: str) -> str:
     return text
 
 
+def _read_text(text: str) -> str:
+    if not text or not text.isprintable():
+        raise NotAllowedError(text, "a text of one line")
+    return text
+
+
 def _read_address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
@@ -140,6 +146,7 @@ PATH = kind_of("PATH", _read_path, "a path")
 ADDRESS = kind_of("ADDRESS", _read_address, "an IP address")
 NODE_NAME = kind_of("NAME", _read_node_name, "a node's name")
 RUNTIME = kind_of("RUNTIME", _read_runtime, _RUNTIME)
+TEXT = kind_of("TEXT", _read_text, "a text")
 URL = kind_of("URL", _read_url, "an address")
 PORT = whole(0, 65535)
 PERIOD = duration(0.001, allowed="a duration of 1ms or more, such as 10s or 1m30s")

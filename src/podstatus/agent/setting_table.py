@@ -8,6 +8,7 @@ from podstatus.agent.setting_kinds import (
     PERIOD,
     PORT,
     RUNTIME,
+    TEXT,
     TRUTH,
     URL,
     choice,
@@ -97,6 +98,45 @@ SETTINGS = (
         default="",
     ),
     Setting(
+        name="node_ip",
+        flag="node-ip",
+        kind=ADDRESS,
+        help="The address of the Node.",
+        default_help="found",
+    ),
+    Setting(
+        name="provider_id",
+        flag="provider-id",
+        field="providerID",
+        kind=TEXT,
+        help="What a cloud calls this machine.",
+        default_help="none",
+    ),
+    Setting(
+        name="kube_reserved",
+        flag="kube-reserved",
+        field="kubeReserved",
+        kind=AMOUNTS,
+        help="What the agent itself needs of the capacity: cpu=100m,memory=200Mi.",
+        default="",
+    ),
+    Setting(
+        name="system_reserved",
+        flag="system-reserved",
+        field="systemReserved",
+        kind=AMOUNTS,
+        help="What the rest of the machine needs of the capacity.",
+        default="",
+    ),
+    Setting(
+        name="pods_per_core",
+        flag="pods-per-core",
+        field="podsPerCore",
+        kind=whole(0),
+        help="How many pods the node takes for each processor; 0 is no limit by processors.",
+        default="0",
+    ),
+    Setting(
         name="max_pods",
         flag="max-pods",
         field="maxPods",
@@ -114,6 +154,14 @@ SETTINGS = (
             "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
             "imagefs.available<15%,imagefs.inodesFree<5%"
         ),
+    ),
+    Setting(
+        name="eviction_pressure_transition_period",
+        flag="eviction-pressure-transition-period",
+        field="evictionPressureTransitionPeriod",
+        kind=PERIOD,
+        help="How long a pressure is shown after it was last seen.",
+        default="5m",
     ),
     Setting(
         name="node_status_update_frequency",

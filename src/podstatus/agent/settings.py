@@ -33,9 +33,15 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     register_with_taints: tuple[Taint, ...]
     node_labels: dict[str, str]
     node_capacity: dict[str, Quantity]
+    node_ip: str | None
+    provider_id: str | None
+    kube_reserved: dict[str, Quantity]
+    system_reserved: dict[str, Quantity]
+    pods_per_core: int
     max_pods: int
     eviction_hard: dict[str, str]
     """By signal, an amount (`100Mi`) or a part (`10%`)."""
+    eviction_pressure_transition_period: float
     node_status_update_frequency: float
     node_status_report_frequency: float
     node_lease_duration_seconds: int

@@ -222,6 +222,7 @@ def test_long_names_and_long_messages_fit_into_an_event(server: ApiServerThread)
     (event,) = events(server, name)
     assert len(event["message"]) == 1024
     assert event["message"].endswith(" ...")
+    assert len(event["metadata"]["name"]) == 253
 
 
 def test_pods_that_wait_are_bound_after_a_restart(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 from msgspec import structs
 
@@ -78,13 +79,16 @@ class OwnRuntime:
     name = "own"
     version = "0.1"
 
-    def __init__(self) -> None:
+    def __init__(self, _folder: Path | None = None) -> None:
         self._pods: dict[PodUID, ps.Pod] = {}
         self._ready: set[PodUID] = set()
         self._attempts: dict[PodUID, list[Attempt]] = {}
 
     async def start_pod(self, pod: ps.Pod) -> None:
         """Its containers share nothing but that they belong to it."""
+        if pod.uid not in self._ready:
+            for attempt in self._attempts.get(pod.uid, []):
+                attempt.facts = structs.replace(attempt.facts, active=False)
         self._pods[pod.uid] = pod
         self._ready.add(pod.uid)
 
@@ -93,9 +97,9 @@ class OwnRuntime:
     ) -> str:
         """Start a process, unless this attempt was made before."""
         made = self._attempts.setdefault(pod.uid, [])
-        for attempt in made:
-            if (container.name, restart_count) == (attempt.facts.name, attempt.facts.restart_count):
-                return attempt.facts.id
+        for facts in (attempt.facts for attempt in made if attempt.facts.active):
+            if (facts.name, facts.restart_count) == (container.name, restart_count):
+                return facts.id
         try:
             made.insert(0, Attempt(container, restart_count))
         except (OSError, IndexError) as error:

@@ -11,10 +11,14 @@ from typer.testing import CliRunner, Result
 
 from podstatus.agent.ask_server import CannotAskError, Server
 from podstatus.agent.commands import app
+from podstatus.agent.describe_pod import describe_pod
 from podstatus.agent.print_tables import render
 from podstatus.agent.root_dir import Endpoints, RootDir
 from podstatus.agent.tables import Table, style_of
+from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.times import Time
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.builders import make_pod as make_desired
 
 STARTED = "2026-11-15T10:00:00Z"
 
@@ -193,6 +197,28 @@ def test_a_pod_is_described(server: ApiServerThread) -> None:
     (event,) = [line for line in text.splitlines() if "BackOff " in line]
     assert "(x7 over " in event
     assert "Container started" not in text
+
+
+def test_a_pod_that_fits_nowhere_says_why_when_it_is_described() -> None:
+    why = "0/1 nodes are available: 1 Insufficient cpu."
+    condition = PodCondition(
+        type="PodScheduled", status="False", reason="Unschedulable", message=why
+    )
+    pod = make_desired("web", status=PodStatus(phase="Pending", conditions=(condition,)))
+    series = {"count": 3, "lastObservedTime": "2026-11-15T10:00:20.000000Z"}
+    event = {
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "message": why,
+        "eventTime": "2026-11-15T10:00:00.000000Z",
+        "reportingComponent": "default-scheduler",
+    }
+    now = Time.parse("2026-11-15T10:00:30Z")
+    text = describe_pod(pod, [event, event | {"series": series}], now)
+    once, thrice = text.splitlines()[-2:]
+    assert f"  PodScheduled   False    Unschedulable: {why}" in text.splitlines()
+    assert once.split()[:4] == ["Warning", "FailedScheduling", "30s", "default-scheduler"]
+    assert "10s (x3 over 30s)  default-scheduler" in thrice
 
 
 def test_an_agents_root_dir_is_enough(server: ApiServerThread, tmp_path: Path) -> None:

@@ -127,6 +127,104 @@ def test_pods_of_others_are_left_alone(server: ApiServerThread, spec: Document) 
         assert scheduled(theirs).get("reason") != "Unschedulable"
 
 
+def events(server: ApiServerThread, pod: str) -> list[Document]:
+    found = server.all_stored("events", "default")
+    return [event for event in found if event["involvedObject"]["name"] == pod]
+
+
+def test_what_is_decided_is_told_in_events(server: ApiServerThread) -> None:
+    create_node(server, node())
+    create_pod(server, "web", pod({"cpu": "3"}))
+    waiting = wait_for(server, "web", lambda found: bool(scheduled(found)))
+    (failed,) = events(server, "web")
+    assert (failed["type"], failed["reason"]) == ("Warning", "FailedScheduling")
+    assert failed["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert failed["message"] == scheduled(waiting)["message"]
+    assert failed["reportingComponent"] == "default-scheduler"
+    assert failed["involvedObject"]["uid"] == waiting["metadata"]["uid"]
+    create_node(server, large_node("n2"))
+    wait_for(server, "web", lambda found: node_of(found) == "n2")
+    (bound,) = [event for event in events(server, "web") if event != failed]
+    assert (bound["type"], bound["reason"]) == ("Normal", "Scheduled")
+    assert bound["message"] == "Successfully assigned default/web to n2"
+    assert "series" not in bound
+
+
+def large_node(name: str, **spec: Any) -> Document:
+    large = node(name, **spec)
+    return large | {"status": large["status"] | {"allocatable": {"cpu": "9", "pods": "9"}}}
+
+
+def says(message: str) -> Callable[[Document], bool]:
+    return lambda found: scheduled(found).get("message") == message
+
+
+def test_the_same_is_told_once_and_counted_when_it_is_so_again(server: ApiServerThread) -> None:
+    create_node(server, node())
+    create_pod(server, "web", pod({"cpu": "3"}))
+    short, cordoned = "1 Insufficient cpu", "1 node(s) were unschedulable"
+    told = []
+    for number in range(4):
+        wanted = f"0/1 nodes are available: {cordoned if number % 2 else short}."
+        wait_for(server, "web", says(wanted))
+        told.append(wanted)
+        # Looked at again for the room, and nothing is new.
+        create_pod(server, f"gone-{number}", pod(nodeName="n1"))
+        server.request("DELETE", f"{PODS}/gone-{number}", {"gracePeriodSeconds": 0})
+        change = {"spec": {"unschedulable": not number % 2}}
+        assert server.request("PATCH", "/api/v1/nodes/n1", change, MERGE)[0] == 200
+    by_message = {event["message"]: event for event in events(server, "web")}
+    assert set(by_message) == set(told)
+    series = by_message[told[1]]["series"]
+    assert series["count"] == 2
+    assert series["lastObservedTime"]
+
+
+@pytest.mark.parametrize(
+    ("where", "waiting", "why"),
+    [
+        (node(), pod(nodeSelector={"disk": "hdd"}), "didn't match Pod's node affinity/selector"),
+        (node(unschedulable=True), pod(), "were unschedulable"),
+        (node(taints=[{"key": "own", "effect": "NoSchedule"}]), pod(), "had untolerated taint(s)"),
+    ],
+)
+def test_a_pod_that_a_ready_node_refuses_says_so(
+    server: ApiServerThread, where: Document, waiting: Document, why: str
+) -> None:
+    create_node(server, where)
+    create_pod(server, "web", waiting)
+    told = scheduled(wait_for(server, "web", lambda found: bool(scheduled(found))))
+    message = f"0/1 nodes are available: 1 node(s) {why}."
+    assert (told["status"], told["reason"], told["message"]) == ("False", "Unschedulable", message)
+    assert [event["message"] for event in events(server, "web")] == [message]
+
+
+def test_a_pod_of_the_same_name_has_events_of_its_own(server: ApiServerThread) -> None:
+    create_node(server, node())
+    uids = set()
+    for _ in range(2):
+        create_pod(server, "web", pod({"cpu": "3"}))
+        told = wait_for(server, "web", lambda found: bool(scheduled(found)))
+        uids.add(told["metadata"]["uid"])
+        server.request("DELETE", f"{PODS}/web", {"gracePeriodSeconds": 0})
+    assert {event["involvedObject"]["uid"] for event in events(server, "web")} == uids
+
+
+def test_long_names_and_long_messages_fit_into_an_event(server: ApiServerThread) -> None:
+    create_node(server, node())
+    name = ".".join(["a" * 63] * 3 + ["b" * 61])
+    requests = {f"example.com/{letter * 60}": "1" for letter in "abcdefghijklmnopqrstuvwxyz"}
+    limited = pod(requests)
+    limited["spec"]["containers"][0]["resources"]["limits"] = requests
+    create_pod(server, name, limited)
+    told = wait_for(server, name, lambda found: bool(scheduled(found)))
+    assert len(scheduled(told)["message"]) > 1024
+    (event,) = events(server, name)
+    assert len(event["message"]) == 1024
+    assert event["message"].endswith(" ...")
+    assert len(event["metadata"]["name"]) == 253
+
+
 def test_pods_that_wait_are_bound_after_a_restart(tmp_path: Path) -> None:
     with running_api_server(tmp_path, durable=True) as server:
         create_node(server, node())

@@ -26,6 +26,11 @@ def node(name: str = "n1", *, ready: str = "True", **spec: Any) -> Document:
     }
 
 
+def with_condition(node: Document, kind: str) -> Document:
+    conditions = [*node["status"]["conditions"], {"type": kind, "status": "True"}]
+    return node | {"status": node["status"] | {"conditions": conditions}}
+
+
 def pod(requests: Document | None = None, **spec: Any) -> Document:
     container = {"name": "c", "image": "i", "resources": {"requests": requests or {}}}
     return {"metadata": {"name": "p"}, "spec": {"containers": [container]} | spec}
@@ -108,18 +113,29 @@ def test_a_pod_that_fits_nowhere_is_told_why(waiting: Document, why: str) -> Non
     assert chosen(waiting, node()) == Choice(message=f"0/1 nodes are available: 1 {why}.")
 
 
+UNTOLERATED = "node(s) had untolerated taint(s)"
 CLOSED = [
-    node(ready="False"),
-    node(ready="Unknown"),
-    node(unschedulable=True),
-    TAINTED,
-    node(taints=[DEDICATED | {"effect": "NoExecute"}]),
+    (node(unschedulable=True), "node(s) were unschedulable"),
+    (TAINTED, UNTOLERATED),
+    (node(taints=[DEDICATED | {"effect": "NoExecute"}]), UNTOLERATED),
+    (with_condition(node(), "DiskPressure"), UNTOLERATED),
 ]
 
 
-@pytest.mark.parametrize("where", CLOSED)
-def test_a_pod_waits_in_silence_while_no_node_lets_it_in(where: Document) -> None:
-    assert chosen(tolerating(key="dedicated", value="web"), where) == Choice()
+@pytest.mark.parametrize(("where", "why"), CLOSED)
+def test_a_pod_that_no_node_lets_in_is_told_why(where: Document, why: str) -> None:
+    waiting = tolerating(key="dedicated", value="web")
+    assert chosen(waiting, where) == Choice(message=f"0/1 nodes are available: 1 {why}.")
+
+
+def test_a_taint_counts_no_longer_than_its_condition() -> None:
+    pressed = {"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}
+    assert chosen(pod(), node(taints=[NOT_READY, pressed])) == Choice(node="n1")
+
+
+@pytest.mark.parametrize("ready", ["False", "Unknown"])
+def test_a_pod_waits_in_silence_while_no_node_is_ready(ready: str) -> None:
+    assert chosen(pod(), node(ready=ready), node("n2", ready=ready)) == Choice()
     assert chosen(pod()) == Choice()
 
 

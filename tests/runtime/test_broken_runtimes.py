@@ -169,6 +169,13 @@ class LeavesTheSandbox(Honest):
         ]
 
 
+class TakesOldAttemptsForNew(Honest):
+    """Does not tell apart in which sandbox an attempt was made."""
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        return relisted(await super().list_pods(uid), lambda c: structs.replace(c, active=True))
+
+
 class RemovesLater(Honest):
     """A removed pod is still listed."""
 
@@ -262,6 +269,7 @@ LIES: dict[type[Honest], str] = {
     KnowsOnlyItsOwn: "test_stopping_and_removing_what_is_not_there_is_no_error",
     ForgetsWithTheStop: "test_stopping_a_pod_ends_it_at_once_and_keeps_its_records",
     LeavesTheSandbox: "test_stopping_a_pod_ends_it_at_once_and_keeps_its_records",
+    TakesOldAttemptsForNew: "test_attempts_of_a_given_up_sandbox_are_not_active",
     RemovesLater: "test_a_removed_pod_is_not_listed_and_others_are",
     ListsAllForOne: "test_one_pod_is_listed_alone",
     IsNeverTheSame: "test_while_nothing_happens_the_list_stays_equal",

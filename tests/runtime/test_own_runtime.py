@@ -1,7 +1,10 @@
 """The example of a runtime keeps its promises, and the page about runtimes shows it."""
 
 import asyncio
+import builtins
+import dis
 import importlib.util
+import re
 import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +22,8 @@ from podstatus.testing.builders import make_pod
 from podstatus.testing.runtime_suite import Behaviour, RuntimeSuite
 
 ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "runtimes.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 EXAMPLE = ROOT / "examples" / "own_runtime.py"
 SCRIPTS = {
     Behaviour.OBEYS: "trap 'exit 0' TERM; touch {up}; while :; do sleep 0.01; done",
@@ -68,4 +73,15 @@ class TestOwnRuntime(RuntimeSuite):
 def test_the_page_shows_the_example() -> None:
     _, shown, _ = EXAMPLE.read_text().split("# --8<--")
     shown = shown.partition("\n")[2].strip()
-    assert shown in (ROOT / "docs" / "runtimes.md").read_text()
+    assert shown in PAGE
+
+
+def test_what_the_page_shows_imports_all_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (shown,) = [block for block in BLOCKS if "class OwnRuntime" in block]
+    monkeypatch.syspath_prepend(EXAMPLE.parent)
+    names: dict[str, Any] = {}
+    exec(shown, names)  # noqa: S102 - ours
+    code = [f.__code__ for f in vars(names["OwnRuntime"]).values() if hasattr(f, "__code__")]
+    assert len(code) > 8
+    used = {i.argval for c in code for i in dis.get_instructions(c) if i.opname == "LOAD_GLOBAL"}
+    assert [name for name in used if name not in names and not hasattr(builtins, name)] == []

@@ -4,7 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from podstatus.apiserver.strategies import STRATEGIES
+from podstatus.kube.codec import from_document
+from podstatus.kube.pod import Pod
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated.script import (
     CONTAINER_PREFIX,
@@ -12,6 +16,7 @@ from podstatus.runtime.simulated.script import (
     WORDS,
     Script,
     parse_script,
+    script_for,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +50,34 @@ def test_the_page_names_the_annotations_and_every_method_of_the_port() -> None:
     assert f"`{CONTAINER_PREFIX}<container>`" in PAGE
     methods = [name for name in vars(Runtime) if not name.startswith("_")]
     assert [name for name in methods if f"`{name}" not in PAGE] == []
+
+
+MANIFESTS = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_pods_on_the_page_have_the_probes_that_their_scripts_speak_of() -> None:
+    assert MANIFESTS
+    for text in MANIFESTS:
+        document = yaml.safe_load(text)
+        document["metadata"]["namespace"] = "default"
+        pod, rules = from_document(document, Pod), STRATEGIES["pods"]
+        assert rules.validate_create(rules.prepare_create(document)) == []
+        for container in pod.spec.containers or ():
+            script, silent = script_for(pod, container.name, 0), Script()
+            assert script != silent
+            assert (container.readiness_probe is not None) == (script.ready != silent.ready)
+            assert (container.startup_probe is not None) == (script.started != silent.started)
+            assert (container.liveness_probe is not None) == (script.alive != silent.alive)
+
+
+@pytest.mark.parametrize(
+    ("word", "probe"),
+    [("ready", "readinessProbe"), ("started", "startupProbe"), ("alive", "livenessProbe")],
+)
+def test_the_page_says_which_words_need_a_probe(word: str, probe: str) -> None:
+    row = re.search(rf"^\| `{word}` \|.*$", PAGE, re.MULTILINE)
+    assert row
+    assert f"`{probe}`" in row[0]
 
 
 def test_links_lead_to_files_that_exist() -> None:

@@ -1,7 +1,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
+from podstatus.kube.pod import Pod
 from podstatus.runtime.simulated.script import (
     WORDS,
     Script,
@@ -58,10 +60,11 @@ def test_attempts_differ_and_the_last_is_that_of_all_later_ones() -> None:
 
 def test_a_container_s_own_script_counts_instead_of_its_pod_s() -> None:
     pod = make_pod(
+        containers=("a", "b"),
         annotations={
             "podstatus.dev/simulate": "exit=1, run=1s",
             "simulate.podstatus.dev/b": "run=2s",
-        }
+        },
     )
     assert script_for(pod, "a", 0) == Script(exit=1, run=S)
     assert script_for(pod, "b", 0) == Script(run=2 * S)
@@ -88,7 +91,8 @@ def test_a_container_s_own_script_counts_instead_of_its_pod_s() -> None:
         ("memory=much", "memory=much cannot be read", "64Mi"),
         ("run=3s exit=1", "cannot read 'run=3s exit=1'", "commas between them"),
         ("run", "cannot read 'run'", "pairs such as run=3s"),
-        ("run=3s; ; exit=1", "cannot read '; exit=1'", "semicolons between attempts"),
+        ("run=3s; ; exit=1", "cannot read ';'", "semicolons between attempts"),
+        ("run=3s exit=1, stop=2s", "cannot read 'run=3s exit=1'", "commas between them"),
         ('message="open', "cannot read 'message=\"open'", "pairs"),
         ("run=3s, run=4s", "run is said twice", "a semicolon begins another attempt"),
         ("exit=3, exit=oom", "exit is said twice", "semicolon"),
@@ -104,6 +108,69 @@ def test_a_mistake_is_quoted_with_what_is_allowed(text: str, quoted: str, allowe
     assert allowed in message
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("runs=3s, exits=1", "there is no word 'runs', there is no word 'exits'; words are "),
+        ("exit=300; exit=400", "exit=300 cannot be read, exit=400 cannot be read; a number "),
+        ("run=x, exit=y", "(1) run=x cannot be read; a length such as 500ms, 3s, 2m or 1h, or "),
+        ("run=x, exit=y", ". (2) exit=y cannot be read; a number from 0 to 255, or oom, is exp"),
+        ("run, run=3, run", "(1) cannot read 'run', cannot read 'run'; pairs such as run=3s are"),
+        ("run, run=3, run", ". (2) run=3 cannot be read; "),
+        ('exit=300, message="a, b', "(2) cannot read 'message=\"a, b'; pairs "),
+        ("a=1, b=1, c=1, d=1, e=1", "there is no word 'c' and 2 more; words are start, "),
+    ],
+)
+def test_all_mistakes_of_a_script_are_told(text: str, told: str) -> None:
+    assert told in str(mistake_in(text))
+
+
+def test_a_mistake_is_the_only_one_if_the_rest_is_right() -> None:
+    right = str(mistake_in("run=1s, oops; run=2s; exit=3; stop=4s, run=1s"))
+    assert right.startswith("cannot read 'oops'; pairs ")
+
+
+POD = make_pod(containers=("app", "log"), init_containers=("setup",))
+
+
+@pytest.mark.parametrize("name", ["app", "log", "setup"])
+def test_an_annotation_may_be_about_any_container(name: str) -> None:
+    pod = annotated({f"simulate.podstatus.dev/{name}": "run=2s"})
+    assert script_for(pod, name, 0) == Script(run=2 * S)
+
+
+def test_an_annotation_about_no_container_is_a_mistake_for_all_of_them() -> None:
+    pod = annotated({"simulate.podstatus.dev/ap": "run=2s"})
+    for name in ("app", "log", "setup"):
+        with pytest.raises(ScriptError) as caught:
+            script_for(pod, name, 0)
+        assert str(caught.value) == (
+            "annotation simulate.podstatus.dev/ap names no container of the pod; "
+            "containers are setup, app, log"
+        )
+
+
+def test_mistakes_of_several_annotations_are_told_together() -> None:
+    pod = annotated(
+        {
+            "simulate.podstatus.dev/ap": "run=2s",
+            "simulate.podstatus.dev/logs": "run=2s",
+            "podstatus.dev/simulate": "run=x",
+        }
+    )
+    with pytest.raises(ScriptError) as caught:
+        script_for(pod, "app", 0)
+    message = str(caught.value)
+    assert "annotation simulate.podstatus.dev/ap names no container" in message
+    assert ", annotation simulate.podstatus.dev/logs names no container" in message
+    assert "; annotation podstatus.dev/simulate: run=x cannot be read" in message
+
+
+def annotated(annotations: dict[str, str]) -> Pod:
+    metadata = structs.replace(POD.metadata, annotations=annotations)
+    return structs.replace(POD, metadata=metadata)
+
+
 def mistake_in(text: str) -> ScriptError | None:
     try:
         assert parse_script(text)
@@ -114,7 +181,13 @@ def mistake_in(text: str) -> ScriptError | None:
 
 @given(st.text(max_size=40) | st.text(alphabet='runextready=+-?*;,"0123sm ', max_size=40))
 def test_any_text_is_a_script_or_a_mistake(text: str) -> None:
-    assert len(str(mistake_in(text))) < 400
+    assert len(str(mistake_in(text))) < 1500
+
+
+def test_a_text_that_is_all_mistakes_is_told_in_few_words() -> None:
+    words = [f"{word}=%" for word in WORDS if word != "message"]
+    text = ", ".join([*words, "run=1s, run=1s", "x=1", "oops"] * 2000)
+    assert len(str(mistake_in(text))) < 3000
 
 
 @given(

@@ -167,6 +167,20 @@ def test_what_cannot_be_started_says_why(
     play(story)
 
 
+def test_an_annotation_about_no_container_keeps_all_from_starting() -> None:
+    async def story(node: Node) -> None:
+        pod = make_pod(annotations={"simulate.podstatus.dev/ap": "run=2s"})
+        await node.runtime.start_pod(pod)
+        with pytest.raises(CannotStartError) as caught:
+            await node.again(pod, restart_count=0)
+        assert caught.value.reason == "CreateContainerConfigError"
+        assert "simulate.podstatus.dev/ap names no container" in caught.value.message
+        assert caught.value.message.endswith("; containers are app")
+        assert (await node.facts(pod)).containers == ()
+
+    play(story)
+
+
 def test_a_container_needs_a_started_pod() -> None:
     async def story(node: Node) -> None:
         with pytest.raises(CannotStartError, match="no ready sandbox; start the pod first"):

@@ -164,6 +164,8 @@ def _event(event: Document, now: Time) -> tuple[str, str, str, str, str]:
     first = time_at(event, "firstTimestamp") or time_at(event, "eventTime")
     last = time_at(event, "lastTimestamp") or first
     count = value_at(event, "count") or 1
+    if (series := value_at(event, "series")) is not None:
+        last, count = time_at(series, "lastObservedTime"), value_at(series, "count") or 0
     when = age(last, now)
     if count > 1:
         when = f"{when} (x{count} over {age(first, now)})"

@@ -11,6 +11,8 @@ from podstatus.apiserver.strategy import Document
 from podstatus.kube.text import go_quoted
 from podstatus.kube.times import Time
 
+_UNSCHEDULABLE = "Unschedulable"
+
 
 def bound_pod(pod: Document, binding: Document, now: Time) -> Document:
     """The pod on the node that the binding names. Raises Problem if it cannot go there."""
@@ -90,8 +92,16 @@ def unschedulable_pod(pod: Document, message: str, now: Time) -> Document:
     """
     generation = (pod.get("metadata") or {}).get("generation")
     observed = {"observedGeneration": generation} if generation else {}
-    said = {"status": "False", "reason": "Unschedulable", "message": message}
+    said = {"status": "False", "reason": _UNSCHEDULABLE, "message": message}
     return pod | {"status": _told(pod.get("status") or {}, observed | said, now)}
+
+
+def said_unschedulable(pod: Document) -> str:
+    """Why the pod fits nowhere, as its PodScheduled condition says; empty if it does not say so."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == _UNSCHEDULABLE:
+            return str(condition.get("message", ""))
+    return ""
 
 
 def _told(status: Document, said: Document, now: Time) -> Document:

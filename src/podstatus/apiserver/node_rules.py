@@ -7,6 +7,7 @@ pkg/apis/core/validation/validation.go, plugin/pkg/admission/nodetaint, v1.36.4.
 import re
 
 from podstatus.apiserver.meta_rules import updated_meta
+from podstatus.apiserver.node_taints import NO_SCHEDULE, NOT_READY
 from podstatus.apiserver.plain_rules import Plain
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
@@ -26,7 +27,6 @@ _FEATURE_RULE = (
     "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters "
     "and slashes"
 )
-_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
 class NodeStrategy(Plain):
@@ -51,8 +51,8 @@ class NodeStrategy(Plain):
         status = {key: value for key, value in node["status"].items() if key != "config"}
         taints = spec.get("taints") or []
         pairs = {(taint.get("key"), taint.get("effect")) for taint in taints}
-        if (_NOT_READY["key"], _NOT_READY["effect"]) not in pairs:
-            spec["taints"] = [*taints, dict(_NOT_READY)]
+        if (NOT_READY, NO_SCHEDULE) not in pairs:
+            spec["taints"] = [*taints, {"key": NOT_READY, "effect": NO_SCHEDULE}]
         return node | {"spec": spec, "status": status}
 
     def validate_create(self, document: Document) -> list[Cause]:

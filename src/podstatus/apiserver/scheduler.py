@@ -8,12 +8,17 @@ import asyncio
 import logging
 from collections import defaultdict
 
-from podstatus.apiserver.binding import bound_pod, unschedulable_pod
+from podstatus.apiserver.binding import bound_pod, said_unschedulable, unschedulable_pod
 from podstatus.apiserver.paths import Target
 from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.registry import Registry
-from podstatus.apiserver.resources import NODES, PODS
+from podstatus.apiserver.resources import EVENTS, NODES, PODS
 from podstatus.apiserver.scheduling import Amounts, Choice, Room, choose, need_of, room_of
+from podstatus.apiserver.scheduling_events import (
+    bound_event,
+    repeated_event,
+    unschedulable_event,
+)
 from podstatus.apiserver.store import DELETED, Change, Key, Store, StoreError
 from podstatus.apiserver.strategy import Document
 from podstatus.base.clock import Clock
@@ -85,13 +90,29 @@ class Scheduler:
         now = Time.from_unix_nanos(self._clock.now())
         if choice.node:
             binding = {"target": {"kind": "Node", "name": choice.node}}
-            self._registry.overwrite(target, lambda pod: bound_pod(pod, binding, now))
+            bound = self._registry.overwrite(target, lambda pod: bound_pod(pod, binding, now))
             logger.info("pod bound: pod=%s/%s node=%s", *key, choice.node)
+            self._record(bound_event(bound, choice.node, now), now)
         elif choice.message:
             pod: Document = self._registry.get(target).document()
             told = unschedulable_pod(pod, choice.message, now)
+            if said_unschedulable(pod) != choice.message:
+                self._record(unschedulable_event(pod, choice.message, now), now)
             if told != pod:
                 self._registry.overwrite(target, lambda _: told)
+
+    def _record(self, event: Document, now: Time) -> None:
+        """Tell it; one that cannot be told, as in a namespace that is to go, holds up nobody."""
+        metadata = event["metadata"]
+        name, namespace = metadata["name"], metadata["namespace"]
+        target = Target(resource=EVENTS, namespace=namespace, name=name)
+        try:
+            if self._store.get(EVENTS.plural, Key(namespace, name)) is None:
+                self._registry.create(target, event)
+            else:
+                self._registry.overwrite(target, lambda known: repeated_event(known, now))
+        except (Problem, StoreError) as error:
+            logger.warning("event not recorded: event=%s/%s error=%s", namespace, name, error)
 
     def _see_node(self, name: str, data: bytes | None) -> None:
         before = self._rooms.pop(name, None)

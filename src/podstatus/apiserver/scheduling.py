@@ -12,6 +12,13 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from podstatus.apiserver.node_taints import (
+    NO_SCHEDULE,
+    NOT_READY,
+    UNREACHABLE,
+    UNSCHEDULABLE,
+    settled_taints,
+)
 from podstatus.kube.node import Node, Taint
 from podstatus.kube.node_affinity import is_wanted_on
 from podstatus.kube.pod import Pod
@@ -23,10 +30,9 @@ Amounts = Mapping[str, int]
 """By resource, in units of 1e-9, so that whole numbers do."""
 
 ONE_POD = 10**9
-_CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-_NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
-"""What every node is born with. Upstream's controller takes it away when the node is Ready; we
-have none, and look at the condition itself."""
+_CORDONED = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
+_NO_NEWS = ((NOT_READY, NO_SCHEDULE), (UNREACHABLE, NO_SCHEDULE))
+"""What the condition Ready says already."""
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,16 +59,18 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     """Empty if it fits nowhere."""
     message: str = ""
-    """Why it fits nowhere, if there is a node that would let it in."""
+    """Why it fits nowhere, if there is a node that is Ready."""
 
 
 def room_of(node: Node) -> Room:
     """What a node offers. Raises QuantityError."""
     conditions = node.status.conditions or ()
+    # As they are going to be: nobody has to wait until they are written.
+    taints = settled_taints(node)
     return Room(
         name=node.metadata.name,
         labels=dict(node.metadata.labels or {}),
-        taints=tuple(t for t in node.spec.taints or () if (t.key, t.effect) != _NOT_READY),
+        taints=tuple(t for t in taints if (t.key, t.effect) not in _NO_NEWS),
         unschedulable=node.spec.unschedulable,
         ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
         allocatable={name: q.nanos for name, q in (node.status.allocatable or {}).items()},
@@ -78,17 +86,17 @@ def need_of(pod: Pod) -> Need:
 def choose(need: Need, rooms: Iterable[Room], loads: Mapping[str, Amounts]) -> Choice:
     """The node for a pod; `loads` is what is taken already, by node."""
     reasons: Counter[str] = Counter()
-    count, admitted = 0, False
+    count, known = 0, False
     for room in sorted(rooms, key=lambda room: room.name):
         count += 1
         closed = _closed(need.spec, room)
         objections = [closed] if closed else _misfits(need, room, loads.get(room.name, {}))
         if not objections:
             return Choice(node=room.name)
-        admitted = admitted or not closed
+        known = known or room.ready
         reasons.update(objections)
-    # While no node takes pods of this kind at all it just waits, as in a cluster that is young.
-    if not admitted:
+    # While no node is Ready it just waits, as in a cluster that is young.
+    if not known:
         return Choice()
     told = ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
     return Choice(message=f"0/{count} nodes are available: {told}.")

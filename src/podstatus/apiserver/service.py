@@ -12,6 +12,7 @@ from podstatus.apiserver.field_selectors import NAME, NAMESPACE
 from podstatus.apiserver.hub import Hub
 from podstatus.apiserver.listener import Listener
 from podstatus.apiserver.namespaces import NamespaceCleaner
+from podstatus.apiserver.node_lifecycle import NodeLifecycle
 from podstatus.apiserver.pages import find_page
 from podstatus.apiserver.paths import find_target
 from podstatus.apiserver.problems import Problem
@@ -26,12 +27,15 @@ from podstatus.base.loop import SystemClock
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
+Controller = NamespaceCleaner | NodeLifecycle | Scheduler
+"""Told of every change, and changes things itself."""
+
 
 class ApiServer:
     """Serves a store. Without an SSL context it speaks plain HTTP, for tests.
 
     With `faults` whoever has the token may ask for things to go wrong, at /podstatus/faults; with
-    `schedule` pods without a node get one.
+    `schedule` pods without a node get one, and nodes the taints that their conditions ask for.
     """
 
     def __init__(
@@ -56,8 +60,10 @@ class ApiServer:
         self._listener = Listener(
             handle, token=token, ssl_context=ssl_context, host=host, port=port
         )
-        self._cleaner = NamespaceCleaner(store, self._registry)
-        self._scheduler = Scheduler(store, self._registry, clock) if schedule else None
+        self._controllers: list[Controller] = [NamespaceCleaner(store, self._registry)]
+        if schedule:
+            self._controllers.append(NodeLifecycle(store, self._registry, clock))
+            self._controllers.append(Scheduler(store, self._registry, clock))
         self._tasks: set[asyncio.Task[None]] = set()
         store.listener = self._publish
 
@@ -65,9 +71,8 @@ class ApiServer:
         """Begin to serve; the port."""
         for name in SYSTEM_NAMESPACES:
             self._ensure_namespace(name)
-        self._tasks.add(asyncio.create_task(self._cleaner.run()))
-        if self._scheduler is not None:
-            self._tasks.add(asyncio.create_task(self._scheduler.run()))
+        for controller in self._controllers:
+            self._tasks.add(asyncio.create_task(controller.run()))
         return await self._listener.start()
 
     async def stop(self) -> None:
@@ -83,9 +88,8 @@ class ApiServer:
 
     def _publish(self, resource: str, change: Change) -> None:
         self._hub.publish(resource, change)
-        self._cleaner.notice(resource, change)
-        if self._scheduler is not None:
-            self._scheduler.notice(resource, change)
+        for controller in self._controllers:
+            controller.notice(resource, change)
 
     async def _handle(self, request: Request) -> Answer | Stream:
         target = find_target(request.path)

@@ -62,7 +62,8 @@ class Runtime(Protocol):
     async def start_pod(self, pod: Pod) -> None:
         """Make what its containers share: a sandbox, a folder, an address. Raises CannotStartError.
 
-        If the pod has a ready sandbox already, nothing happens.
+        If the pod has a ready sandbox already, nothing happens. If one was given up, the attempts
+        in it are listed with `active=False` from now on.
         """
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:

@@ -17,6 +17,7 @@ import msgspec
 from podstatus.kube.pod import Pod
 from podstatus.kube.quantity import Quantity, QuantityError
 from podstatus.runtime.simulated.lengths import parse_length
+from podstatus.runtime.simulated.mistakes import Mistakes
 from podstatus.runtime.simulated.timeline import Timeline, TimelineError, parse_timeline
 
 POD_ANNOTATION = "podstatus.dev/simulate"
@@ -31,7 +32,14 @@ KILLED = 137
 NEVER = None
 """A duration that does not end."""
 
-_PAIR = re.compile(r'\s*([a-z-]+)\s*=\s*("[^"]*"|[^\s,;"]+)\s*(,|;|$)')
+_PAIR = r'\s*(?P<word>[a-z-]+)\s*=\s*(?P<value>"[^"]*"|[^\s,;"]+)\s*(?:[,;]|\Z)'
+_UNREAD = r'(?P<unread>[^,;"]*)[,;]|.+'
+"""What is passed over to go on after a mistake; all that is left from a quotation mark on, as
+nobody knows where that text ends."""
+_PIECE = re.compile(f"{_PAIR}|{_UNREAD}", re.DOTALL)
+_PAIRS_EXPECTED = (
+    "pairs such as run=3s are expected, commas between them, semicolons between attempts"
+)
 _REASON = re.compile(r"[A-Z][A-Za-z]*")
 _MOST_EXIT_CODE = 255
 
@@ -40,7 +48,7 @@ _Reader = Callable[[str], dict[str, Any] | None]
 
 
 class ScriptError(ValueError):
-    """A script cannot be read; the message quotes the mistake and says what is allowed."""
+    """A script cannot be read; the message quotes the mistakes and says what is allowed."""
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,49 +82,64 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def script_for(pod: Pod, container: str, attempt: int) -> Script:
     """What this attempt at a container of the pod does; the first one is 0. Raises ScriptError."""
     annotations = pod.metadata.annotations or {}
+    stray = _stray_annotations(pod)
+    found = [str(stray)] if stray else []
+    scripts: tuple[Script, ...] = (Script(),)
     for name in (CONTAINER_PREFIX + container, POD_ANNOTATION):
         if name in annotations:
             try:
-                return _parse_attempt(annotations[name], attempt)
+                scripts = parse_script(annotations[name])
             except ScriptError as error:
-                raise ScriptError(f"annotation {name}: {error}") from error
-    return Script()
-
-
-def _parse_attempt(text: str, attempt: int) -> Script:
-    scripts = parse_script(text)
+                found.append(f"annotation {name}: {error}")
+            break
+    if found:
+        raise ScriptError("; ".join(found))
     return scripts[min(attempt, len(scripts) - 1)]
 
 
+def _stray_annotations(pod: Pod) -> Mistakes:
+    """The annotations that are about no container of the pod."""
+    mistakes = Mistakes()
+    spec = pod.spec
+    kinds = (spec.init_containers, spec.containers, spec.ephemeral_containers)
+    names = [container.name for containers in kinds for container in containers or ()]
+    for annotation in sorted(pod.metadata.annotations or {}):
+        name = annotation.removeprefix(CONTAINER_PREFIX)
+        if name != annotation and name not in names:
+            told = f"annotation {annotation} names no container of the pod"
+            mistakes.add(told, f"containers are {', '.join(names)}")
+    return mistakes
+
+
 def parse_script(text: str) -> tuple[Script, ...]:
-    """The attempts that a text describes, at least one. Raises ScriptError."""
+    """The attempts that a text describes, at least one. Raises ScriptError with all mistakes."""
     attempts: list[dict[str, Any]] = [{}]
-    position = 0
-    while text[position:].strip():
-        pair = _PAIR.match(text, position)
-        if pair is None:
-            raise ScriptError(
-                f"cannot read {_short(text[position:])!r}; pairs such as run=3s are expected, "
-                "commas between them, semicolons between attempts"
-            )
-        word, value, separator = pair.groups()
-        _add(attempts[-1], word, value.strip('"'))
-        if separator == ";":
+    mistakes = Mistakes()
+    for piece in _PIECE.finditer(text.strip()):
+        word, value, unread = piece.group("word", "value", "unread")
+        if word is not None:
+            _add(attempts[-1], word, value.strip('"'), mistakes)
+        else:
+            quoted = _short(unread or "") or _short(piece[0])
+            mistakes.add(f"cannot read {quoted!r}", _PAIRS_EXPECTED)
+        if piece[0].endswith(";"):
             attempts.append({})
-        position = pair.end()
+    if mistakes:
+        raise ScriptError(str(mistakes))
     return tuple(Script(**fields) for fields in attempts)
 
 
-def _add(fields: dict[str, Any], word: str, value: str) -> None:
+def _add(fields: dict[str, Any], word: str, value: str, mistakes: Mistakes) -> None:
     if word not in WORDS:
-        raise ScriptError(f"there is no word {_short(word)!r}; words are {', '.join(WORDS)}")
+        mistakes.add(f"there is no word {_short(word)!r}", f"words are {', '.join(WORDS)}")
+        return
     found = WORDS[word](value)
     if found is None:
-        raise ScriptError(f"{word}={_short(value)} cannot be read; {_EXPECTED[word]} is expected")
-    repeated = next((name for name in found if name in fields), None)
-    if repeated is not None:
-        raise ScriptError(f"{word} is said twice; a semicolon begins another attempt")
-    fields |= found
+        mistakes.add(f"{word}={_short(value)} cannot be read", f"{_EXPECTED[word]} is expected")
+    elif any(name in fields for name in found):
+        mistakes.add(f"{word} is said twice", "a semicolon begins another attempt")
+    else:
+        fields |= found
 
 
 def _duration(field: str, endless: str = "") -> _Reader:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from podstatus.kube.cri import ContainerRunState, SandboxState
+from podstatus.kube.pod import Pod
 from podstatus.kube.times import UNSET_TIME
 from podstatus.runtime.port import CannotStartError
 from podstatus.testing.runtime_suite.scene import (
@@ -125,3 +126,20 @@ class Starting(RuntimeUnderTest):
         running = [found.id for found in facts.containers if found.state is _RUNNING]
         assert running == [second]
         assert second != first
+
+    @played
+    async def test_attempts_of_a_given_up_sandbox_are_not_active(self, scene: Scene) -> None:
+        """They are over: what has to run first in a sandbox runs again in the new one."""
+        pod, first = await scene.start(Behaviour.OBEYS)
+        assert await _activity(scene, pod) == {first: True}
+        await scene.soon(scene.runtime.stop_pod(pod.uid))
+        await scene.soon(scene.runtime.start_pod(pod))
+        assert (await _activity(scene, pod)).get(first, False) is False, "its sandbox was given up"
+        second = await scene.start_again(pod, restart_count=1)
+        activity = await _activity(scene, pod)
+        assert (activity.get(first, False), activity[second]) == (False, True)
+
+
+async def _activity(scene: Scene, pod: Pod) -> dict[str, bool]:
+    """Which attempts are listed, and whether as active."""
+    return {found.id: found.active for found in (await scene.facts(pod)).containers}

@@ -1,6 +1,7 @@
 """Put together what looks after pods: from sources to workers, statuses and mirror pods."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -15,7 +16,7 @@ from podstatus.events.about import about_container
 from podstatus.events.recorder import Recorder
 from podstatus.events.status_events import StatusEvents
 from podstatus.kube.node import Node
-from podstatus.kube.pod import PodUID
+from podstatus.kube.pod import Pod, PodUID
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.port import ProbeResult, Runtime
 from podstatus.runtime.relist import RuntimeView
@@ -24,7 +25,7 @@ from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Undelivered
 from podstatus.status.startup_latency import StartupLatencyTracker
-from podstatus.workers.admission import admit
+from podstatus.workers.admission import Admission, admit
 from podstatus.workers.containers import Containers
 from podstatus.workers.crash_loops import CrashLoops
 from podstatus.workers.dispatch import Dispatcher
@@ -122,9 +123,7 @@ class PodSide:
             self.workers,
             self.statuses,
             recorder,
-            admit=lambda pod, others: admit(
-                pod, node=around.own_node(), others=others, max_pods=settings.max_pods
-            ),
+            admit=partial(_admit, around),
             startup_latency=self.startup_latency,
             on_mirror=around.on_mirror,
             clock=clock,
@@ -156,3 +155,11 @@ class PodSide:
 
     def _all_delivered(self) -> bool:
         return self.mux.all_delivered
+
+
+def _admit(around: Beside, pod: Pod, others: Sequence[Pod]) -> Admission:
+    """Whether the Node, as it is shown now, has room for a pod."""
+    node = around.own_node()
+    shown = (node.status.allocatable or {}).get("pods")
+    most = around.settings.max_pods if shown is None else shown.nanos // 10**9
+    return admit(pod, node=node, others=others, max_pods=most)

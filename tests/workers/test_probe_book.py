@@ -131,3 +131,11 @@ async def test_what_a_probe_said_outlives_no_restart_of_its_container() -> None:
         assert node.looks("p") == "Running a:running(1)"
         await node.passes(3)
         assert node.looks("p") == "Running a:running+(1)"
+
+
+def test_who_tells_of_failures_hears_of_each_once() -> None:
+    unhealthy: list[ProbeResult] = []
+    book = ProbeBook(Shown(), lambda _: None, unhealthy.append)
+    for success in (True, False, False, True, False):
+        book.take(result("readiness", success=success))
+    assert unhealthy == 2 * [result("readiness", success=False)]

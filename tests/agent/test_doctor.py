@@ -79,14 +79,14 @@ def test_all_that_is_broken_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result, found = doctor(
-            *("--root-dir", str(tmp_path / "file"), "--port", str(port)),
+            *("--root-dir", str(tmp_path / "file"), "--apiserver-port", str(port)),
             *("--pod-manifest-path", str(tmp_path / "manifests")),
         )
     assert result.exit_code == 1
-    assert found["root-dir"][0] == found["port"][0] == "problem"
+    assert found["root-dir"][0] == found["apiserver-port"][0] == "problem"
     assert "--root-dir" in found["root-dir"][1]
-    assert f"cannot listen on 127.0.0.1 port {port}" in found["port"][1]
-    assert "pass another --port (0 for any)" in found["port"][1]
+    assert f"cannot listen on 127.0.0.1 port {port}" in found["apiserver-port"][1]
+    assert "pass another --apiserver-port (0 for any)" in found["apiserver-port"][1]
     assert found["manifests"][0] == "hint"
 
 
@@ -104,7 +104,7 @@ def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert found["root-dir"][0] == "hint"
     assert "an agent runs in" in found["root-dir"][1]
-    assert "port" not in found
+    assert "apiserver-port" not in found
 
 
 def test_manifests_are_counted(tmp_path: Path) -> None:

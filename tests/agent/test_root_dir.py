@@ -65,7 +65,7 @@ def test_what_a_killed_agent_announced_is_gone_with_the_next_start(tmp_path: Pat
 def test_a_folder_that_cannot_be_used_says_why_and_what_to_do(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "pods").touch()
+    (tmp_path / "kept" / "runtime").touch()
     with pytest.raises(RootDirError, match=r"cannot use .*--root-dir"):
         RootDir(tmp_path / below)
     assert lock_holder(tmp_path / "kept") is None

@@ -61,13 +61,13 @@ def agent(behaviour: str, root: Path, *options: str) -> Iterator[AgentProcess]:
 def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path, number: int) -> None:
     root = tmp_path / "the root"
     with agent("run", root) as started:
-        started.read_until("podstatus get pods")
+        started.read_until("get pods -A --root-dir")
         endpoints = json.loads((root / "endpoints.json").read_bytes())
         assert endpoints["agent"] == "http://agent"
         assert endpoints["pid"] == started.process.pid
         assert endpoints["apiserver"] in started.told
         assert f"kubectl --kubeconfig '{root}/kubeconfig' get pods -A" in started.told
-        assert f"podstatus get pods -A --root-dir '{root}'" in started.told
+        assert f"-m podstatus.agent get pods -A --root-dir '{root}'" in started.told
         assert endpoints["token"] in (root / "kubeconfig").read_text()
         children = psutil.Process(started.process.pid).children()
         assert len(children) == 1
@@ -83,7 +83,7 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
 ) -> None:
     with agent("hang", tmp_path / "1") as patient, agent("hang", tmp_path / "2") as impatient:
         for started in (patient, impatient):
-            started.read_until("podstatus get pods")
+            started.read_until("get pods -A --root-dir")
         children = psutil.Process(impatient.process.pid).children()
         for started in (patient, impatient):
             started.process.send_signal(signal.SIGINT)
@@ -125,7 +125,7 @@ def test_a_node_that_cannot_go_on_ends_with_a_message(
 
 def test_a_second_agent_is_refused(tmp_path: Path) -> None:
     with agent("run", tmp_path) as first:
-        first.read_until("podstatus get pods")
+        first.read_until("get pods -A --root-dir")
         with agent("run", tmp_path) as second:
             code, errors = second.wait()
     assert code == 2
@@ -134,8 +134,8 @@ def test_a_second_agent_is_refused(tmp_path: Path) -> None:
 
 def test_a_dead_agent_is_started_again_and_told_why(tmp_path: Path) -> None:
     with agent("break-once", tmp_path, "--supervise") as started:
-        started.read_until("podstatus get pods")
-        started.read_until("podstatus get pods")
+        started.read_until("get pods -A --root-dir")
+        started.read_until("get pods -A --root-dir")
         started.process.send_signal(signal.SIGTERM)
         code, errors = started.wait()
     assert code == 0

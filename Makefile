@@ -24,7 +24,7 @@ tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py
 
 test: $(READY) ## run all tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 test-real: $(READY) ## run what is true of both API servers on both, the embedded and a real one
 	$(BIN)/python -m pytest -n 2 -m servers --servers=embedded,real $(REAL)

@@ -28,7 +28,8 @@ class WakeUp(Generic[Reason]):
     `call` may be used from any thread. There is no lock: a caller adds its reason before
     it looks for a waiter, and the waiter is there before it looks for reasons, so one of
     the two always sees the other. Only the waiter takes itself away; waking it twice does
-    no harm.
+    no harm. A reason that is there already needs no second wake-up: whoever added it wakes the
+    waiter, who takes it before it looks at what the callers have done until then.
     """
 
     def __init__(self) -> None:
@@ -37,8 +38,9 @@ class WakeUp(Generic[Reason]):
 
     def call(self, reason: Reason) -> None:
         """Give the waiter a reason to wake up, now or when it waits next."""
-        if reason not in self._reasons:
-            self._reasons.append(reason)
+        if reason in self._reasons:
+            return
+        self._reasons.append(reason)
         waiter = self._waiter
         if waiter is None:
             return

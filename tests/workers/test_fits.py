@@ -7,7 +7,7 @@ import pytest
 from podstatus.kube.codec import from_document
 from podstatus.kube.node import Node
 from podstatus.kube.pod_spec import PodSpec
-from podstatus.workers.fits import is_extended, shortages
+from podstatus.workers.fits import is_extended, most_pods, shortages
 
 HUGE = "hugepages-2Mi"
 GPU = "example.com/gpu"
@@ -34,6 +34,12 @@ def missing(pod: PodSpec, *others: PodSpec, **allocatable: str) -> list[tuple[st
     node = from_document({"status": {"allocatable": resources}}, Node)
     found = shortages(pod, node=node, others=others, max_pods=110)
     return [(s.resource, s.requested, s.used, s.capacity) for s in found]
+
+
+def test_a_node_says_how_many_pods_it_takes_and_otherwise_the_settings_do() -> None:
+    node = from_document({"status": {"allocatable": {"pods": "7"}}}, Node)
+    assert most_pods(node, 110) == 7
+    assert most_pods(Node(), 110) == 110
 
 
 def test_cpu_counts_in_thousandths_and_the_rest_in_whole_units() -> None:

@@ -86,4 +86,4 @@ def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureF
         task.cancel()
 
     asyncio.run(scene())
-    assert caplog.text.count("housekeeping could not be finished") == 1
+    assert caplog.text.count("housekeeping failed, will retry") == 1

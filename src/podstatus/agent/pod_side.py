@@ -29,6 +29,7 @@ from podstatus.workers.admission import Admission, admit
 from podstatus.workers.containers import Containers
 from podstatus.workers.crash_loops import CrashLoops
 from podstatus.workers.dispatch import Dispatcher
+from podstatus.workers.fits import most_pods
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lives import Lives
 from podstatus.workers.pod_workers import PodWorkers
@@ -160,6 +161,5 @@ class PodSide:
 def _admit(around: Beside, pod: Pod, others: Sequence[Pod]) -> Admission:
     """Whether the Node, as it is shown now, has room for a pod."""
     node = around.own_node()
-    shown = (node.status.allocatable or {}).get("pods")
-    most = around.settings.max_pods if shown is None else shown.nanos // 10**9
+    most = most_pods(node, around.settings.max_pods)
     return admit(pod, node=node, others=others, max_pods=most)

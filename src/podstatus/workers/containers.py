@@ -92,7 +92,7 @@ class Containers:
     async def stop_pod(
         self, pod: Pod | None, uid: PodUID, facts: PodFacts, grace_seconds: float
     ) -> None:
-        """End all containers of a pod, those first that others are needed by, and its sandbox."""
+        """End all containers of a pod, sidecars last, and then its sandbox."""
         began = self._clock.now()
         for wave in stop_order(pod, facts):
             for attempt in wave:

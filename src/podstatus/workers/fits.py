@@ -63,6 +63,12 @@ def shortages(
     return [shortage for shortage in short if shortage is not None]
 
 
+def most_pods(node: Node, otherwise: int) -> int:
+    """How many pods the node says that it takes; so many, if it does not say."""
+    shown = (node.status.allocatable or {}).get(PODS)
+    return otherwise if shown is None else _amount(PODS, shown)
+
+
 def is_extended(resource: str) -> bool:
     """Whether a resource is neither Kubernetes' own nor a quota's.
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from podstatus.base.clock import Clock
+from podstatus.base.trouble import Trouble
 from podstatus.kube.pod import PodUID
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.relist import RuntimeView
@@ -45,7 +46,7 @@ class Housekeeping:
         self._clock = clock
         self._period = period
         self._beat = beat
-        self._trouble = ""
+        self._trouble = Trouble(logger, "housekeeping", expected=OSError)
 
     async def run(self) -> None:
         """Keep house until cancelled."""
@@ -58,11 +59,10 @@ class Housekeeping:
         """Look once; a disk that is full, say, ends nothing: what is left is found later."""
         try:
             self.clean_once()
-            self._trouble = ""
-        except Exception as error:
-            if str(error) != self._trouble:  # or the log would fill it further
-                logger.exception("housekeeping could not be finished, will try again")
-            self._trouble = str(error)
+        except Exception as error:  # noqa: BLE001 - told by its kind, once: the log is on a disk too
+            self._trouble.failed(error)
+        else:
+            self._trouble.over()
 
     def clean_once(self) -> None:
         """Look once. Nothing happens before every source and the runtime have been heard."""

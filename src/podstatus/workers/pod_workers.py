@@ -6,8 +6,7 @@ Upstream: podWorkers, pkg/kubelet/pod_workers.go v1.36.4.
 import asyncio
 import logging
 import random as chance
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import wait_for_either
@@ -38,12 +37,6 @@ from podstatus.workers.steps import PodSteps
 
 logger = logging.getLogger(__name__)
 
-Result = TypeVar("Result")
-
-
-class _OvertakenError(Exception):
-    """The pod needs something else than the step that was under way."""
-
 
 class PodWorkers:
     """Takes every pod through its life. For one event loop; what it is told never waits."""
@@ -71,8 +64,8 @@ class PodWorkers:
         self._tasks: asyncio.TaskGroup | None = None
         self._bells: dict[PodUID, asyncio.Event] = {}
         """Of those pods that have a worker."""
-        self._under_way: dict[PodUID, asyncio.Timeout] = {}
-        """The steps that are given up when the pod needs something else."""
+        self._syncing: dict[PodUID, asyncio.Timeout] = {}
+        """The steps that are given up when the pod is to end."""
 
     async def run(self) -> None:
         """Work until cancelled. Containers run on then."""
@@ -120,15 +113,28 @@ class PodWorkers:
     def _become(self, life: PodLife) -> None:
         before = self._lives.get(life.uid)
         self._lives.put(life)
-        scope = self._under_way.get(life.uid)
-        # A step that is being given up already may take its time for it.
-        if scope is not None and scope.when() is None and _is_overtaken(before, life):
-            scope.reschedule(asyncio.get_running_loop().time())
+        if life.stage is not Stage.SYNC:
+            self._give_up_sync(life.uid)
         if before is None or before.stage is not life.stage:
             logger.info(
-                "pod is %s: pod=%s/%s uid=%s", life.stage.value, life.namespace, life.name, life.uid
+                "pod has a new stage: stage=%s pod=%s/%s uid=%s",
+                life.stage.value,
+                life.namespace,
+                life.name,
+                life.uid,
             )
         self._set_to_work(life)
+
+    def _give_up_sync(self, uid: PodUID) -> None:
+        """Start nothing more of a pod that is to end.
+
+        A stop that is under way goes on, though: a shorter grace does not change it, as the kubelet
+        was recorded (SURPRISES, tour 6).
+        """
+        scope = self._syncing.get(uid)
+        # One that is being given up already may take its time for it.
+        if scope is not None and scope.when() is None:
+            scope.reschedule(asyncio.get_running_loop().time())
 
     def _set_to_work(self, life: PodLife) -> None:
         if life.uid in self._bells:
@@ -177,29 +183,23 @@ class PodWorkers:
                     await self._terminate(life)
                 case Stage.TERMINATED:
                     await self._close(life)
-        except _OvertakenError:
-            return 0.0
         except Exception as error:  # noqa: BLE001 - whatever a runtime raises, the pod is tried again
             return self._failed(life, error)
         return 0.0
 
-    async def _unless_overtaken(self, uid: PodUID, step: Coroutine[Any, Any, Result]) -> Result:
-        """Take a step, and give it up with _OvertakenError when the pod needs something else."""
-        scope = self._under_way[uid] = asyncio.timeout(None)
-        try:
-            async with scope:
-                return await step
-        except TimeoutError:
-            if scope.expired():
-                raise _OvertakenError from None
-            raise
-        finally:
-            del self._under_way[uid]
-
     async def _sync(self, life: PodLife) -> float:
         if life.pod is None or self._lives.waits_for_namesake(life):
             return self._spread(self._policy.sync_frequency)
-        synced = await self._unless_overtaken(life.uid, self._steps.sync(life.pod))
+        scope = self._syncing[life.uid] = asyncio.timeout(None)
+        try:
+            async with scope:
+                synced = await self._steps.sync(life.pod)
+        except TimeoutError:
+            if scope.expired():
+                return 0.0
+            raise
+        finally:
+            del self._syncing[life.uid]
         if synced.ended and (now := self._lives.get(life.uid)) is not None:
             self._become(completed(now))
             return 0.0
@@ -208,7 +208,7 @@ class PodWorkers:
         return due if synced.look_again is None else min(due, synced.look_again)
 
     async def _terminate(self, life: PodLife) -> None:
-        status = await self._unless_overtaken(life.uid, self._steps.terminate(life))
+        status = await self._steps.terminate(life)
         if (now := self._lives.get(life.uid)) is None:
             return
         # Nothing is sent before both are done: the phase is not held back once more.
@@ -253,15 +253,6 @@ class PodWorkers:
 
     def _spread(self, seconds: float) -> float:
         return seconds * (1 + self._policy.jitter * self._random())
-
-
-def _is_overtaken(before: PodLife | None, life: PodLife) -> bool:
-    """Whether a step that began before is not what the pod needs now.
-
-    Nothing more is started of a pod that is to end. A stop that is under way goes on, though:
-    a shorter grace does not change it, as the kubelet was recorded (SURPRISES, tour 6).
-    """
-    return before is not None and before.stage is Stage.SYNC and life.stage is not Stage.SYNC
 
 
 def _runs(facts: PodFacts) -> bool:

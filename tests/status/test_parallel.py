@@ -501,6 +501,19 @@ async def test_a_pod_that_failed_is_tried_again_with_what_is_newest_then() -> No
 
 
 @in_loop
+async def test_a_clock_that_rounds_does_not_delay_a_retry() -> None:
+    for chance in range(100):
+        fleet = Fleet(["a"])
+        syncer: Any = fleet.manager._syncer
+        syncer._chance = lambda chance=chance: chance / 100_000
+        fleet.api.fail("patch", "default", "a", code=500)
+        async with fleet.running():
+            fleet.set(fleet.pods[0], "one")
+            await fleet.clock.advance(1)
+            assert fleet.calls() == ["patch a 500", "get a", "patch a"]
+
+
+@in_loop
 async def test_without_waits_what_failed_goes_with_the_next_batch_as_upstream() -> None:
     zero = sending(first_retry=0, longest_retry=0, quarantine=0, circuit_after=0)
     fleet = Fleet(["a", "b"], policy=zero)

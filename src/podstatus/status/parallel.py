@@ -145,9 +145,9 @@ class ParallelSyncer:
         self._schedule.keep(entries)
         return [sync.uid for sync in plan.syncs]
 
-    def _want(self, uids: Iterable[PodUID], lane: Lane) -> set[PodUID]:
+    def _want(self, uids: Iterable[PodUID], lane: Lane, now: float | None = None) -> set[PodUID]:
         """Have pods synced when their turn comes; those that may."""
-        now, wanted = self._elapsed.seconds(), set()
+        now, wanted = self._elapsed.seconds() if now is None else now, set()
         for uid in uids:
             self._unlooked.pop(uid, None)
             try:
@@ -222,13 +222,15 @@ class ParallelSyncer:
     def _set_alarm(self, tasks: asyncio.TaskGroup, at: float, seconds: float) -> None:
         if self._alarm is not None:
             self._alarm[1].cancel()
-        self._alarm = at, tasks.create_task(self._wait_and_look(seconds))
+        self._alarm = at, tasks.create_task(self._wait_and_look(at, seconds))
 
-    async def _wait_and_look(self, seconds: float) -> None:
+    async def _wait_and_look(self, at: float, seconds: float) -> None:
         await self._clock.wait(seconds)
         self._alarm = None
+        # A clock that rounds may show a moment just before `at`.
+        now = max(at, self._elapsed.seconds())
         # Last, so that those who fail all the time do not stand before those who do not.
-        self._want(self._schedule.take_due(self._elapsed.seconds()), Lane.RECONCILE)
+        self._want(self._schedule.take_due(now), Lane.RECONCILE, now)
         self._launch()
 
     def _tidy(self) -> None:

@@ -1,0 +1,53 @@
+"""Where things of a pod are, for the agent and for the shim.
+
+    pods/<uid>/pod.json                     PodRecord, by the agent
+               shim.json                    ShimRecord, by the shim, once it can be asked
+               volumes/<name>/              emptyDirs, and what is projected
+               containers/<id>/launch.json  Launch, by the agent: how to start it
+                               started.json StartRecord, by the shim, once the command runs
+                               exit.json    ExitRecord, by the shim, once all of it has ended
+                               0.log        what it wrote, in the format of CRI; <0.log.*> before it
+                               message      what it leaves as its last words
+                               stdin        a FIFO, if it reads its input
+                               tmp/         its /tmp, if it is isolated
+
+Files are written beside their place and renamed into it: who finds one finds it whole. All of
+it is for the owner only: 0700 and 0600.
+"""
+
+from pathlib import Path
+
+from podstatus.kube.pod import PodUID
+
+POD, SHIM = "pod.json", "shim.json"
+LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
+LOG, MESSAGE, STDIN, TMP = "0.log", "message", "stdin", "tmp"
+
+
+class PodFolder:
+    """The folder of a pod."""
+
+    def __init__(self, root: Path, uid: PodUID) -> None:
+        self.path = root / "pods" / uid
+        self.record = self.path / POD
+        self.shim = self.path / SHIM
+        self.volumes = self.path / "volumes"
+        self.containers = self.path / "containers"
+
+    def container(self, name: str) -> "ContainerFolder":
+        """The folder of an attempt; its ID without the kind of runtime in front."""
+        return ContainerFolder(self.containers / name)
+
+
+class ContainerFolder:
+    """The folder of one attempt at a container."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.launch = path / LAUNCH
+        self.started = path / STARTED
+        self.exit = path / EXIT
+        self.log = path / LOG
+        self.message = path / MESSAGE
+        self.stdin = path / STDIN
+        self.tmp = path / TMP

@@ -116,7 +116,7 @@ class Cluster:
 
 
 class AgentProcess:
-    """`podstatus run` on the simulated runtime, in a folder of its own."""
+    """`podstatus run`, on the simulated runtime unless told otherwise, in a folder of its own."""
 
     def __init__(
         self, folder: Path, *options: str, kubeconfig: Path | None = None, node: str = NODE
@@ -127,9 +127,10 @@ class AgentProcess:
         self.root_dir = folder / "root"
         folder.mkdir(exist_ok=True)
         self._log = folder / "agent.log"
-        server = ("--kubeconfig", str(kubeconfig), "--runtime", "simulated") if kubeconfig else ()
+        server = ("--kubeconfig", str(kubeconfig)) if kubeconfig else ()
+        runtime = () if "--runtime" in options else ("--runtime", "simulated")
         self.words = [
-            *(*COMMAND, "run", "--root-dir", str(self.root_dir), "--port", "0", *server),
+            *(*COMMAND, "run", "--root-dir", str(self.root_dir), "--port", "0", *server, *runtime),
             *("--hostname-override", node, "--node-capacity", "cpu=2", *options),
         ]
         self.process: subprocess.Popen[bytes] | None = None

@@ -106,6 +106,8 @@ VALUES: list[tuple[str, str, str, Any]] = [
         "evictionPressureTransitionPeriod: 30s",
         30.0,
     ),
+    ("container_log_max_size", "2Mi", "containerLogMaxSize: 2Mi", 2 * 2**20),
+    ("container_log_max_files", "3", "containerLogMaxFiles: 3", 3),
     ("v", "4", "logging: {verbosity: 4}", 4),
     ("log_format", "json", "logging: {format: json}", "json"),
 ]
@@ -138,6 +140,8 @@ def test_the_table_above_has_every_field_of_a_file() -> None:
         ("apiserver_port", "7443", 7443),
         ("root_dir", "/r", Path("/r")),
         ("runtime", "simulated", "simulated"),
+        ("runtime", "process", "process"),
+        ("isolation", "none", "none"),
     ],
 )
 def test_flags_without_a_field_are_read(name: str, flag: str, value: Any) -> None:
@@ -187,9 +191,13 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("max_container_restart_period", "6m", '"6m" is not a duration from 1s to 300s'),
     ("node_lease_duration_seconds", "0", "0 is not a whole number from 1 on"),
     ("kube_api_qps", "-1", "-1 is not a whole number from 0 on"),
-    ("runtime", "docker", '"docker" is not simulated, or a class of your own'),
+    ("runtime", "docker", '"docker" is not process or simulated, or a class of your own'),
     ("log_format", "xml", '"xml" is not one of text, json'),
     ("v", "11", "11 is not a whole number from 0 to 10"),
+    ("isolation", "docker", '"docker" is not one of auto, bubblewrap, none'),
+    ("container_log_max_size", "-1", '"-1" is not a number of bytes from 1 on'),
+    ("container_log_max_size", "1m", '"1m" is not a number of bytes from 1 on'),
+    ("container_log_max_files", "1", "1 is not a whole number from 2 on"),
     ("samples", "maybe", '"maybe" is not true or false'),
     ("hostname_override", "a_b", '"a_b" is not a node\'s name: '),
     ("node_labels", "a", '"a" is not key=value,…'),
@@ -370,6 +378,18 @@ def test_a_pod_of_a_cluster_is_a_node_of_it_unless_told_otherwise() -> None:
     assert not settings.embedded
     settings = found(flags={"in_cluster": "false"}, environment=IN_CLUSTER).settings
     assert settings.embedded
+
+
+def test_processes_in_the_clusters_of_others_are_tainted_unless_told_otherwise() -> None:
+    def taints(**flags: str) -> list[str]:
+        settings = found(flags=flags, environment=IN_CLUSTER).settings
+        return [f"{taint.key}:{taint.effect}" for taint in settings.register_with_taints]
+
+    assert taints(runtime="process") == ["podstatus.dev/process:NoExecute"]
+    assert taints(runtime="simulated") == []
+    assert taints(in_cluster="false") == []
+    assert taints(runtime="process", register_with_taints="") == []
+    assert taints(runtime="process", register_with_taints="a:NoSchedule") == ["a:NoSchedule"]
 
 
 def test_servers_that_cannot_be_are_told(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ import msgspec
 
 from podstatus.agent.config_file import ConfigFile, read_config
 from podstatus.agent.setting import Given, NotAllowedError, Setting, mistake, read_given
-from podstatus.agent.setting_kinds import NODE_NAME, PATH, RUNTIMES, TRUTH
+from podstatus.agent.setting_kinds import NODE_NAME, PATH, PROCESS, RUNTIMES, TRUTH
 from podstatus.agent.setting_table import BY_NAME, SETTINGS
 from podstatus.agent.settings import AgentSettings
 from podstatus.client.find_access import is_in_cluster
+from podstatus.kube.node import Taint
 
 _PREFIX = "PODSTATUS_"
+PROCESS_TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
 RESTARTED = "PODSTATUS_RESTARTED"
 """What the supervisor tells the next agent, see `supervise`; not a setting."""
 _PORTS = {"port": 10250, "healthz_port": 10248, "apiserver_port": 6443}
@@ -113,6 +115,7 @@ class _Reading:
         values["node_name"] = values.pop("hostname_override") or self._host_name()
         values["v"] = (0 if self._on_terminal else 2) if values["v"] is None else values["v"]
         self._choose_server(values)
+        self._choose_taints(values)
         self._choose_ports(values)
         if self.mistakes:
             return None
@@ -153,6 +156,14 @@ class _Reading:
                 + ("" if kubeconfig else ", or --no-in-cluster for an API server of our own")
             )
         values["runtime"] = RUNTIMES[0]
+
+    def _choose_taints(self, values: dict[str, Any]) -> None:
+        if values["register_with_taints"] is not None:
+            return
+        others = values["kubeconfig"] is not None or values["in_cluster"]
+        by_surprise = others and values["runtime"] == PROCESS
+        # Nobody's DaemonSet is to run on a laptop by surprise.
+        values["register_with_taints"] = (PROCESS_TAINT,) if by_surprise else ()
 
     def _choose_ports(self, values: dict[str, Any]) -> None:
         chosen = values["healthz_port"] is not None

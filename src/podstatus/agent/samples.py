@@ -18,7 +18,10 @@ class _List(msgspec.Struct):
 
 
 def sample_pods() -> list[dict[str, object]]:
-    """A server that takes a moment to be ready, and a worker with a sidecar."""
+    """A server that takes a moment to be ready, and a worker with a sidecar.
+
+    They have commands for a runtime that runs them, and a script for one that pretends.
+    """
     return [
         {
             "apiVersion": "v1",
@@ -26,17 +29,18 @@ def sample_pods() -> list[dict[str, object]]:
             "metadata": {
                 "name": "web",
                 "labels": {"app": "web"},
-                "annotations": {f"{CONTAINER_PREFIX}app": "start=500ms, ready=-1s+, stop=1s"},
+                "annotations": {f"{CONTAINER_PREFIX}app": "start=500ms, stop=1s"},
             },
             "spec": {
+                "terminationGracePeriodSeconds": 5,
                 "containers": [
                     {
                         "name": "app",
                         "image": "registry.k8s.io/nginx-slim:0.27",
+                        "command": _repeating("served request $n"),
                         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-                        "readinessProbe": {"httpGet": {"path": "/", "port": 80}},
                     }
-                ]
+                ],
             },
         },
         {
@@ -44,13 +48,31 @@ def sample_pods() -> list[dict[str, object]]:
             "kind": "Pod",
             "metadata": {"name": "worker", "labels": {"app": "worker"}},
             "spec": {
+                "terminationGracePeriodSeconds": 5,
                 "initContainers": [
-                    {"name": "proxy", "image": "envoy:1.35", "restartPolicy": "Always"}
+                    {
+                        "name": "proxy",
+                        "image": "envoy:1.35",
+                        "command": _repeating("passed on $n requests"),
+                        "restartPolicy": "Always",
+                    }
                 ],
-                "containers": [{"name": "app", "image": "busybox:1.37"}],
+                "containers": [
+                    {
+                        "name": "app",
+                        "image": "busybox:1.37",
+                        "command": _repeating("worked on item $n"),
+                    }
+                ],
             },
         },
     ]
+
+
+def _repeating(text: str) -> list[str]:
+    """A command that says something now and then, and ends when it is asked to."""
+    script = f'trap "exit 0" TERM; n=0; while n=$((n+1)); do echo "{text}"; sleep 5 & wait $!; done'
+    return ["sh", "-c", script]
 
 
 async def create_samples(client: ApiClient) -> None:

@@ -12,13 +12,16 @@ from urllib.parse import urlsplit
 
 from podstatus.agent.durations import DurationError, parse_duration
 from podstatus.agent.setting import Kind, NotAllowedError
+from podstatus.kube.quantity import Quantity, QuantityError
 from podstatus.kube.rules.names import dns_subdomain
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-RUNTIMES = ("simulated",)
+PROCESS = "process"
+RUNTIMES = (PROCESS, "simulated")
 """Those that are ours; the first one is the default with an API server of our own."""
 _RUNTIME = f"{' or '.join(RUNTIMES)}, or a class of your own as in my_runtime:MyRuntime"
 _IN_A_MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
+_BYTES = "a number of bytes from 1 on, such as 10Mi"
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
@@ -141,11 +144,22 @@ def _read_url(text: str) -> str:
     return text
 
 
+def _read_bytes(text: str) -> int:
+    try:
+        amount = Quantity(text).nanos
+    except QuantityError as error:
+        raise NotAllowedError(text, _BYTES) from error
+    if amount < 10**9 or amount % 10**9:
+        raise NotAllowedError(text, _BYTES)
+    return amount // 10**9
+
+
 TRUTH = Kind(metavar="", read_text=_read_truth, read_document=_read_truth_document)
 PATH = kind_of("PATH", _read_path, "a path")
 ADDRESS = kind_of("ADDRESS", _read_address, "an IP address")
 NODE_NAME = kind_of("NAME", _read_node_name, "a node's name")
 RUNTIME = kind_of("RUNTIME", _read_runtime, _RUNTIME)
+BYTES = kind_of("BYTES", _read_bytes, _BYTES)
 TEXT = kind_of("TEXT", _read_text, "a text")
 URL = kind_of("URL", _read_url, "an address")
 PORT = whole(0, 65535)

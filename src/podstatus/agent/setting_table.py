@@ -3,6 +3,7 @@
 from podstatus.agent.setting import Setting
 from podstatus.agent.setting_kinds import (
     ADDRESS,
+    BYTES,
     NODE_NAME,
     PATH,
     PERIOD,
@@ -64,8 +65,16 @@ SETTINGS = (
         name="runtime",
         flag="runtime",
         kind=RUNTIME,
-        help="What runs containers: simulated, or module:Class. To be named in others' clusters.",
-        default_help="simulated, with an API server of our own",
+        help="What runs containers: process, simulated, or module:Class. To be named in others' "
+        "clusters.",
+        default_help="process, with an API server of our own",
+    ),
+    Setting(
+        name="isolation",
+        flag="isolation",
+        kind=choice(("auto", "bubblewrap", "none")),
+        help="How the process runtime keeps pods apart; auto: by bubblewrap where that works.",
+        default="auto",
     ),
     Setting(
         name="register_node",
@@ -81,7 +90,7 @@ SETTINGS = (
         field="registerWithTaints",
         kind=TAINTS,
         help="Taints of the Node when it is created; an empty text: none.",
-        default="",
+        default_help="podstatus.dev/process:NoExecute for processes in others' clusters, else none",
     ),
     Setting(
         name="node_labels",
@@ -250,6 +259,24 @@ SETTINGS = (
         kind=_RESTARTS,
         help="The longest wait before a container that keeps failing is started again.",
         default="300s",
+        group=_PODS,
+    ),
+    Setting(
+        name="container_log_max_size",
+        flag="container-log-max-size",
+        field="containerLogMaxSize",
+        kind=BYTES,
+        help="How large a log of a container gets before another file is begun.",
+        default="10Mi",
+        group=_PODS,
+    ),
+    Setting(
+        name="container_log_max_files",
+        flag="container-log-max-files",
+        field="containerLogMaxFiles",
+        kind=whole(2),
+        help="How many files of its log are kept of a container.",
+        default="5",
         group=_PODS,
     ),
     Setting(

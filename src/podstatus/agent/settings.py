@@ -18,6 +18,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     root_dir: Path
     node_name: str
     runtime: str
+    isolation: str
     kubeconfig: Path | None
     in_cluster: bool
     """Whether to ask the cluster that this pod runs in."""
@@ -48,6 +49,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     sync_frequency: float
     max_container_restart_period: float
+    container_log_max_size: int
+    container_log_max_files: int
     keep_terminated_pod_volumes: bool
     feature_gates: FeatureGates
 

@@ -1,7 +1,8 @@
 """Where things of a pod are, for the agent and for the shim.
 
     pods/<uid>/pod.json                     PodRecord, by the agent
-               shim.json                    ShimRecord, by the shim, once it can be asked
+               shim-<sandbox id>.json       ShimRecord, by the shim, once it can be asked
+               shim.log                     what shims complain about
                volumes/<name>/              emptyDirs, and what is projected
                containers/<id>/launch.json  Launch, by the agent: how to start it
                                started.json StartRecord, by the shim, once the command runs
@@ -16,10 +17,11 @@ it is for the owner only: 0700 and 0600.
 """
 
 from pathlib import Path
+from urllib.parse import quote
 
 from podstatus.kube.pod import PodUID
 
-POD, SHIM = "pod.json", "shim.json"
+POD, SHIM_LOG = "pod.json", "shim.log"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
 LOG, MESSAGE, STDIN, TMP = "0.log", "message", "stdin", "tmp"
 
@@ -28,11 +30,15 @@ class PodFolder:
     """The folder of a pod."""
 
     def __init__(self, root: Path, uid: PodUID) -> None:
-        self.path = root / "pods" / uid
+        self.path = pods_folder(root) / _file_name(uid)
         self.record = self.path / POD
-        self.shim = self.path / SHIM
+        self.shim_log = self.path / SHIM_LOG
         self.volumes = self.path / "volumes"
         self.containers = self.path / "containers"
+
+    def shim(self, sandbox_id: str) -> Path:
+        """Where the shim of a sandbox tells that it can be asked."""
+        return self.path / f"shim-{sandbox_id}.json"
 
     def container(self, name: str) -> "ContainerFolder":
         """The folder of an attempt; its ID without the kind of runtime in front."""
@@ -51,3 +57,18 @@ class ContainerFolder:
         self.message = path / MESSAGE
         self.stdin = path / STDIN
         self.tmp = path / TMP
+
+
+def pods_folder(root: Path) -> Path:
+    """Where the folders of all pods are."""
+    return root / "pods"
+
+
+def removed_folder(root: Path) -> Path:
+    """Where folders go that are about to be removed: out of everybody's sight at once."""
+    return root / "removed"
+
+
+def _file_name(uid: PodUID) -> str:
+    # Whoever makes pods makes their UIDs: none may lead out of the folder.
+    return quote(uid, safe="").replace(".", "%2E")

@@ -1,0 +1,206 @@
+"""The records of pods on the disk: read, written, removed.
+
+What lies in a pod's folder may have been made by its containers: nothing is followed anywhere.
+"""
+
+import logging
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from podstatus.kube.pod import PodUID
+from podstatus.runtime.port import RuntimeDownError
+from podstatus.runtime.process.layout import (
+    POD,
+    ContainerFolder,
+    PodFolder,
+    pods_folder,
+    removed_folder,
+)
+from podstatus.runtime.process.records import (
+    ExitRecord,
+    Launch,
+    PodRecord,
+    ShimRecord,
+    StartRecord,
+)
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_PRIVATE = 0o700
+
+
+class Shelf:
+    """The folder of the runtime. One process at a time may use it."""
+
+    def __init__(self, root: Path) -> None:
+        """Raises RuntimeDownError if the folder cannot be used."""
+        self._root = root
+        try:
+            for folder in (root, pods_folder(root), removed_folder(root)):
+                folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        except OSError as error:
+            raise _no_use_of(root, error) from error
+
+    def folder(self, uid: PodUID) -> PodFolder:
+        """Of this pod, whether it is there or not."""
+        return PodFolder(self._root, uid)
+
+    def read_pods(self) -> list[PodRecord]:
+        """All pods that were started. Raises RuntimeDownError."""
+        try:
+            found = sorted(pods_folder(self._root).iterdir())
+        except OSError as error:
+            raise _no_use_of(self._root, error) from error
+        records = ((path, _read(path / POD, PodRecord)) for path in found)
+        return [
+            record
+            for path, record in records
+            if record is not None and self.folder(record.uid).path == path
+        ]
+
+    def read_launches(self, uid: PodUID) -> list[Launch]:
+        """All attempts that were made at a pod's containers."""
+        try:
+            found = sorted(self.folder(uid).containers.iterdir())
+        except OSError:
+            return []
+        launches = ((path, _read(ContainerFolder(path).launch, Launch)) for path in found)
+        return [
+            launch for path, launch in launches if launch is not None and launch.id == path.name
+        ]
+
+    def read_shim(self, record: PodRecord) -> ShimRecord | None:
+        """What the shim of a pod tells about itself."""
+        return _read(self.folder(record.uid).shim(record.sandbox_id), ShimRecord)
+
+    def read_started(self, place: ContainerFolder) -> StartRecord | None:
+        """Whether the command of an attempt was executed."""
+        return _read(place.started, StartRecord)
+
+    def read_exit(self, place: ContainerFolder) -> ExitRecord | None:
+        """How an attempt ended."""
+        return _read(place.exit, ExitRecord)
+
+    def write_pod(self, record: PodRecord) -> None:
+        """Make this what is known of a pod. Raises RuntimeDownError."""
+        folder = self.folder(record.uid)
+        try:
+            for path in (folder.path, folder.volumes, folder.containers):
+                path.mkdir(mode=_PRIVATE, exist_ok=True)
+            _write(folder.record, record)
+        except OSError as error:
+            raise _no_use_of(folder.path, error) from error
+
+    def make_place(self, uid: PodUID, id: str) -> ContainerFolder:
+        """A folder for an attempt. Raises RuntimeDownError."""
+        place = self.folder(uid).container(id)
+        try:
+            place.path.mkdir(mode=_PRIVATE)
+        except OSError as error:
+            raise _no_use_of(place.path, error) from error
+        return place
+
+    def write_launch(self, place: ContainerFolder, launch: Launch) -> None:
+        """Let the shim see how to start an attempt. Raises RuntimeDownError."""
+        try:
+            _write(place.launch, launch)
+        except OSError as error:
+            raise _no_use_of(place.path, error) from error
+
+    def force(self, path: Path) -> None:
+        """Have a file that was written on the disk when this returns, unless it is gone again."""
+        for forced in (path, path.parent):
+            with suppress(FileNotFoundError):
+                _force(forced)
+
+    def remove(self, path: Path) -> None:
+        """Take a folder away: at once out of sight, then from the disk. Raises RuntimeDownError."""
+        aside = self._set_aside(path)
+        if aside is not None:
+            _remove_tree(aside)
+
+    def set_aside_remains(self) -> None:
+        """Put folders out of sight that never became a pod. Raises RuntimeDownError."""
+        for path in pods_folder(self._root).iterdir():
+            if not (path / POD).exists():
+                self._set_aside(path)
+
+    def sweep(self) -> None:
+        """Finish the removals that were begun; this may take long."""
+        for path in removed_folder(self._root).iterdir():
+            _remove_tree(path)
+
+    def _set_aside(self, path: Path) -> Path | None:
+        aside = removed_folder(self._root) / uuid.uuid4().hex
+        try:
+            path.rename(aside)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _no_use_of(path, error) from error
+        return aside
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeError) as error:
+        logger.error("record of a pod cannot be read: file=%s error=%s", path, error)
+        return None
+
+
+def _write(path: Path, value: msgspec.Struct) -> None:
+    """Replace a file as a whole."""
+    new = path.with_name(f"{path.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as writer:
+        writer.write(msgspec.json.encode(value))
+    new.replace(path)
+
+
+def _force(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _remove_tree(path: Path) -> None:
+    # Does not follow symlinks, not even ones that are swapped in meanwhile.
+    shutil.rmtree(path, onerror=_open_up)
+    if path.exists():
+        logger.warning("folder of a pod cannot be removed, the next start tries again: %s", path)
+
+
+def _open_up(function: Callable[..., Any], path: str, _: object) -> None:
+    """A container may have locked its own folders."""
+    parent = os.path.dirname(path)
+    try:
+        for locked in (parent, path):
+            if stat.S_ISDIR(os.lstat(locked).st_mode):
+                os.chmod(locked, _PRIVATE)
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+    except OSError:
+        return
+
+
+def _no_use_of(path: Path, error: OSError) -> RuntimeDownError:
+    why = error.strerror or str(error)
+    return RuntimeDownError(
+        f"the process runtime cannot use {path}: {why.lower()}; make room, or make it writable"
+    )

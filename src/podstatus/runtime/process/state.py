@@ -1,0 +1,163 @@
+"""A pod and the attempts at its containers, as far as they are known; pure."""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.cri import (
+    ContainerFacts,
+    ContainerRunState,
+    NetworkMode,
+    PodFacts,
+    ResourceFacts,
+    SandboxFacts,
+    SandboxState,
+)
+from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.process.records import ExitRecord, Launch, PodRecord, StartRecord
+
+NAME = "process"
+START_ERROR = "StartError"
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt at running a container."""
+
+    launch: Launch
+    started: StartRecord | None = None
+    exit: ExitRecord | None = None
+    message: str = ""
+    """What it left as its last words."""
+    lost: bool = False
+    """Whoever looked after it was killed: nobody knows how it ended."""
+    resources: ResourceFacts | None = None
+    """The limits in force."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self.exit is not None or self.lost
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known what came of starting it."""
+        return self.started is not None or self.has_ended
+
+
+class PodState(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a pod; attempts newest first."""
+
+    record: PodRecord
+    is_ready: bool = False
+    """Whether its shim can be asked."""
+    attempts: tuple[Attempt, ...] = ()
+
+    def find(self, id: str) -> Attempt | None:
+        """This attempt."""
+        return next((found for found in self.attempts if found.launch.id == id), None)
+
+    def find_attempt(self, name: str, restart_count: int) -> Attempt | None:
+        """The attempt with this number at a container, in the sandbox in use."""
+        for found in self.attempts:
+            launch = found.launch
+            told = launch.container, launch.restart_count, launch.sandbox_id
+            if told == (name, restart_count, self.record.sandbox_id):
+                return found
+        return None
+
+    def outdated(self, name: str) -> tuple[Attempt, ...]:
+        """The attempts at a container that nobody needs: all but the newest two, if they ended."""
+        kin = [found for found in self.attempts if found.launch.container == name]
+        return tuple(found for found in kin[2:] if found.has_ended)
+
+    def with_attempt(self, attempt: Attempt) -> "PodState":
+        """With another state of an attempt, or a new one."""
+        others = [found for found in self.attempts if found.launch.id != attempt.launch.id]
+        attempts = sorted((attempt, *others), key=_newest_first)
+        return structs.replace(self, attempts=tuple(attempts))
+
+    def without_attempt(self, id: str) -> "PodState":
+        """Without this attempt."""
+        kept = tuple(found for found in self.attempts if found.launch.id != id)
+        return structs.replace(self, attempts=kept)
+
+
+def _newest_first(attempt: Attempt) -> tuple[int, int, str]:
+    launch = attempt.launch
+    return -launch.created_at, -launch.restart_count, launch.id
+
+
+def container_id(id: str) -> str:
+    """The ID of an attempt as it is shown."""
+    return f"{NAME}://{id}"
+
+
+def folder_name(container_id: str) -> str:
+    """The name of an attempt's folder, of its ID as it is shown; whatever else it is, no path."""
+    return container_id.removeprefix(f"{NAME}://").replace("/", "")
+
+
+def runtime_pod(state: PodState, ips: Sequence[str]) -> RuntimePod:
+    """What is listed of a pod; with this runtime its addresses are those of its host."""
+    record = state.record
+    sandbox = SandboxFacts(
+        id=record.sandbox_id,
+        state=SandboxState.READY if state.is_ready else SandboxState.NOT_READY,
+        attempt=record.sandbox_attempt,
+        network=NetworkMode.POD if ips else NetworkMode.NODE,
+        ip=ips[0] if ips and state.is_ready else None,
+    )
+    facts = PodFacts(
+        sandboxes=(sandbox,),
+        containers=tuple(
+            _facts(found, active=found.launch.sandbox_id == record.sandbox_id)
+            for found in state.attempts
+        ),
+        ips=tuple(ips) if state.is_ready else (),
+    )
+    return RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
+
+
+def _facts(attempt: Attempt, *, active: bool) -> ContainerFacts:
+    launch, started, end = attempt.launch, attempt.started, attempt.exit
+    began = started.started_at if started is not None else 0
+    if end is not None and end.started_at:
+        began = end.started_at
+    return ContainerFacts(
+        name=launch.container,
+        state=_run_state(attempt),
+        id=container_id(launch.id),
+        created_at=_moment(launch.created_at),
+        started_at=_moment(began),
+        finished_at=_moment(end.finished_at) if end is not None else UNSET_TIME,
+        exit_code=end.exit_code if end is not None else 0,
+        reason=end.reason if end is not None else "",
+        message=attempt.message,
+        image=launch.image,
+        image_ref=_image_ref(launch.image),
+        restart_count=launch.restart_count,
+        resources=attempt.resources,
+        active=active,
+    )
+
+
+def _run_state(attempt: Attempt) -> ContainerRunState:
+    if attempt.exit is not None:
+        return ContainerRunState.EXITED
+    if attempt.lost:
+        return ContainerRunState.UNKNOWN
+    if attempt.started is not None:
+        return ContainerRunState.RUNNING
+    return ContainerRunState.CREATED
+
+
+def _moment(nanos: int) -> Time:
+    return Time.from_unix_nanos(nanos) if nanos else UNSET_TIME
+
+
+def _image_ref(image: str) -> str:
+    """An image by a digest: of its name, since it is nothing but a label."""
+    return f"{image}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"

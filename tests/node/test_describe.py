@@ -128,6 +128,15 @@ def test_what_cannot_be_read_any_more_stays_as_it_was() -> None:
     assert (after.status.capacity or {})["ephemeral-storage"] == "100Gi"
 
 
+def test_what_the_runtime_says_about_itself_is_kept_up_to_date() -> None:
+    settings = structs.replace(SETTINGS, runtime_labels={"example.com/a": "runtime's"})
+    assert (descriptor(settings).new_node(FACTS).node.metadata.labels or {})[
+        "example.com/a"
+    ] == "runtime's"
+    after = descriptor(settings).updated(existing(), FACTS).node
+    assert (after.metadata.labels or {})["example.com/a"] == "runtime's"
+
+
 def test_the_labels_that_say_where_programs_run_are_put_right() -> None:
     after = descriptor().updated(existing(), FACTS).node
     labels = after.metadata.labels or {}

@@ -18,7 +18,7 @@ from podstatus.node.settings import NodeSettings
 from podstatus.node.slow_disk import SlowDisk
 from podstatus.node.system_info import kubelet_version, read_system_info
 from podstatus.node.usage import NodeUsage
-from podstatus.runtime.port import Metered, Runtime
+from podstatus.runtime.port import Labelled, Metered, Runtime
 
 
 class _EventsOfNode:
@@ -50,7 +50,7 @@ class NodeSide:
         heartbeats: Heartbeats,
         clock: Clock,
     ) -> None:
-        told = node_settings(settings)
+        told = node_settings(settings, runtime)
         self.events = _EventsOfNode(recorder, told.name)
         self.usage = NodeUsage(
             SlowDisk(settings.root_dir),
@@ -89,11 +89,12 @@ class NodeSide:
         return self._host_ips
 
 
-def node_settings(settings: AgentSettings) -> NodeSettings:
-    """What the settings of the agent say about its Node."""
+def node_settings(settings: AgentSettings, runtime: Runtime) -> NodeSettings:
+    """What the settings of the agent, and its runtime, say about its Node."""
     return NodeSettings(
         name=settings.node_name,
         labels=dict(settings.node_labels),
+        runtime_labels=dict(runtime.node_labels) if isinstance(runtime, Labelled) else {},
         taints=settings.register_with_taints,
         register_node=settings.register_node,
         node_ips=() if settings.node_ip is None else (settings.node_ip,),

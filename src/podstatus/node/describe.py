@@ -29,7 +29,6 @@ from podstatus.node.settings import NodeSettings
 HOSTNAME = "kubernetes.io/hostname"
 OS = "kubernetes.io/os"
 ARCH = "kubernetes.io/arch"
-_ALWAYS_KEPT = (OS, ARCH)
 
 _RECONCILED = (
     HOSTNAME,
@@ -132,7 +131,7 @@ class Descriptor:
             ),
             node_info=facts.info,
         )
-        metadata = _with_machine_labels(node.metadata, facts.info)
+        metadata = _with_own_labels(node.metadata, self._settings, facts.info)
         rebooted = _rebooted(self._settings.name, node.status, facts.info)
         return Described(
             structs.replace(node, metadata=metadata, status=status),
@@ -148,14 +147,17 @@ def _labels(settings: NodeSettings, info: NodeSystemInfo) -> dict[str, str]:
         "beta.kubernetes.io/os": info.operating_system,
         "beta.kubernetes.io/arch": info.architecture,
         **settings.labels,
+        **settings.runtime_labels,
     }
 
 
-def _with_machine_labels(metadata: ObjectMeta, info: NodeSystemInfo) -> ObjectMeta:
-    """With the labels that tell where programs can run, whatever somebody made of them."""
+def _with_own_labels(
+    metadata: ObjectMeta, settings: NodeSettings, info: NodeSystemInfo
+) -> ObjectMeta:
+    """With the labels that tell what can run here, whatever somebody made of them."""
     labels = metadata.labels or {}
-    wanted = {OS: info.operating_system, ARCH: info.architecture}
-    if all(labels.get(name) == wanted[name] for name in _ALWAYS_KEPT):
+    wanted = {OS: info.operating_system, ARCH: info.architecture, **settings.runtime_labels}
+    if all(labels.get(name) == wanted[name] for name in wanted):
         return metadata
     return structs.replace(metadata, labels=labels | wanted)
 

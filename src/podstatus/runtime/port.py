@@ -125,6 +125,15 @@ class Metered(Protocol):
 
 
 @runtime_checkable
+class Labelled(Protocol):
+    """A runtime that has something to say about itself on the Node."""
+
+    @property
+    def node_labels(self) -> Mapping[str, str]:
+        """Labels of the Node, by which pods may choose it."""
+
+
+@runtime_checkable
 class SelfProbing(Protocol):
     """A runtime whose containers cannot be probed from outside: it says itself what came of it."""
 

@@ -40,6 +40,7 @@ from podstatus.runtime.process.state import (
     folder_name,
 )
 
+ISOLATION_LABEL = "podstatus.dev/isolation"
 _START_SECONDS = 30.0
 """A shim needs some 30 ms to come up; a machine under load gets more."""
 _FIRST_LOOK, _LATER_LOOKS = 0.001, 0.02
@@ -90,6 +91,11 @@ class ProcessRuntime:
     def version(self) -> str:
         """With how pods are kept apart."""
         return f"{__version__}+{self._isolation}"
+
+    @property
+    def node_labels(self) -> Mapping[str, str]:
+        """How pods are kept apart, for those who want to choose."""
+        return {ISOLATION_LABEL: self._isolation}
 
     # Starting
 

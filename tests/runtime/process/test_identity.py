@@ -1,0 +1,78 @@
+"""A process is not taken for another one that has its pid."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from msgspec import structs
+
+from podstatus.runtime.process.identity import (
+    identity_of,
+    is_alive,
+    open_process,
+    send_signal,
+)
+from podstatus.runtime.process.records import ProcessIdentity
+
+
+@contextmanager
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def found(pid: int) -> ProcessIdentity:
+    identity = identity_of(pid)
+    assert identity is not None
+    return identity
+
+
+def test_a_running_process_is_alive_and_can_be_ended() -> None:
+    with sleeper() as process:
+        identity = found(process.pid)
+        assert is_alive(identity)
+        assert send_signal(identity, signal.SIGTERM)
+        assert process.wait(10) == -signal.SIGTERM
+        assert not is_alive(identity)
+        assert not send_signal(identity, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("other", [{"start_ticks": 1}, {"boot_id": "another"}])
+def test_another_one_with_its_pid_is_left_alone(other: dict[str, object]) -> None:
+    with sleeper() as process:
+        impostor = structs.replace(found(process.pid), **other)
+        assert not is_alive(impostor)
+        assert open_process(impostor) is None
+        assert not send_signal(impostor, signal.SIGKILL)
+        assert process.poll() is None
+
+
+def test_remains_are_not_alive() -> None:
+    with sleeper() as process:
+        identity = found(process.pid)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert identity_of(process.pid) is None
+        assert not is_alive(identity)
+
+
+def test_a_name_with_parentheses_does_not_confuse() -> None:
+    code = "import ctypes, time; ctypes.CDLL(None).prctl(15, b') R 1 (', 0, 0, 0); print('named', flush=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with open(f"/proc/{process.pid}/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        assert found(process.pid).start_ticks == ticks
+    finally:
+        process.kill()
+        process.communicate()

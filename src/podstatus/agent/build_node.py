@@ -4,12 +4,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
+from podstatus.agent.build_runtime import Around, build_process_runtime
 from podstatus.agent.find_runtime import find_runtime
 from podstatus.agent.node_side import NodeSide
 from podstatus.agent.pod_side import Beside, PodSide
 from podstatus.agent.run import MISTAKE, CannotRunError, Surroundings
 from podstatus.agent.samples import create_samples
+from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
@@ -25,6 +28,8 @@ from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder
 from podstatus.kube.pod import Pod, PodUID, is_static_pod
 from podstatus.runtime.port import Runtime, SelfProbing
+from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.refresh import Refresher
 from podstatus.runtime.relist import RuntimeView
 from podstatus.sources.api import SOURCE as API
 from podstatus.sources.api import ApiSource
@@ -60,8 +65,6 @@ class NodeAgent:
         self._settings = settings = surroundings.settings
         self._surroundings = surroundings
         self._clock = clock = clock or SystemClock()
-        folder = surroundings.root.folder("runtime")
-        self._runtime = runtime or find_runtime(settings.runtime, folder, clock)
         self._heartbeats = heartbeats or Heartbeats(clock)
         # Lease and node status never wait behind pod status or events.
         access = surroundings.access
@@ -75,6 +78,7 @@ class NodeAgent:
             policy=EventPolicy(qps=settings.event_qps, burst=settings.event_burst),
             beat=self._heartbeats.expect("events", at_most=300),
         )
+        self._runtime = runtime or self._find_runtime(surroundings.root.folder("runtime"))
         self._view = RuntimeView(
             self._runtime,
             clock=clock,
@@ -120,6 +124,22 @@ class NodeAgent:
             beat=self._heartbeats.expect("mirrors", at_most=120),
         )
 
+    def _find_runtime(self, folder: Path) -> Runtime:
+        """The one that the settings name. Raises CannotRunError."""
+        if self._settings.runtime != PROCESS:
+            return find_runtime(self._settings.runtime, folder, self._clock)
+        return build_process_runtime(
+            Around(
+                settings=self._settings,
+                folder=folder,
+                client=self._pod_client,
+                recorder=self._recorder,
+                host_ips=lambda: self._node.host_ips(),
+                allocatable=lambda: self._node.own.current().status.allocatable or {},
+                clock=self._clock,
+            )
+        )
+
     async def run(self, serving: Callable[[str], None]) -> None:
         """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
         async with AsyncExitStack() as stack:
@@ -161,11 +181,22 @@ class NodeAgent:
                 *self._sources(),
             ):
                 tasks.create_task(service.run(), name=type(service).__name__)
+            if isinstance(self._runtime, ProcessRuntime):
+                refresher = self._refresher(self._runtime)
+                tasks.create_task(refresher.run(), name="volumes")
             if isinstance(self._runtime, SelfProbing):
                 tasks.create_task(self._follow_probes(self._runtime), name="probes")
             if self._settings.samples and self._settings.embedded:
                 tasks.create_task(create_samples(self._pod_client), name="samples")
             serving()
+
+    def _refresher(self, runtime: ProcessRuntime) -> Refresher:
+        return Refresher(
+            runtime,
+            self._pods.directory.pods,
+            clock=self._clock,
+            beat=self._heartbeats.expect("volumes", at_most=300),
+        )
 
     def _source_names(self) -> frozenset[str]:
         told = {

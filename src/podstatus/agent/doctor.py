@@ -28,6 +28,7 @@ from podstatus.agent.findings import (
     judge_python,
     judge_rights,
 )
+from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.client.access import Access
@@ -38,6 +39,8 @@ from podstatus.client.resources import Resource
 from podstatus.client.transport import Timing
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.times import Time
+from podstatus.runtime.process.cgroups import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.isolation import Isolation, NoBubblewrapError, find_bubblewrap
 
 _PACKAGES = ("aiohttp", "cryptography", "psutil", "PyYAML", "rich", "structlog", "typer")
 _REVIEWS = Resource("selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
@@ -54,7 +57,7 @@ def examine(settings: AgentSettings) -> Iterator[Finding]:
     if not runs:
         yield from _ports(settings)
     yield from _api_server(settings)
-    yield Finding("runtime", OK, f"{settings.runtime}, which needs nothing")
+    yield from _runtime(settings)
     yield from _manifests(settings)
     yield from _machine(settings)
 
@@ -174,6 +177,32 @@ def _needed(node: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield told, {"verb": verb, "resource": plural, "subresource": subresource, **more}
 
 
+def _runtime(settings: AgentSettings) -> Iterator[Finding]:
+    if settings.runtime != PROCESS:
+        yield Finding("runtime", OK, settings.runtime)
+        return
+    if settings.isolation == Isolation.NONE.value:
+        yield Finding("runtime", HINT, "process, pods are not isolated from this machine")
+    else:
+        yield _bubblewrap(must=settings.isolation == Isolation.BUBBLEWRAP.value)
+    try:
+        find_cgroups(settings.node_name)
+    except NoCgroupsError as error:
+        yield Finding("limits", HINT, f"not enforced: {error}")
+    else:
+        yield Finding("limits", OK, "enforced by cgroups")
+
+
+def _bubblewrap(*, must: bool) -> Finding:
+    try:
+        found = find_bubblewrap()
+    except NoBubblewrapError as error:
+        if must:
+            return Finding("runtime", PROBLEM, f"process, but {error}")
+        return Finding("runtime", HINT, f"process, pods are not isolated: {error}")
+    return Finding("runtime", OK, f"process, isolated by {found}")
+
+
 def _manifests(settings: AgentSettings) -> Iterator[Finding]:
     path = settings.pod_manifest_path
     if path is None:
@@ -202,10 +231,6 @@ def _machine(settings: AgentSettings) -> Iterator[Finding]:
     yield judge_files(None if soft == resource.RLIM_INFINITY else soft)
     if most := _most_pids():
         yield judge_pids(len(psutil.pids()), most)
-    if (_CGROUPS / "cgroup.controllers").exists():
-        yield Finding("cgroups", OK, "version 2")
-    else:
-        yield Finding("cgroups", HINT, "no version 2", "runtimes that limit resources need it")
     if found := shutil.which("kubectl"):
         yield Finding("kubectl", OK, found)
     else:

@@ -128,13 +128,15 @@ class Containers:
         try:
             await self._runtime.start_pod(pod)
         except CannotStartError as error:
-            self._recorder.warn(
-                about_pod(pod),
-                reasons.FAILED_CREATE_POD_SANDBOX,
-                f"Failed to create pod sandbox: {error.message}",
-            )
+            self._tell_no_pod(pod, error)
             return False
         return True
+
+    def _tell_no_pod(self, pod: Pod, error: CannotStartError) -> None:
+        reason, message = reasons.FAILED_CREATE_POD_SANDBOX, "Failed to create pod sandbox: "
+        if error.reason == reasons.FAILED_MOUNT:
+            reason, message = error.reason, ""
+        self._recorder.warn(about_pod(pod), reason, f"{message}{error.message}")
 
     async def _start_all(self, pod: Pod, starts: Sequence[StartContainer]) -> bool:
         """Start one after the other; only an init container that cannot start holds others up."""

@@ -309,6 +309,15 @@ class ProcessRuntime:
         self._limits.remove_pod(uid)
         self._shelf.remove(self._shelf.folder(uid).path)
 
+    async def refresh_pod(self, pod: Pod) -> None:
+        """Put what changed of configMaps, secrets and tokens into the volumes of a pod that runs.
+
+        Raises CannotStartError.
+        """
+        state = self._opened().find(pod.uid)
+        if state is not None and state.is_ready:
+            await self._preparer.refresh_pod(pod)
+
     # Telling
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:

@@ -1,0 +1,110 @@
+"""Put the process runtime together."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from podstatus.agent.run import MISTAKE, CannotRunError
+from podstatus.agent.settings import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.client import ApiClient
+from podstatus.client.pod_objects import HttpPodObjects
+from podstatus.events import reasons
+from podstatus.events.about import about_container
+from podstatus.events.recorder import Recorder
+from podstatus.kube.pod import Pod
+from podstatus.kube.quantity import Quantity
+from podstatus.runtime.port import RuntimeDownError
+from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.cgroups import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.isolation import (
+    Bubblewrap,
+    Isolation,
+    NoBubblewrapError,
+    find_bubblewrap,
+)
+from podstatus.runtime.process.limits import Limits, OnUnlimited
+from podstatus.runtime.process.make_launch import LogLimits
+from podstatus.runtime.process.prepare import Preparer
+
+logger = logging.getLogger(__name__)
+
+_AUTO = "auto"
+
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runtime needs from the rest of the agent."""
+
+    settings: AgentSettings
+    folder: Path
+    """For its records."""
+    client: ApiClient
+    recorder: Recorder
+    host_ips: Callable[[], Sequence[str]]
+    allocatable: Callable[[], Mapping[str, Quantity]]
+    clock: Clock
+
+
+def build_process_runtime(around: Around) -> ProcessRuntime:
+    """Containers as processes of this machine. Raises CannotRunError."""
+    settings = around.settings
+    bubblewrap = find_isolation(settings.isolation)
+    isolation = Isolation.BUBBLEWRAP if bubblewrap is not None else Isolation.NONE
+    preparer = Preparer(
+        around.folder,
+        bubblewrap=bubblewrap,
+        objects=HttpPodObjects(around.client),
+        host_ips=around.host_ips,
+        allocatable=around.allocatable,
+        hidden=(settings.root_dir,),
+        clock=around.clock,
+    )
+    try:
+        return ProcessRuntime(
+            around.folder,
+            preparer,
+            isolation=isolation.value,
+            host_ips=around.host_ips,
+            clock=around.clock,
+            log_limits=LogLimits(
+                max_bytes=settings.container_log_max_size,
+                max_files=settings.container_log_max_files,
+            ),
+            limits=_limits(settings.node_name, _unlimited(around.recorder)),
+        )
+    except RuntimeDownError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+def find_isolation(wanted: str) -> Bubblewrap | None:
+    """What keeps pods apart; None: nothing does. Raises CannotRunError."""
+    if wanted == Isolation.NONE.value:
+        return None
+    try:
+        return find_bubblewrap()
+    except NoBubblewrapError as error:
+        if wanted != _AUTO:
+            raise CannotRunError(f"--isolation: {error}", code=MISTAKE) from error
+        logger.warning("pods are not isolated from this machine: %s", error)
+        return None
+
+
+def _limits(node_name: str, on_unlimited: OnUnlimited) -> Limits:
+    try:
+        return Limits(find_cgroups(node_name), on_unlimited=on_unlimited)
+    except NoCgroupsError as error:
+        logger.info("limits of containers are not enforced: %s", error)
+        return Limits(why_not=str(error), on_unlimited=on_unlimited)
+
+
+def _unlimited(recorder: Recorder) -> OnUnlimited:
+    def tell(pod: Pod, container: str, why: str) -> None:
+        recorder.warn(
+            about_container(pod, container),
+            reasons.LIMITS_NOT_ENFORCED,
+            f"Limits of container {container} are not enforced: {why}",
+        )
+
+    return tell

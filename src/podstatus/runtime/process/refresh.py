@@ -1,0 +1,63 @@
+"""Keep what is projected into pods up to date: configMaps, secrets, tokens."""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from podstatus.base.clock import Clock
+from podstatus.kube.pod import Pod
+from podstatus.runtime.port import CannotStartError
+
+logger = logging.getLogger(__name__)
+
+PERIOD = 60.0
+"""Seconds. Upstream does it with every sync of a pod, which is once a minute."""
+
+
+class Refreshing(Protocol):
+    """What can be told to look again."""
+
+    async def refresh_pod(self, pod: Pod) -> None:
+        """Put what changed since into the pod's volumes. Raises CannotStartError."""
+
+
+class Refresher:
+    """Has all pods looked at, once a minute."""
+
+    def __init__(
+        self,
+        runtime: Refreshing,
+        pods: Callable[[], Iterable[Pod]],
+        *,
+        clock: Clock,
+        period: float = PERIOD,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._runtime = runtime
+        self._pods = pods
+        self._clock = clock
+        self._period = period
+        self._beat = beat
+
+    async def run(self) -> None:
+        """Look until cancelled; no pod's trouble is another one's."""
+        while True:
+            self._beat()
+            await self._clock.wait(self._period)
+            await self.refresh_once()
+
+    async def refresh_once(self) -> None:
+        """Look at all pods."""
+        for pod in list(self._pods()):
+            self._beat()
+            try:
+                await self._runtime.refresh_pod(pod)
+            except CannotStartError as error:
+                logger.warning(
+                    "volumes not refreshed, will retry: pod=%s/%s error=%s",
+                    pod.namespace,
+                    pod.name,
+                    error.message,
+                )
+            except Exception:
+                logger.exception("volumes not refreshed: pod=%s/%s", pod.namespace, pod.name)

@@ -14,10 +14,10 @@ from tests.agent_process import AgentProcess, Cluster
 class TouringAgent(AgentProcess):
     """An agent with a folder of manifests, that the judge of the tour can restart."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, node: str) -> None:
+    def __init__(self, folder: Path, kubeconfig: Path, node: str, *options: str) -> None:
         self.manifests = folder / "manifests"
         self.manifests.mkdir(exist_ok=True)
-        options = ("--pod-manifest-path", str(self.manifests))
+        options = ("--pod-manifest-path", str(self.manifests), *options)
         super().__init__(folder, *options, kubeconfig=kubeconfig, node=node)
         self._pid = folder / "pid"
         """Of the newest one, also if the restart command has started it."""
@@ -50,10 +50,10 @@ class TouringAgent(AgentProcess):
 
 @contextmanager
 def running_agent(
-    folder: Path, kubeconfig: Path, node: str, seen_by: ServerAccess
+    folder: Path, kubeconfig: Path, node: str, seen_by: ServerAccess, *options: str
 ) -> Iterator[TouringAgent]:
     """The agent, ready, and ended at the end."""
-    agent = TouringAgent(folder, kubeconfig, node)
+    agent = TouringAgent(folder, kubeconfig, node, *options)
     agent.start()
     try:
         agent.wait_ready(Cluster(seen_by, node))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -65,14 +66,16 @@ def test_remains_are_not_alive() -> None:
 
 
 def test_a_name_with_parentheses_does_not_confuse() -> None:
-    code = "import ctypes, time; ctypes.CDLL(None).prctl(15, b') R 1 (', 0, 0, 0); print('named', flush=True); time.sleep(600)"
+    code = (
+        "import ctypes, time; ctypes.CDLL(None).prctl(15, b') R 1 (', 0, 0, 0);"
+        "print('named', flush=True); time.sleep(600)"
+    )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         process.stdout.readline()
-        with open(f"/proc/{process.pid}/stat", "rb") as file:
-            ticks = int(file.read().rpartition(b")")[2].split()[19])
-        assert found(process.pid).start_ticks == ticks
+        stat = Path(f"/proc/{process.pid}/stat").read_bytes()
+        assert found(process.pid).start_ticks == int(stat.rpartition(b")")[2].split()[19])
     finally:
         process.kill()
         process.communicate()

@@ -1,0 +1,74 @@
+"""What tests of the process runtime need of the machine, and a runtime as an agent has it."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from podstatus.base.loop import SystemClock
+from podstatus.kube.pod import Pod
+from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.isolation import (
+    Bubblewrap,
+    Isolation,
+    NoBubblewrapError,
+    find_bubblewrap,
+)
+from podstatus.runtime.process.prepare import Preparer
+
+
+def _bubblewrap() -> tuple[Bubblewrap | None, str]:
+    try:
+        return find_bubblewrap(), ""
+    except NoBubblewrapError as error:
+        return None, str(error)
+
+
+BUBBLEWRAP, _WHY_NOT = _bubblewrap()
+need_bubblewrap = pytest.mark.skipif(
+    BUBBLEWRAP is None and "CI" not in os.environ, reason=f"{_WHY_NOT}"
+)
+
+
+class NoObjects:
+    """An API server that has nothing."""
+
+    async def config_map(self, namespace: str, name: str) -> None:
+        return None
+
+    async def secret(self, namespace: str, name: str) -> None:
+        return None
+
+    async def service_account_token(
+        self, pod: Pod, audience: str, expiration_seconds: int
+    ) -> "object":
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def open_process_runtime(folder: Path, *, isolated: bool) -> AsyncIterator[ProcessRuntime]:
+    """A runtime as an agent has it; what it started runs on afterwards."""
+    clock = SystemClock()
+    preparer = Preparer(
+        folder,
+        bubblewrap=BUBBLEWRAP if isolated else None,
+        objects=NoObjects(),
+        host_ips=lambda: ("10.0.0.7",),
+        allocatable=dict,
+        hidden=(folder,),
+        clock=clock,
+    )
+    isolation = Isolation.BUBBLEWRAP if isolated else Isolation.NONE
+    runtime = ProcessRuntime(
+        folder,
+        preparer,
+        isolation=isolation.value,
+        host_ips=lambda: ("10.0.0.7",),
+        clock=clock,
+    )
+    try:
+        yield runtime
+    finally:
+        runtime.close()

@@ -1,0 +1,42 @@
+"""What Linux offers and Python's library does not: prctl."""
+
+import ctypes
+import os
+import signal
+
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_NAME = 15
+_SET_CHILD_SUBREAPER = 36
+_SET_NO_NEW_PRIVILEGES = 38
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with(parent: int, number: signal.Signals) -> bool:
+    """Be sent a signal when the parent ends; False if it has ended already."""
+    _prctl(_SET_PARENT_DEATH_SIGNAL, number)
+    return os.getppid() == parent
+
+
+def gain_no_privileges() -> None:
+    """Let no program that is executed from here on gain any, by set-user-ID or otherwise."""
+    _prctl(_SET_NO_NEW_PRIVILEGES, 1)
+
+
+def set_name(name: str) -> None:
+    """Be shown by this name in lists of processes; at most 15 characters."""
+    _prctl(_SET_NAME, ctypes.c_char_p(name.encode()))
+
+
+def _prctl(option: int, value: int | ctypes.c_char_p) -> None:
+    argument = value if isinstance(value, ctypes.c_char_p) else ctypes.c_ulong(value)
+    # All five: some options demand zeros in those they do not use.
+    zero = ctypes.c_ulong(0)
+    if _libc.prctl(ctypes.c_int(option), argument, zero, zero, zero) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl {option}: {os.strerror(number)}")

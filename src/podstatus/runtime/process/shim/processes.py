@@ -1,0 +1,64 @@
+"""The processes of this machine, as /proc tells them."""
+
+import os
+import signal
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_PARENT, _START_TICKS = 1, 19
+"""Among the fields of /proc/<pid>/stat behind the name, which may hold anything."""
+
+
+class Process(NamedTuple):
+    """A process, told from a later one with its pid by when it was started."""
+
+    pid: int
+    parent: int
+    start_ticks: int
+
+
+def find(pid: int) -> Process | None:
+    """The process with this pid, also one that nobody has waited for yet."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(b")")[2].split()
+    return Process(pid, int(fields[_PARENT]), int(fields[_START_TICKS]))
+
+
+def descendants(pid: int) -> list[Process]:
+    """Everything that a process has started and that still is, parents first."""
+    children: dict[int, list[Process]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208  a pass over all must be cheap
+        process = find(int(name)) if name.isdecimal() else None
+        if process is not None:
+            children.setdefault(process.parent, []).append(process)
+    found = list(children.get(pid, ()))
+    for process in found:  # grows as it goes
+        found.extend(children.get(process.pid, ()))
+    return found
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Send a signal to exactly this process, if it still is and may be sent any."""
+    try:
+        opened = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    try:
+        # What is open cannot become another one; its parent may have changed.
+        now = find(process.pid)
+        if now is not None and now.start_ticks == process.start_ticks:
+            signal.pidfd_send_signal(opened, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+    finally:
+        os.close(opened)
+
+
+@cache
+def boot_id() -> str:
+    """Which boot of the machine this is."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -1,0 +1,108 @@
+"""The records that agent and shim leave for each other, on the shim's side: JSON that lasts.
+
+The agent's side, with what each field means, is `podstatus.runtime.process.records`.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from .processes import Process, boot_id, find
+
+SHIM, LAUNCH, STARTED, EXIT = "shim.json", "launch.json", "started.json", "exit.json"
+LOG, STDIN, WINSIZE = "0.log", "stdin", "winsize"
+
+Json = Mapping[str, object]
+
+
+class Launch(NamedTuple):
+    """How to start an attempt: what the shim needs of it."""
+
+    sandbox_id: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    log_max_bytes: int
+    log_max_files: int
+    bubblewrap: list[str] | None = None
+    user: int | None = None
+    group: int | None = None
+    groups: list[int] | None = None
+    no_new_privileges: bool = False
+    cgroups: list[str] = []  # never written  # noqa: RUF012
+    oom_events: str = ""
+    stdin: bool = False
+    stdin_once: bool = False
+    tty: bool = False
+
+
+def read_launch(folder: Path) -> Launch:
+    """How to start the attempt whose folder this is. Raises OSError, ValueError or TypeError."""
+    told = json.loads((folder / LAUNCH).read_bytes())
+    return Launch(**{field: told[field] for field in Launch._fields if field in told})
+
+
+def read_sandbox(pod: Path) -> str | None:
+    """Of which sandbox the pod's last shim was."""
+    try:
+        return str(json.loads((pod / SHIM).read_bytes())["sandbox_id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def shim_record(sandbox_id: str) -> Json:
+    """That this process is the shim."""
+    return {"process": _identity(_own()), "sandbox_id": sandbox_id}
+
+
+def start_record(command: Process, started_at: int) -> Json:
+    """That a command was executed, kept by this process."""
+    keeper = _identity(_own())
+    return {"process": _identity(command), "keeper": keeper, "started_at": started_at}
+
+
+def exit_record(
+    exit_code: int, reason: str, *, message: str = "", started_at: int = 0, finished_at: int
+) -> Json:
+    """How it ended; or why it did not begin."""
+    return {
+        "exit_code": exit_code,
+        "reason": reason,
+        "message": message,
+        "started_at": started_at,
+        "finished_at": finished_at,
+    }
+
+
+def write_record(path: Path, record: Json) -> None:
+    """Put a record in its place, whole, so that it is there after a power cut. Raises OSError."""
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(beside, flags, 0o600), "wb") as file:
+        file.write(json.dumps(record).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    _fsync_folder(path.parent)
+
+
+def _fsync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _own() -> Process:
+    own = find(os.getpid())
+    if own is None:
+        raise FileNotFoundError("/proc/self: /proc must be mounted")
+    return own
+
+
+def _identity(process: Process) -> Json:
+    return {"pid": process.pid, "start_ticks": process.start_ticks, "boot_id": boot_id()}

@@ -1,0 +1,157 @@
+"""Starting a program: a fork, then everything that must be so before it is executed."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import termios
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, NoReturn
+
+from . import kernel
+from .records import Launch
+from .signals import restore_defaults
+from .streams import Ends
+
+_UMASK = 0o022
+"""As in any container; the shim's own is stricter."""
+
+
+class CannotStartError(Exception):
+    """The command was not executed; the message says why."""
+
+
+class Program(NamedTuple):
+    """What is executed, and how it finds itself."""
+
+    argv: list[bytes]
+    env: Mapping[bytes, bytes]
+    cwd: str
+    inherited: Sequence[int] = ()
+    """Open files that it gets besides 0, 1 and 2, under their numbers."""
+
+
+def plain(launch: Launch) -> Program:
+    """The command itself, not isolated."""
+    env = {encode(name): encode(value) for name, value in launch.env.items()}
+    return Program([encode(argument) for argument in launch.argv], env, launch.cwd or "/")
+
+
+def encode(text: str) -> bytes:
+    """As it was in the pod's spec, whatever the locale of this machine. Raises CannotStartError."""
+    try:
+        encoded = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise CannotStartError(f"{text!r} cannot be passed on: {error.reason}") from None
+    if b"\0" in encoded:
+        raise CannotStartError(f"{text!r} cannot be passed on: it holds a zero byte")
+    return encoded
+
+
+def start(program: Program, launch: Launch, ends: Ends) -> int:
+    """Its pid, once it is executed. Raises CannotStartError."""
+    told, tell = os.pipe()
+    keeper = os.getpid()
+    try:
+        with _trying("fork"):
+            pid = os.fork()
+        if pid == 0:
+            _become(program, launch, ends, tell=tell, keeper=keeper)
+    finally:
+        os.close(tell)
+    # The other end closes when the program is executed: then there is nothing to read.
+    with os.fdopen(told, "rb") as file:
+        problem = file.read()
+    if problem:
+        os.waitpid(pid, 0)
+        raise CannotStartError(problem.decode(errors="replace"))
+    return pid
+
+
+def _become(program: Program, launch: Launch, ends: Ends, *, tell: int, keeper: int) -> NoReturn:
+    try:
+        restore_defaults()
+        _take_streams(ends)
+        _enter_cgroups(launch)
+        _change_user(launch)
+        with _trying(f'chdir "{program.cwd}"'):
+            os.chdir(encode(program.cwd))
+        if launch.no_new_privileges:
+            kernel.gain_no_privileges()
+        os.umask(_UMASK)
+        for file in program.inherited:
+            os.set_inheritable(file, True)
+        # Only now: it is forgotten when the user changes.
+        if kernel.die_with(keeper, signal.SIGKILL):
+            _execute(program)
+    except CannotStartError as error:
+        os.write(tell, str(error).encode(errors="backslashreplace"))
+    except BaseException as error:  # noqa: BLE001  this process must not go on as a keeper
+        os.write(tell, f"{type(error).__name__}: {error}".encode(errors="backslashreplace"))
+    finally:
+        os._exit(127)
+
+
+def _take_streams(ends: Ends) -> None:
+    os.setsid()
+    if ends.terminal is not None:
+        fcntl.ioctl(ends.terminal, termios.TIOCSCTTY, 0)
+    for number, file in enumerate((ends.stdin, ends.stdout, ends.stderr)):
+        os.dup2(file, number)
+
+
+def _enter_cgroups(launch: Launch) -> None:
+    for path in launch.cgroups:
+        with _trying(f'cgroup "{path}"'):
+            file = os.open(encode(path), os.O_WRONLY)
+            try:
+                os.write(file, str(os.getpid()).encode())
+            finally:
+                os.close(file)
+
+
+def _change_user(launch: Launch) -> None:
+    # Also an ordinary user may ask for what it is already.
+    if launch.groups is not None and set(launch.groups) != set(os.getgroups()):
+        with _trying(f"groups {launch.groups}"):
+            os.setgroups(launch.groups)
+    if launch.group is not None:
+        with _trying(f"group {launch.group}"):
+            os.setresgid(launch.group, launch.group, launch.group)
+    if launch.user is not None:
+        with _trying(f"user {launch.user}"):
+            os.setresuid(launch.user, launch.user, launch.user)
+
+
+def _execute(program: Program) -> NoReturn:
+    if not program.argv:
+        raise CannotStartError("no command")
+    name = program.argv[0]
+    shown = name.decode(errors="surrogateescape")
+    if b"/" in name:
+        with _trying(f'exec: "{shown}"'):
+            os.execve(name, program.argv, program.env)  # noqa: S606  no shell is the point
+    refused: OSError | None = None
+    for folder in filter(None, program.env.get(b"PATH", b"").split(b":")) if name else ():
+        try:
+            os.execve(folder + b"/" + name, program.argv, program.env)  # noqa: S606
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            refused = refused or error
+    why = "executable file not found in $PATH" if refused is None else _words(refused)
+    raise CannotStartError(f'exec: "{shown}": {why}')
+
+
+@contextlib.contextmanager
+def _trying(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, OverflowError, ValueError) as error:
+        why = _words(error) if isinstance(error, OSError) else str(error)
+        raise CannotStartError(f"{what}: {why}") from error
+
+
+def _words(error: OSError) -> str:
+    """As Go says it."""
+    return (error.strerror or str(error)).lower()

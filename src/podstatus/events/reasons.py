@@ -138,6 +138,8 @@ STATUS_REJECTED: Final = "StatusRejected"
 """Status was rejected: {why}"""
 AGENT_RESTARTED: Final = "AgentRestarted"
 """The agent ended and was started again: {why}"""
+LIMITS_NOT_ENFORCED: Final = "LimitsNotEnforced"
+"""Container runs without all of its limits: {why}"""
 
 
 def all_reasons() -> dict[str, str]:

@@ -1,0 +1,66 @@
+"""Where cgroups are, from what the kernel says about us: mountinfo(5) and cgroups(7)."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+COUNTED = ("cpu", "cpuacct", "memory", "pids")
+"""The controllers that are of use: to limit, and to count."""
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+class CgroupMount(msgspec.Struct, frozen=True, kw_only=True):
+    """A hierarchy of cgroups as it is mounted."""
+
+    top: str
+    """Where it is mounted."""
+    shown: str
+    """Which part of the hierarchy is seen there; `/` is all of it."""
+
+
+class CgroupMounts(msgspec.Struct, frozen=True, kw_only=True):
+    """All that are mounted; what is mounted twice counts once."""
+
+    v1: Mapping[str, CgroupMount]
+    """By controller, of those that count."""
+    v2: CgroupMount | None
+
+
+def parse_mounts(mountinfo: str) -> CgroupMounts:
+    """From /proc/self/mountinfo."""
+    v1: dict[str, CgroupMount] = {}
+    v2: CgroupMount | None = None
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        fields, (kind, *rest) = left.split(" "), right.split(" ")
+        mount = CgroupMount(top=_plain(fields[4]), shown=_plain(fields[3]))
+        if kind == "cgroup2":
+            v2 = v2 or mount
+        elif kind == "cgroup":
+            for controller in set(COUNTED).intersection(rest[-1].split(",")):
+                v1.setdefault(controller, mount)
+    return CgroupMounts(v1=v1, v2=v2)
+
+
+def parse_own(text: str) -> Mapping[str, str]:
+    """The cgroups that we are in by controller, from /proc/self/cgroup; "" is that of version 2."""
+    own: dict[str, str] = {}
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        own |= dict.fromkeys(controllers.split(","), path)
+    return own
+
+
+def place_of(mount: CgroupMount, path: str) -> str | None:
+    """Where a cgroup is found; None if this mount does not show it."""
+    shown = mount.shown.rstrip("/")
+    # Dots: a cgroup outside of the namespace that we see.
+    if ".." in path.split("/") or not f"{path}/".startswith(f"{shown}/"):
+        return None
+    return (mount.top + path.removeprefix(shown)).rstrip("/")
+
+
+def _plain(text: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), text)

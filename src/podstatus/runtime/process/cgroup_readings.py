@@ -1,0 +1,120 @@
+"""What the files of a cgroup say: which limits are in force, and what is used."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from podstatus.kube.cri import ResourceFacts
+from podstatus.kube.quantity import Quantity
+from podstatus.runtime.process.cgroup_settings import Version, weight_of
+from podstatus.runtime.process.limits import (
+    PERIOD,
+    Limits,
+    cpu_limit_of,
+    cpu_request_of,
+    memory_limit_of,
+)
+
+ReadFile = Callable[[str, str], str | None]
+"""What is in a file, by controller and name; None if it cannot be read."""
+
+_UNLIMITED = 2**62
+"""From here on a limit of version 1 is none: for none the kernel shows its largest number."""
+_LARGEST_PAGE = 65_536
+"""The kernel counts whole pages, so it may show up to this much less than was written."""
+
+
+class CgroupReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What all in a cgroup uses; None where nobody counts."""
+
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None
+    pids: int | None = None
+
+
+def facts_from(version: Version, read: ReadFile, asked: Limits | None) -> ResourceFacts:
+    """What is in force. Where that is what was asked for, it is told in those words.
+
+    Memory is rounded to pages, and a weight stands for many requests: what is read is not what
+    was written. Without knowing what that was, nothing is said of a weight.
+    """
+    return ResourceFacts(
+        cpu_request=_cpu_request(version, read, asked),
+        cpu_limit=_cpu_limit(version, read),
+        memory_limit=_memory_limit(version, read, asked),
+    )
+
+
+def usage_from(version: Version, read: ReadFile) -> CgroupReading:
+    """What is used, counted as the kubelet's cAdvisor does."""
+    return CgroupReading(
+        cpu_seconds=_cpu_seconds(version, read),
+        memory_bytes=_working_set(version, read),
+        pids=_number(read("pids", "pids.current")),
+    )
+
+
+def field_of(text: str | None, name: str) -> int | None:
+    """The number behind a name, in a file of lines `name number`."""
+    for line in (text or "").splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return _number(value)
+    return None
+
+
+def _cpu_request(version: Version, read: ReadFile, asked: Limits | None) -> Quantity | None:
+    if version is Version.V1:
+        shares = _number(read("cpu", "cpu.shares"))
+        return None if shares is None else cpu_request_of(shares)
+    weight = _number(read("cpu", "cpu.weight"))
+    if asked is None or weight != weight_of(asked.cpu_shares):
+        return None
+    return cpu_request_of(asked.cpu_shares)
+
+
+def _cpu_limit(version: Version, read: ReadFile) -> Quantity | None:
+    if version is Version.V1:
+        quota = _number(read("cpu", "cpu.cfs_quota_us"))
+        period = _number(read("cpu", "cpu.cfs_period_us"))
+    else:
+        most, _, each = (read("cpu", "cpu.max") or "").partition(" ")
+        quota, period = _number(most), _number(each)
+    limited = quota is not None and quota >= 0
+    return cpu_limit_of(quota if limited else None, period or PERIOD)
+
+
+def _memory_limit(version: Version, read: ReadFile, asked: Limits | None) -> Quantity | None:
+    file = "memory.limit_in_bytes" if version is Version.V1 else "memory.max"
+    found = _number(read("memory", file))
+    if found is None or found >= _UNLIMITED:
+        return None
+    wanted = None if asked is None else asked.memory_bytes
+    if wanted is not None and found <= wanted < found + _LARGEST_PAGE:
+        return memory_limit_of(wanted)
+    return memory_limit_of(found)
+
+
+def _cpu_seconds(version: Version, read: ReadFile) -> float | None:
+    if version is Version.V1:
+        nanos = _number(read("cpuacct", "cpuacct.usage"))
+        return None if nanos is None else nanos / 1e9
+    micros = field_of(read("cpu", "cpu.stat"), "usage_usec")
+    return None if micros is None else micros / 1e6
+
+
+def _working_set(version: Version, read: ReadFile) -> int | None:
+    """What cannot be given back at once: without files that nobody has read for a while."""
+    v1 = version is Version.V1
+    used = _number(read("memory", "memory.usage_in_bytes" if v1 else "memory.current"))
+    if used is None:
+        return None
+    idle = field_of(read("memory", "memory.stat"), "total_inactive_file" if v1 else "inactive_file")
+    return max(0, used - (idle or 0))
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return int(text or "")
+    except ValueError:
+        return None  # `max`, or nothing

@@ -1,0 +1,111 @@
+"""Calls of the kernel that Python 3.11 has no words for."""
+
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterable
+
+NAMESPACES = {
+    "user": 0x10000000,
+    "mnt": 0x00020000,
+    "pid": 0x20000000,
+    "uts": 0x04000000,
+    "ipc": 0x08000000,
+    "cgroup": 0x02000000,
+    "net": 0x40000000,
+}
+_PDEATHSIG, _DUMPABLE, _KEEPCAPS, _BOUNDING_DROP = 1, 4, 8, 24
+_SUBREAPER, _NO_NEW_PRIVILEGES, _AMBIENT = 36, 38, 47
+_AMBIENT_RAISE, _AMBIENT_CLEAR = 2, 4
+_CAPABILITIES_V3 = 0x20080522
+_CAPABILITIES, _WORD = 64, 32
+_MS_READ_ONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000
+_UNLOCK_TERMINAL, _OPEN_PEER = 0x40045431, 0x5441
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _prctl(option: int, *values: int) -> None:
+    padded = (*values, 0, 0, 0, 0)[:4]
+    _check(_libc.prctl(option, *(ctypes.c_ulong(value) for value in padded)))
+
+
+def join_namespaces(process: int, kinds: Iterable[str]) -> None:
+    """Go where the process of a pidfd is, all at once: rights are those from before."""
+    _check(_libc.setns(process, sum(NAMESPACES[kind] for kind in kinds)))
+
+
+def leave_mounts(folder: str) -> None:
+    """Own mounts from now on; this folder is read-only among them."""
+    _check(_libc.unshare(NAMESPACES["mnt"]))
+    here = os.fsencode(folder)
+    _mount(b"none", b"/", _MS_REC | _MS_PRIVATE)
+    _mount(here, here, _MS_BIND)
+    _mount(b"none", here, _MS_REMOUNT | _MS_BIND | _MS_READ_ONLY)
+
+
+def _mount(source: bytes, target: bytes, flags: int) -> None:
+    _check(_libc.mount(source, target, None, ctypes.c_ulong(flags), None))
+
+
+def hide_memory() -> None:
+    """Let nobody look into this process through /proc, nor at the file it runs."""
+    _prctl(_DUMPABLE, 0)
+
+
+def keep_capabilities() -> None:
+    """They are still permitted after a change of user."""
+    _prctl(_KEEPCAPS, 1)
+
+
+def limit_gains(numbers: frozenset[int]) -> None:
+    """No other capabilities than these can be gained any more."""
+    for number in range(_CAPABILITIES):
+        if number not in numbers:
+            try:
+                _prctl(_BOUNDING_DROP, number)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                # The kernel knows fewer.
+                return
+
+
+def set_capabilities(numbers: frozenset[int]) -> None:
+    """Have these, also in programs that are run. Raises PermissionError if some are not there."""
+    low = sum(1 << number for number in numbers if number < _WORD)
+    high = sum(1 << number - _WORD for number in numbers if number >= _WORD)
+    header = struct.pack("Ii", _CAPABILITIES_V3, 0)
+    _check(_libc.capset(header, struct.pack("6I", low, low, low, high, high, high)))
+    _prctl(_AMBIENT, _AMBIENT_CLEAR)
+    for number in numbers:
+        _prctl(_AMBIENT, _AMBIENT_RAISE, number)
+
+
+def allow_no_new_privileges() -> None:
+    """No program that is run from here on gets more rights than there are now."""
+    _prctl(_NO_NEW_PRIVILEGES, 1)
+
+
+def adopt_orphans() -> None:
+    """Be the parent of all below whose parent ends."""
+    _prctl(_SUBREAPER, 1)
+
+
+def end_with_parent(signal_number: int) -> None:
+    """Get a signal when the parent ends."""
+    _prctl(_PDEATHSIG, signal_number)
+
+
+def open_peer(terminal: int) -> int:
+    """The other side of a pseudo terminal, without asking for it by name."""
+    fcntl.ioctl(terminal, _UNLOCK_TERMINAL, struct.pack("i", 0))
+    return fcntl.ioctl(terminal, _OPEN_PEER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)

@@ -1,0 +1,64 @@
+"""What the agent wants to be run, as JSON in a file that is handed over; and what it is told."""
+
+import json
+import os
+import socket
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """How to run a command where a container is."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    pid: int
+    process: int
+    """A pidfd of the container's command."""
+    isolated: bool
+    user: int | None
+    group: int | None
+    groups: list[int] | None
+    capabilities: list[int]
+    """Those it has, if it is isolated."""
+    no_new_privileges: bool
+    cgroups: list[str]
+    terminal: bool
+
+
+def read_order(opened: int) -> Order:
+    """Read it from its beginning."""
+    text = os.pread(opened, os.fstat(opened).st_size, 0)
+    return Order(**json.loads(text))
+
+
+class FailedError(Exception):
+    """The command cannot be run; why, for whoever asked."""
+
+
+class Agent:
+    """The other end of the socket. To hang up is all it ever says."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self.socket = connected
+
+    def tell_started(self, terminal: int | None) -> None:
+        """The command runs; with a terminal, the agent's side of it."""
+        message = json.dumps({"started": True}).encode()
+        socket.send_fds(self.socket, [message], [] if terminal is None else [terminal])
+
+    def tell_failed(self, why: str) -> None:
+        """It will never run."""
+        self._tell({"error": why[:4096]})
+
+    def tell_ended(self, code: int) -> None:
+        """The command has ended; what it started may still run."""
+        self._tell({"exit": code})
+
+    def _tell(self, what: dict[str, object]) -> None:
+        try:
+            self.socket.send(json.dumps(what).encode())
+        except OSError:
+            # It hung up, which is noticed where that is waited for.
+            return

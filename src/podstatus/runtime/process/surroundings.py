@@ -1,0 +1,137 @@
+"""What a container's command was given, for one more command that is to have the same.
+
+An isolated container has it among the arguments of bubblewrap. Those were written by the agent:
+whatever the container did to itself since does not count.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from podstatus.runtime.process.records import Launch
+
+_VALUES = {
+    "--setenv": 2,
+    "--bind": 2,
+    "--bind-try": 2,
+    "--dev-bind": 2,
+    "--dev-bind-try": 2,
+    "--ro-bind": 2,
+    "--ro-bind-try": 2,
+    "--bind-fd": 2,
+    "--ro-bind-fd": 2,
+    "--file": 2,
+    "--bind-data": 2,
+    "--ro-bind-data": 2,
+    "--symlink": 2,
+    "--chmod": 2,
+    "--overlay": 3,
+    "--unshare-all": 0,
+    "--share-net": 0,
+    "--unshare-user": 0,
+    "--unshare-user-try": 0,
+    "--unshare-ipc": 0,
+    "--unshare-pid": 0,
+    "--unshare-net": 0,
+    "--unshare-uts": 0,
+    "--unshare-cgroup": 0,
+    "--unshare-cgroup-try": 0,
+    "--disable-userns": 0,
+    "--assert-userns-disabled": 0,
+    "--clearenv": 0,
+    "--new-session": 0,
+    "--die-with-parent": 0,
+    "--as-pid-1": 0,
+    "--level-prefix": 0,
+}
+"""How many values follow an option of bubblewrap; 1 for all others."""
+
+CAPABILITIES = (
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+)
+"""By their numbers: see capability.h of the kernel."""
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command finds."""
+
+    env: dict[str, str]
+    cwd: str
+    capabilities: tuple[int, ...]
+    """Numbers of those that were added, if it is isolated; what was not dropped does not count."""
+
+
+def surroundings(launch: Launch) -> Surroundings:
+    """What the command of a container was given."""
+    env, cwd, capabilities = dict(launch.env), launch.cwd, set[str]()
+    for option, values in _options(launch.bubblewrap or ()):
+        match option, values:
+            case "--clearenv", _:
+                env.clear()
+            case "--setenv", (name, value):
+                env[name] = value
+            case "--unsetenv", (name,):
+                env.pop(name, None)
+            case "--chdir", (path,):
+                cwd = path
+            case "--cap-add", (name,):
+                capabilities.add(name)
+            case "--cap-drop", (name,):
+                capabilities = set() if name == "ALL" else capabilities - {name}
+            case _:
+                pass
+    return Surroundings(env=env, cwd=cwd or "/", capabilities=_numbers(capabilities))
+
+
+def _options(arguments: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Without the program, and without what follows `--`."""
+    at = 1
+    while at < len(arguments) and arguments[at] != "--":
+        count = _VALUES.get(arguments[at], 1)
+        yield arguments[at], tuple(arguments[at + 1 : at + 1 + count])
+        at += 1 + count
+
+
+def _numbers(names: set[str]) -> tuple[int, ...]:
+    short = {name.upper().removeprefix("CAP_") for name in names}
+    return tuple(number for number, name in enumerate(CAPABILITIES) if name in short)

@@ -12,20 +12,21 @@ from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
 from podstatus.client.pod_objects import HttpPodObjects
 from podstatus.events import reasons
-from podstatus.events.about import about_container
+from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.pod import Pod
 from podstatus.kube.quantity import Quantity
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.cgroups import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups import Cgroups, no_cgroups
+from podstatus.runtime.process.enforce_limits import OnUnlimited
+from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.isolation import (
     Bubblewrap,
     Isolation,
     NoBubblewrapError,
     find_bubblewrap,
 )
-from podstatus.runtime.process.limits import Limits, OnUnlimited
 from podstatus.runtime.process.make_launch import LogLimits
 from podstatus.runtime.process.prepare import Preparer
 
@@ -72,7 +73,8 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
                 max_bytes=settings.container_log_max_size,
                 max_files=settings.container_log_max_files,
             ),
-            limits=_limits(settings.node_name, _unlimited(around.recorder)),
+            cgroups=_cgroups(settings.node_name),
+            on_unlimited=_unlimited(around.recorder),
         )
     except RuntimeDownError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
@@ -91,20 +93,19 @@ def find_isolation(wanted: str) -> Bubblewrap | None:
         return None
 
 
-def _limits(node_name: str, on_unlimited: OnUnlimited) -> Limits:
+def _cgroups(node_name: str) -> Cgroups:
     try:
-        return Limits(find_cgroups(node_name), on_unlimited=on_unlimited)
+        return find_cgroups(f"podstatus-{node_name}")
     except NoCgroupsError as error:
         logger.info("limits of containers are not enforced: %s", error)
-        return Limits(why_not=str(error), on_unlimited=on_unlimited)
+        return no_cgroups(str(error))
 
 
 def _unlimited(recorder: Recorder) -> OnUnlimited:
-    def tell(pod: Pod, container: str, why: str) -> None:
-        recorder.warn(
-            about_container(pod, container),
-            reasons.LIMITS_NOT_ENFORCED,
-            f"Limits of container {container} are not enforced: {why}",
-        )
+    def tell(pod: Pod, container: str | None, why: str) -> None:
+        about = about_pod(pod) if container is None else about_container(pod, container)
+        whose = "Pod" if container is None else "Container"
+        message = f"{whose} runs without all of its limits: {why}"
+        recorder.warn(about, reasons.LIMITS_NOT_ENFORCED, message)
 
     return tell

@@ -39,7 +39,7 @@ from podstatus.client.resources import Resource
 from podstatus.client.transport import Timing
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.times import Time
-from podstatus.runtime.process.cgroups import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.isolation import Isolation, NoBubblewrapError, find_bubblewrap
 
 _PACKAGES = ("aiohttp", "cryptography", "psutil", "PyYAML", "rich", "structlog", "typer")
@@ -186,7 +186,7 @@ def _runtime(settings: AgentSettings) -> Iterator[Finding]:
     else:
         yield _bubblewrap(must=settings.isolation == Isolation.BUBBLEWRAP.value)
     try:
-        find_cgroups(settings.node_name)
+        find_cgroups(f"podstatus-{settings.node_name}").close()
     except NoCgroupsError as error:
         yield Finding("limits", HINT, f"not enforced: {error}")
     else:

@@ -24,11 +24,14 @@ from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.runtime.process.book import Book
+from podstatus.runtime.process.cgroups import Cgroups, no_cgroups
+from podstatus.runtime.process.enforce_limits import LimitEnforcer, OnUnlimited
+from podstatus.runtime.process.folder_sizes import FolderSizes
 from podstatus.runtime.process.identity import send_signal
-from podstatus.runtime.process.limits import Limits
 from podstatus.runtime.process.make_launch import AttemptIdentity, LogLimits, make_launch
 from podstatus.runtime.process.prepare import Command, Preparer
-from podstatus.runtime.process.records import Launch, PodRecord
+from podstatus.runtime.process.read_logs import read_log
+from podstatus.runtime.process.records import Launch, PodRecord, StartRecord
 from podstatus.runtime.process.shelf import Shelf
 from podstatus.runtime.process.shims import Shims, last_complaint
 from podstatus.runtime.process.state import (
@@ -39,6 +42,9 @@ from podstatus.runtime.process.state import (
     container_id,
     folder_name,
 )
+from podstatus.runtime.process.talk import attach_to, exec_in
+from podstatus.runtime.process.usage import ProcessUsage, RunningContainer
+from podstatus.runtime.streams import LogOptions, NoStreamError, Talk, TalkRequest
 
 ISOLATION_LABEL = "podstatus.dev/isolation"
 _START_SECONDS = 30.0
@@ -66,16 +72,21 @@ class ProcessRuntime:
         host_ips: Callable[[], Sequence[str]],
         clock: Clock,
         log_limits: LogLimits | None = None,
-        limits: Limits | None = None,
+        cgroups: Cgroups | None = None,
+        on_unlimited: OnUnlimited = lambda *_: None,
     ) -> None:
         """Raises RuntimeDownError if the folder cannot be used."""
         self._preparer = preparer
         self._isolation = isolation
         self._clock = clock
         self._log_limits = log_limits or LogLimits()
-        self._limits = limits or Limits()
+        cgroups = cgroups or no_cgroups("cgroups are not used")
+        self._limits = LimitEnforcer(cgroups, on_unlimited)
         self._shelf = Shelf(folder)
         self._shims = Shims()
+        self._usage = ProcessUsage(
+            cgroups, FolderSizes(lambda uid: self._shelf.folder(uid).path), clock=clock
+        )
         self._book = Book(self._shelf, host_ips, self._limits.in_force)
         self._is_open = False
         self._has_swept = False
@@ -112,6 +123,7 @@ class ProcessRuntime:
         book.begin(record)
         await asyncio.to_thread(self._shelf.force, self._shelf.folder(pod.uid).record)
         await self._preparer.prepare_pod(pod)
+        self._limits.make_pod(pod)
         try:
             self._shims.start(self._shelf.folder(pod.uid), record.sandbox_id)
         except OSError as error:
@@ -182,14 +194,12 @@ class ProcessRuntime:
     def _make_launch(
         self, pod: Pod, container: Container, attempt: AttemptIdentity, command: Command
     ) -> Launch:
-        cgroup = self._limits.make(pod, container, attempt.id)
         return make_launch(
             container,
             attempt,
             command,
-            log_limits=self._log_limits,
-            cgroups=cgroup.procs if cgroup is not None else (),
-            oom_events=cgroup.oom_events if cgroup is not None else "",
+            self._limits.make(pod, container, attempt.id),
+            self._log_limits,
         )
 
     async def _settled(self, uid: PodUID, attempt: Attempt) -> Attempt:
@@ -333,6 +343,50 @@ class ProcessRuntime:
         """The pods that are to be looked at again."""
         return self._opened().hints.ask()
 
+    async def usage(self) -> Mapping[PodUID, Usage]:
+        """What each pod uses now."""
+        states = self._opened().states()
+        used = await self._usage.read({state.record.uid: _running(state) for state in states})
+        return {uid: usage.pod for uid, usage in used.items()}
+
+    def container_logs(
+        self, uid: PodUID, container_id: str, options: LogOptions
+    ) -> AsyncIterator[bytes]:
+        """What an attempt wrote. Raises NoStreamError."""
+        id = folder_name(container_id)
+        self._must_find(uid, id)
+        return read_log(
+            self._shelf.folder(uid).container(id),
+            options,
+            has_ended=lambda: self._has_ended(uid, id),
+            clock=self._clock,
+        )
+
+    async def exec(
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
+    ) -> Talk:
+        """Run a command where a running container is. Raises NoStreamError."""
+        attempt, started = self._must_run(uid, container_id)
+        return await exec_in(started.process, attempt.launch, command, request, clock=self._clock)
+
+    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+        """Talk to a running container itself. Raises NoStreamError."""
+        attempt, started = self._must_run(uid, container_id)
+        place = self._shelf.folder(uid).container(attempt.launch.id)
+        return await attach_to(place, attempt.launch, started, request, clock=self._clock)
+
+    def _must_find(self, uid: PodUID, id: str) -> Attempt:
+        attempt = self._find(uid, id)
+        if attempt is None:
+            raise NoStreamError(f"container {container_id(id)} is not there any more")
+        return attempt
+
+    def _must_run(self, uid: PodUID, container_id: str) -> tuple[Attempt, StartRecord]:
+        attempt = self._must_find(uid, folder_name(container_id))
+        if attempt.started is None or attempt.has_ended:
+            raise NoStreamError(f"container {container_id} is not running")
+        return attempt, attempt.started
+
     def close(self) -> None:
         """Watch nobody any more; all that runs goes on."""
         self._book.close()
@@ -368,6 +422,17 @@ class ProcessRuntime:
                         async with asyncio.timeout(_LOOK_SECONDS):
                             await news.wait()
         return holds()
+
+
+def _running(state: PodState) -> dict[str, RunningContainer]:
+    """The containers of a pod that run, by name."""
+    return {
+        attempt.launch.container: RunningContainer(
+            id=attempt.launch.id, keeper=attempt.started.keeper
+        )
+        for attempt in state.attempts
+        if attempt.started is not None and not attempt.has_ended
+    }
 
 
 class _Looks:

@@ -172,7 +172,7 @@ class Book:
         end = self._shelf.read_exit(place)
         if end is None:
             return structs.replace(attempt, lost=not is_kept)
-        message = end.message or termination_message(place, attempt.launch, end)
+        message = termination_message(place, attempt.launch, end)
         return structs.replace(attempt, exit=end, message=message, lost=False)
 
     def _is_kept(self, uid: PodUID, attempt: Attempt) -> bool:

@@ -1,7 +1,7 @@
 """Where things of a pod are, for the agent and for the shim.
 
     pods/<uid>/pod.json                     PodRecord, by the agent
-               shim-<sandbox id>.json       ShimRecord, by the shim, once it can be asked
+               shim.json                    ShimRecord, by the shim, once it can be asked
                shim.log                     what shims complain about
                volumes/<name>/              emptyDirs, and what is projected
                containers/<id>/launch.json  Launch, by the agent: how to start it
@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from podstatus.kube.pod import PodUID
 
-POD, SHIM_LOG = "pod.json", "shim.log"
+POD, SHIM, SHIM_LOG = "pod.json", "shim.json", "shim.log"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
 LOG, MESSAGE, STDIN, TMP = "0.log", "message", "stdin", "tmp"
 
@@ -32,13 +32,10 @@ class PodFolder:
     def __init__(self, root: Path, uid: PodUID) -> None:
         self.path = pods_folder(root) / _file_name(uid)
         self.record = self.path / POD
+        self.shim = self.path / SHIM
         self.shim_log = self.path / SHIM_LOG
         self.volumes = self.path / "volumes"
         self.containers = self.path / "containers"
-
-    def shim(self, sandbox_id: str) -> Path:
-        """Where the shim of a sandbox tells that it can be asked."""
-        return self.path / f"shim-{sandbox_id}.json"
 
     def container(self, name: str) -> "ContainerFolder":
         """The folder of an attempt; its ID without the kind of runtime in front."""

@@ -5,6 +5,7 @@ import signal
 import msgspec
 
 from podstatus.kube.containers import Container
+from podstatus.runtime.process.cgroups import CgroupPlace
 from podstatus.runtime.process.prepare import Command
 from podstatus.runtime.process.records import Launch
 
@@ -32,10 +33,8 @@ def make_launch(
     container: Container,
     attempt: AttemptIdentity,
     command: Command,
-    *,
+    cgroup: CgroupPlace,
     log_limits: LogLimits,
-    cgroups: tuple[str, ...] = (),
-    oom_events: str = "",
 ) -> Launch:
     """All that the shim needs, and the agent later."""
     return Launch(
@@ -56,8 +55,8 @@ def make_launch(
         group=command.group,
         groups=command.groups,
         no_new_privileges=command.no_new_privileges,
-        cgroups=cgroups,
-        oom_events=oom_events,
+        cgroups=cgroup.procs,
+        oom_events=cgroup.oom_events,
         stdin=container.stdin,
         stdin_once=container.stdin_once,
         tty=container.tty,

@@ -80,7 +80,8 @@ class Shelf:
 
     def read_shim(self, record: PodRecord) -> ShimRecord | None:
         """What the shim of a pod tells about itself."""
-        return _read(self.folder(record.uid).shim(record.sandbox_id), ShimRecord)
+        shim = _read(self.folder(record.uid).shim, ShimRecord)
+        return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
 
     def read_started(self, place: ContainerFolder) -> StartRecord | None:
         """Whether the command of an attempt was executed."""

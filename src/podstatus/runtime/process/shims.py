@@ -1,7 +1,7 @@
 """Start shims, and look after those that are children of ours."""
 
 import os
-import subprocess
+import signal
 import sys
 from pathlib import Path
 
@@ -9,43 +9,46 @@ from podstatus.runtime.process.layout import PodFolder
 
 _PROGRAM = Path(__file__).with_name("run_shim.py")
 _MOST_TOLD = 500
+_RESET = (signal.SIGPIPE, signal.SIGXFSZ)
+"""What Python ignores, and whoever does not know that expects."""
 
 
 class Shims:
     """Shims that this agent started. Those of agents before it belong to init."""
 
     def __init__(self) -> None:
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
-        """By sandbox."""
+        self._children: dict[str, int] = {}
+        """Their pids, by sandbox."""
 
     def start(self, folder: PodFolder, sandbox_id: str) -> None:
         """Start one; it tells by its record that it can be asked. Raises OSError."""
-        complaints = os.open(
-            folder.shim_log,
-            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
-            0o600,
+        complaints = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        # Isolated and without site: neither the environment nor what is installed can change
+        # what it does. In a session of its own, Ctrl-C is not for it.
+        self._children[sandbox_id] = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-S", str(_PROGRAM), str(folder.path), sandbox_id],
+            {},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(folder.shim_log), complaints, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+            setsigdef=_RESET,
+            setsigmask=(),
         )
-        try:
-            # Isolated and without site: neither the environment nor what is installed can
-            # change what it does. In a session of its own Ctrl-C is not for it.
-            self._children[sandbox_id] = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-I", "-S", str(_PROGRAM), str(folder.path), sandbox_id],
-                stdin=subprocess.DEVNULL,
-                stdout=complaints,
-                stderr=complaints,
-                cwd="/",
-                env={},
-                start_new_session=True,
-            )
-        finally:
-            os.close(complaints)
 
     def has_ended(self, sandbox_id: str) -> bool:
         """Whether one is no more, or was never ours; its remains are gone then."""
-        child = self._children.get(sandbox_id)
-        if child is None:
+        pid = self._children.get(sandbox_id)
+        if pid is None:
             return True
-        if child.poll() is None:
+        try:
+            found, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            found = pid
+        if not found:
             return False
         del self._children[sandbox_id]
         return True

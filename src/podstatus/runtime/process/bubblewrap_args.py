@@ -1,0 +1,119 @@
+"""The arguments of bubblewrap for a container.
+
+The root is the host's, entry by entry and read-only, so that mount points can be made beside what
+is there. What is nobody's business is hidden by empty folders. In the end all that was made
+for this is made read-only too: writable are volumes, /tmp, /dev/shm and the message.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from podstatus.runtime.process.security import Credentials
+
+_READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
+"""Of /proc: who is root may write there whatever its capabilities are."""
+
+
+class Mount(msgspec.Struct, frozen=True, kw_only=True):
+    """Something of the host that is to be seen in a container."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+class OpenedFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of the host that is shown entry by entry, so that mount points fit in."""
+
+    path: str
+    entries: tuple[str, ...] = ()
+    """Names of what is shown in it."""
+    links: Mapping[str, str] = {}
+    """Symbolic links in it, and where they lead."""
+
+
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container sees."""
+
+    folders: tuple[OpenedFolder, ...]
+    """The root, and others in which mount points are missing."""
+    hidden: tuple[str, ...] = ()
+    """Folders that are empty for it."""
+    masked: tuple[str, ...] = ()
+    """Files that are empty for it."""
+    tmp: str
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = {}
+    cwd: str = "/"
+    hostname: str = ""
+    """Its own; empty: the host's."""
+    share_ipc: bool = False
+
+
+def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool) -> tuple[str, ...]:
+    """The program and its arguments, up to the command. `root` is whether the agent is."""
+    arguments = [program, "--unshare-pid", "--as-pid-1", "--die-with-parent"]
+    arguments += ["--unshare-cgroup-try"]
+    arguments += [] if box.share_ipc else ["--unshare-ipc"]
+    arguments += ["--unshare-uts", "--hostname", box.hostname] if box.hostname else []
+    arguments += ["--cap-drop", "ALL"]
+    arguments += _capabilities(who) if root else []
+    arguments += _root(box)
+    for mount in sorted(box.mounts, key=lambda mount: _depth(mount.target)):
+        kind = "--ro-bind" if mount.read_only else "--bind"
+        arguments += [kind, mount.source, mount.target]
+    for path in sorted(_made(box), key=_depth, reverse=True):
+        arguments += ["--remount-ro", path]
+    arguments += ["--clearenv"]
+    for name, value in box.env.items():
+        arguments += ["--setenv", name, value]
+    return (*arguments, "--chdir", box.cwd)
+
+
+def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
+    """What stands before the command to run it as somebody else inside; root may do that."""
+    groups = ",".join(str(group) for group in who.groups or ())
+    return (
+        setpriv,
+        f"--reuid={who.user}",
+        f"--regid={who.group}",
+        f"--groups={groups}" if groups else "--clear-groups",
+        *(("--inh-caps=-all",) if who.user else ()),
+        "--",
+    )
+
+
+def _capabilities(who: Credentials) -> Iterator[str]:
+    """What it keeps, and what it takes to become who it is: that is gone with being root."""
+    switching = () if who.groups is None else ("SETGID", "SETUID")
+    for name in sorted({*who.capabilities, *switching}):
+        yield from ("--cap-add", f"CAP_{name}")
+
+
+def _root(box: Sandbox) -> Iterator[str]:
+    for folder in sorted(box.folders, key=lambda folder: _depth(folder.path)):
+        if folder.path != "/":
+            yield from ("--perms", "0755", "--tmpfs", folder.path)
+        base = folder.path.rstrip("/")
+        for name in folder.entries:
+            yield from ("--ro-bind-try", f"{base}/{name}", f"{base}/{name}")
+        for name, target in folder.links.items():
+            yield from ("--symlink", target, f"{base}/{name}")
+    yield from ("--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
+    yield from ("--proc", "/proc")
+    for name in _READ_ONLY_PROC:
+        yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
+    for path in sorted(box.hidden, key=_depth):
+        yield from ("--perms", "0755", "--tmpfs", path)
+    for path in box.masked:
+        yield from ("--ro-bind", "/dev/null", path)
+    yield from ("--bind", box.tmp, "/tmp")  # noqa: S108
+
+
+def _made(box: Sandbox) -> list[str]:
+    return ["/dev", *box.hidden, *(folder.path for folder in box.folders)]
+
+
+def _depth(path: str) -> int:
+    return 0 if path == "/" else path.count("/")

@@ -1,0 +1,136 @@
+"""What an isolated container is to see, put together from its mounts and the host's root."""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from podstatus.kube.containers import Container
+from podstatus.kube.pod import Pod
+from podstatus.kube.text import go_quoted
+from podstatus.runtime.process.bubblewrap_args import Mount, Sandbox
+from podstatus.runtime.process.mount_plan import PlannedMount, is_empty_dir, writers_beside
+from podstatus.runtime.process.refusals import config_error
+from podstatus.runtime.process.safe_paths import UnsafePathError, kind_below, open_folder
+from podstatus.runtime.process.sandbox_root import (
+    OWN,
+    find_target,
+    hidden_folders,
+    lies_in,
+    masked_files,
+    open_folders,
+)
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """Something of the host, and where the spec wants it."""
+
+    source: Path
+    planned: PlannedMount | None = None
+    """None: the file for the message."""
+    target: str
+    read_only: bool = False
+
+
+class SandboxBuilder:
+    """Finds places for the mounts of one container."""
+
+    def __init__(self, pod: Pod, container: Container, secret: Sequence[str]) -> None:
+        self._pod = pod
+        self._container = container
+        self._secret = tuple(os.path.realpath(path) for path in secret)
+        self._hidden = hidden_folders(secret)
+        self._covered = {*OWN, *self._hidden}
+        self._missing_in: set[str] = set()
+        self._mounts: list[tuple[Mount, Placed]] = []
+
+    def build(
+        self, things: Sequence[Placed], *, tmp: Path, env: Mapping[str, str], hostname: str
+    ) -> Sandbox:
+        """The sandbox with all of these in it. Raises CannotStartError."""
+        for thing in sorted(things, key=lambda thing: thing.target.count("/")):
+            self._place(thing)
+        return Sandbox(
+            folders=open_folders(self._missing_in, self._hidden),
+            hidden=(*self._hidden, *self._hidden_again()),
+            masked=masked_files() if os.geteuid() == 0 else (),
+            tmp=str(tmp),
+            mounts=tuple(mount for mount, _ in self._mounts),
+            env=env,
+            cwd=self._container.working_dir or "/",
+            hostname=hostname,
+            share_ipc=self._pod.spec.host_ipc,
+        )
+
+    def _place(self, thing: Placed) -> None:
+        target, missing_in = find_target(thing.target, self._covered)
+        if any(mount.target == target for mount, _ in self._mounts):
+            raise config_error(f"two things are to be mounted at {target}; choose another path")
+        if missing_in is not None:
+            self._missing_in.add(missing_in)
+        self._make_room(target, thing)
+        mount = Mount(source=str(thing.source), target=target, read_only=thing.read_only)
+        self._mounts.append((mount, thing))
+        self._covered.add(target)
+
+    def _make_room(self, target: str, thing: Placed) -> None:
+        """If it is to be seen inside of another volume, let there be a place for it.
+
+        Bubblewrap would make it, but follow links on the way.
+        """
+        around = [pair for pair in self._mounts if lies_in(target, pair[0].target)]
+        if not around:
+            return
+        mount, outer = around[-1]
+        self._check_room(target, outer)
+        steps = tuple(target[len(mount.target) :].strip("/").split("/"))
+        try:
+            _make_place(Path(mount.source), steps, is_folder=thing.source.is_dir())
+        except (UnsafePathError, OSError) as error:
+            raise config_error(f"cannot mount at {target}: there is no place for it") from error
+
+    def _check_room(self, target: str, outer: Placed) -> None:
+        planned = outer.planned
+        if planned is None or planned.volume.host_path is not None:
+            raise config_error(f"cannot mount at {target}: it lies in a path of the host")
+        if not is_empty_dir(planned.volume):
+            return
+        for other, _ in writers_beside(self._pod, self._container, planned.volume.name):
+            raise config_error(
+                f"cannot mount at {target} safely: it lies in volume "
+                f"{go_quoted(planned.volume.name)}, which container {other.name} can change "
+                "meanwhile; choose a path outside of it"
+            )
+
+    def _hidden_again(self) -> tuple[str, ...]:
+        """Where the agent's folders would be seen through a path of the host."""
+        return tuple(
+            mount.target.rstrip("/") + "/" + os.path.relpath(folder, mount.source)
+            for mount, _ in self._mounts
+            for folder in self._secret
+            if lies_in(folder, mount.source) and Path(folder).is_dir()
+        )
+
+
+def _make_place(base: Path, steps: tuple[str, ...], *, is_folder: bool) -> None:
+    found = kind_below(base, steps) if _has_parent(base, steps) else None
+    if found is not None:
+        if (found == stat.S_IFDIR) != is_folder:
+            raise UnsafePathError("there is something else")
+        return
+    if is_folder:
+        with open_folder(base, steps, make=0o755):
+            return
+    with open_folder(base, steps[:-1], make=0o755) as parent:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(steps[-1], flags, 0o644, dir_fd=parent))
+
+
+def _has_parent(base: Path, steps: tuple[str, ...]) -> bool:
+    try:
+        with open_folder(base, steps[:-1]):
+            return True
+    except FileNotFoundError:
+        return False

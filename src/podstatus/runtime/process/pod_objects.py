@@ -1,0 +1,93 @@
+"""What a pod refers to in the API server, and how it is got at."""
+
+from typing import Protocol
+
+from podstatus.base.clock import Clock
+from podstatus.kube.errors import ApiError
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.records import ConfigMap, Secret
+from podstatus.kube.token_request import TokenRequestStatus
+from podstatus.kube.volumes import ServiceAccountTokenProjection
+from podstatus.runtime.process.environment import Referenced
+from podstatus.runtime.process.refusals import config_error
+
+_DEFAULT_SECONDS = 3600
+_SECOND = 1_000_000_000
+_OLDEST = 24 * 3600 * _SECOND
+
+
+class PodObjects(Protocol):
+    """The objects of the API server that pods refer to. Raises ApiError."""
+
+    async def config_map(self, namespace: str, name: str) -> ConfigMap | None:
+        """A configMap; None if there is none of this name."""
+
+    async def secret(self, namespace: str, name: str) -> Secret | None:
+        """A secret; None if there is none of this name."""
+
+    async def service_account_token(
+        self, pod: Pod, audience: str, expiration_seconds: int
+    ) -> TokenRequestStatus:
+        """A new token of the account that a pod runs under."""
+
+
+class References:
+    """Fetches what pods refer to; tokens are kept until they are to be renewed."""
+
+    def __init__(self, objects: PodObjects, clock: Clock) -> None:
+        self._objects = objects
+        self._clock = clock
+        self._tokens: dict[tuple[PodUID, ServiceAccountTokenProjection], _Token] = {}
+
+    async def fetch(self, pod: Pod, config_maps: set[str], secrets: set[str]) -> Referenced:
+        """The objects of these names. Raises CannotStartError if they cannot be had."""
+        namespace = pod.namespace
+        try:
+            return Referenced(
+                config_maps={n: await self._objects.config_map(namespace, n) for n in config_maps},
+                secrets={n: await self._objects.secret(namespace, n) for n in secrets},
+            )
+        except ApiError as error:
+            raise config_error(str(error)) from error
+
+    async def token(self, pod: Pod, wanted: ServiceAccountTokenProjection) -> str:
+        """A token that is still good for a while. Raises CannotStartError."""
+        key, now = (pod.uid, wanted), self._clock.now()
+        kept = self._tokens.get(key)
+        if kept is not None and not kept.is_old(now):
+            return kept.text
+        seconds = wanted.expiration_seconds or _DEFAULT_SECONDS
+        try:
+            made = await self._objects.service_account_token(pod, wanted.audience, seconds)
+        except ApiError as error:
+            if kept is not None and kept.is_good(now):
+                return kept.text
+            raise config_error(f"failed to fetch token: {error}") from error
+        expires = made.expiration_timestamp.unix_nanos()
+        self._tokens[key] = _Token(made.token, now, expires)
+        return made.token
+
+    def forget(self, uid: PodUID) -> None:
+        """Forget the tokens of a pod."""
+        self._tokens = {key: kept for key, kept in self._tokens.items() if key[0] != uid}
+
+
+class _Token:
+    """A token, and since when and until when it is good."""
+
+    def __init__(self, text: str, since: int, until: int) -> None:
+        self.text = text
+        self._since = since
+        self._until = until
+
+    def is_old(self, now: int) -> bool:
+        """Whether it is time for another: after 80 % of its time, or a day.
+
+        Upstream: requiresRefresh, pkg/kubelet/token/token_manager.go v1.36.4.
+        """
+        age, life = now - self._since, self._until - self._since
+        return age > life * 0.8 or age > _OLDEST
+
+    def is_good(self, now: int) -> bool:
+        """Whether it can still be used."""
+        return now < self._until

@@ -1,0 +1,226 @@
+"""From a pod's spec to a command that the shim can start."""
+
+import os
+import pwd
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from podstatus.base.clock import Clock
+from podstatus.kube.containers import Container
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.quantity import Quantity
+from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.bubblewrap_args import bubblewrap_args, switch_user
+from podstatus.runtime.process.build_sandbox import Placed, SandboxBuilder
+from podstatus.runtime.process.downward import Surroundings
+from podstatus.runtime.process.environment import (
+    declared_environment,
+    full_environment,
+    referenced_names,
+)
+from podstatus.runtime.process.expand import expand
+from podstatus.runtime.process.isolation import Bubblewrap
+from podstatus.runtime.process.layout import ContainerFolder
+from podstatus.runtime.process.mount_plan import plan_mounts, target_of
+from podstatus.runtime.process.not_isolated import own_folders, own_message
+from podstatus.runtime.process.outside import Outside
+from podstatus.runtime.process.pod_objects import PodObjects, References
+from podstatus.runtime.process.refusals import config_error
+from podstatus.runtime.process.refused_fields import check_fields
+from podstatus.runtime.process.safe_paths import make_private
+from podstatus.runtime.process.security import Credentials, Possible, credentials
+from podstatus.runtime.process.volumes import Volumes
+
+DEFAULT_MESSAGE_PATH = "/dev/termination-log"
+_HOSTNAME_LENGTH = 63
+_SANDBOX_HOME = "/tmp"  # noqa: S108 - its own, and the one place where it may surely write
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start a container, as in `records.Launch`."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    bubblewrap: tuple[str, ...] | None = None
+    user: int | None = None
+    group: int | None = None
+    groups: tuple[int, ...] | None = None
+    no_new_privileges: bool = False
+    message_path: str = ""
+
+    def __repr__(self) -> str:
+        return f"Command(argv={self.argv[:1]}, …)"
+
+
+class Preparer:
+    """Makes what pods and containers need before they are started."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        bubblewrap: Bubblewrap | None,
+        objects: PodObjects,
+        host_ips: Callable[[], Sequence[str]],
+        allocatable: Callable[[], Mapping[str, Quantity]],
+        hidden: Sequence[Path],
+        clock: Clock,
+    ) -> None:
+        """`root` has the pods' folders; `hidden` is what no container may look into."""
+        self._bubblewrap = bubblewrap
+        self._references = References(objects, clock)
+        self._host_ips = host_ips
+        self._allocatable = allocatable
+        self._hidden = tuple(str(path) for path in (root, *hidden))
+        self._outside = Outside(root)
+        self._volumes = Volumes(root, self._references, self._around, self._hidden, clock)
+
+    async def prepare_pod(self, pod: Pod) -> None:
+        """Make the volumes; what is there already is brought up to date.
+
+        Raises CannotStartError.
+        """
+        if self._bubblewrap is not None:
+            await self._volumes.make(pod, self._possible())
+
+    async def refresh_pod(self, pod: Pod) -> None:
+        """Let configMaps, secrets and tokens in volumes follow. Raises CannotStartError."""
+        if self._bubblewrap is not None:
+            await self._volumes.refresh(pod, self._possible())
+
+    async def remove_pod(self, uid: PodUID) -> None:
+        """Remove what lies outside of the pod's folder, before that itself is removed."""
+        self._references.forget(uid)
+        self._outside.remove(uid)
+
+    async def prepare_container(
+        self, pod: Pod, container: Container, place: ContainerFolder
+    ) -> Command:
+        """How to start a container, and what it needs made. Raises CannotStartError."""
+        can = self._possible()
+        check_fields(pod, container, isolated=can.isolated)
+        who = credentials(pod, container, can)
+        objects = await self._references.fetch(pod, *referenced_names(container))
+        declared = declared_environment(pod, container, objects, self._around())
+        argv = _argv(container, declared)
+        if self._bubblewrap is None:
+            return self._plain(pod, container, argv, declared, who)
+        return self._isolated(self._bubblewrap, pod, container, place, argv, declared, who)
+
+    def _plain(
+        self,
+        pod: Pod,
+        container: Container,
+        argv: tuple[str, ...],
+        declared: Mapping[str, str],
+        who: Credentials,
+    ) -> Command:
+        own_folders(pod, container, declared, self._outside)
+        env = full_environment(declared, hostname=socket.gethostname(), home=_home(who.user))
+        changes = os.geteuid() == 0
+        return Command(
+            argv=argv,
+            env=env,
+            cwd=container.working_dir or "/",
+            user=who.user if changes else None,
+            group=who.group if changes else None,
+            groups=who.groups,
+            no_new_privileges=who.no_new_privileges,
+            message_path=own_message(pod, container, self._outside, who),
+        )
+
+    def _isolated(
+        self,
+        bubblewrap: Bubblewrap,
+        pod: Pod,
+        container: Container,
+        place: ContainerFolder,
+        argv: tuple[str, ...],
+        declared: Mapping[str, str],
+        who: Credentials,
+    ) -> Command:
+        things = [
+            Placed(
+                source=self._volumes.source(pod, planned, container.name),
+                planned=planned,
+                target=planned.target,
+                read_only=planned.read_only,
+            )
+            for planned in plan_mounts(pod, container, declared)
+        ]
+        message = container.termination_message_path or DEFAULT_MESSAGE_PATH
+        target = target_of(message, "terminationMessagePath")
+        things.append(Placed(source=place.message, target=target))
+        _make_own(place)
+        hostname = "" if pod.spec.host_network else _hostname(pod)
+        env = full_environment(
+            declared, hostname=hostname or socket.gethostname(), home=_SANDBOX_HOME
+        )
+        builder = SandboxBuilder(pod, container, self._hidden)
+        box = builder.build(things, tmp=place.tmp, env=env, hostname=hostname)
+        switched = switch_user(bubblewrap.setpriv, who) if who.groups is not None else ()
+        root = os.geteuid() == 0
+        return Command(
+            argv=(*switched, *argv),
+            env=env,
+            cwd="",
+            bubblewrap=bubblewrap_args(bubblewrap.program, box, who, root=root),
+            no_new_privileges=True,
+            message_path=str(place.message),
+        )
+
+    def _around(self) -> Surroundings:
+        return Surroundings(self._host_ips(), self._allocatable())
+
+    def _possible(self) -> Possible:
+        return Possible(
+            user=os.geteuid(),
+            group=os.getegid(),
+            groups=tuple(os.getgroups()),
+            isolated=self._bubblewrap is not None,
+            switches_user=self._bubblewrap is not None and bool(self._bubblewrap.setpriv),
+        )
+
+
+def _argv(container: Container, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The command and its arguments; an image, which might have one, is only a label."""
+    words = (*(container.command or ()), *(container.args or ()))
+    argv = tuple(expand(word, env) for word in words)
+    if not argv:
+        raise CannotStartError("CreateContainerError", "no command specified")
+    if any("\0" in word for word in argv):
+        raise config_error("a command or argument has a NUL in it; no process can be given one")
+    return argv
+
+
+def _make_own(place: ContainerFolder) -> None:
+    """What only this attempt has: its /tmp, and the file for its last words.
+
+    They are for any user, as the one that a container runs as may change; nobody but it gets here.
+    """
+    make_private(place.path)
+    place.tmp.mkdir(exist_ok=True)
+    place.tmp.chmod(0o1777)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    made = os.open(place.message, flags, 0o600)
+    try:
+        os.fchmod(made, 0o666)
+    finally:
+        os.close(made)
+
+
+def _hostname(pod: Pod) -> str:
+    """Upstream: GeneratePodHostNameAndDomain, kubelet_pods.go v1.36.4; without the domain."""
+    name = pod.spec.hostname_override or pod.spec.hostname or pod.name
+    return name[:_HOSTNAME_LENGTH].rstrip("-.") or "pod"
+
+
+def _home(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_dir
+    except KeyError:
+        return "/"

@@ -1,0 +1,153 @@
+"""The volumes of pods that are isolated: made, filled and found again."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from podstatus.base.clock import Clock
+from podstatus.kube.pod import Pod
+from podstatus.kube.rules.names import path_segment
+from podstatus.kube.text import go_quoted
+from podstatus.kube.volumes import ProjectedVolumeSource, Volume
+from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.atomic_files import DATA, give_folder, write_atomically
+from podstatus.runtime.process.downward import Surroundings
+from podstatus.runtime.process.host_paths import ready_host_path
+from podstatus.runtime.process.layout import PodFolder
+from podstatus.runtime.process.mount_plan import PlannedMount, is_empty_dir
+from podstatus.runtime.process.pod_objects import References
+from podstatus.runtime.process.projections import (
+    Known,
+    needed_objects,
+    needed_tokens,
+    projected_files,
+    projected_source,
+)
+from podstatus.runtime.process.refusals import config_error
+from podstatus.runtime.process.safe_paths import (
+    UnsafePathError,
+    kind_below,
+    make_private,
+    open_folder,
+)
+from podstatus.runtime.process.security import Ownership, Possible, ownership
+
+FAILED_MOUNT = "FailedMount"
+_FOR_ALL = 0o777
+
+
+class Volumes:
+    """Makes the volumes of pods."""
+
+    def __init__(
+        self,
+        root: Path,
+        references: References,
+        around: Callable[[], Surroundings],
+        secret: Sequence[str],
+        clock: Clock,
+    ) -> None:
+        self._root = root
+        self._references = references
+        self._around = around
+        self._secret = tuple(secret)
+        self._clock = clock
+
+    async def make(self, pod: Pod, can: Possible) -> None:
+        """Make and fill what can be; again if it is there already. Raises CannotStartError.
+
+        What this runtime does not have is told to the containers that mount it.
+        """
+        owner = ownership(pod, can)
+        for volume in pod.spec.volumes or ():
+            try:
+                await self._make(pod, volume, owner)
+            except CannotStartError as error:
+                why = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : "
+                raise CannotStartError(FAILED_MOUNT, why + error.message) from error
+            except OSError as error:
+                why = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : {error}"
+                raise CannotStartError(FAILED_MOUNT, why) from error
+
+    async def refresh(self, pod: Pod, can: Possible) -> None:
+        """Let the contents follow the objects they are made of. Raises CannotStartError."""
+        for volume in pod.spec.volumes or ():
+            source = projected_source(volume)
+            if source is not None and self._folder(pod, volume).is_dir():
+                await self._fill(pod, volume, source, ownership(pod, can))
+
+    def source(self, pod: Pod, planned: PlannedMount, container: str) -> Path:
+        """What of the host is to be mounted. Raises CannotStartError."""
+        volume = planned.volume
+        if volume.host_path is not None:
+            return Path(ready_host_path(volume.host_path, self._secret))
+        folder = self._folder(pod, volume)
+        if not planned.steps:
+            return folder
+        if is_empty_dir(volume):
+            return _part_of_empty_dir(folder, planned, container)
+        # Ours alone: what is there now, whatever it is replaced by later. As upstream's.
+        part = Path(os.path.realpath(folder / DATA)).joinpath(*planned.steps)
+        if not part.exists():
+            raise _no_part(planned, container)
+        return part
+
+    async def _make(self, pod: Pod, volume: Volume, owner: Ownership) -> None:
+        source = projected_source(volume)
+        if source is not None:
+            await self._fill(pod, volume, source, owner)
+        elif is_empty_dir(volume):
+            folder = self._folder(pod, volume)
+            if not folder.is_dir():
+                make_private(folder.parent)
+                folder.mkdir()
+                folder.chmod(_FOR_ALL)
+            give_folder(folder, owner, writable=True)
+        elif volume.host_path is not None:
+            ready_host_path(volume.host_path, self._secret)
+
+    async def _fill(
+        self, pod: Pod, volume: Volume, source: ProjectedVolumeSource, owner: Ownership
+    ) -> None:
+        objects = await self._references.fetch(pod, *needed_objects(source))
+        tokens = {w: await self._references.token(pod, w) for w in needed_tokens(source)}
+        known = Known(objects=objects, tokens=tokens, around=self._around(), owner=owner)
+        files = projected_files(pod, source, known)
+        folder = self._folder(pod, volume)
+        if not folder.is_dir():
+            make_private(folder.parent)
+            folder.mkdir()
+            folder.chmod(0o755)
+        give_folder(folder, owner)
+        write_atomically(folder, files, owner, self._clock.now())
+
+    def _folder(self, pod: Pod, volume: Volume) -> Path:
+        if not volume.name or path_segment(volume.name):
+            raise config_error(f"{go_quoted(volume.name)} is no name of a volume")
+        return PodFolder(self._root, pod.uid).volumes / volume.name
+
+
+def _part_of_empty_dir(folder: Path, planned: PlannedMount, container: str) -> Path:
+    """A part of a folder that containers write to: no link is followed on the way to it."""
+    if planned.contended:
+        raise config_error(
+            f"subPath {go_quoted('/'.join(planned.steps))} of volume "
+            f"{go_quoted(planned.volume.name)} cannot be mounted safely: container "
+            f"{planned.contended} can change the way to it meanwhile; mount the whole volume in "
+            f"{container}, or a volume of its own"
+        )
+    try:
+        if kind_below(folder, planned.steps) is None:
+            with open_folder(folder, planned.steps, make=folder.stat().st_mode & 0o7777):
+                pass
+    except (UnsafePathError, OSError) as error:
+        raise _no_part(planned, container) from error
+    return folder.joinpath(*planned.steps)
+
+
+def _no_part(planned: PlannedMount, container: str) -> CannotStartError:
+    """Upstream's words, which tell nothing about the host."""
+    return config_error(
+        f"failed to prepare subPath for volumeMount {go_quoted(planned.volume.name)} of container "
+        f"{go_quoted(container)}"
+    )

@@ -1,0 +1,69 @@
+"""Pods from a few lines of JSON-like values, and an API in memory for what they refer to."""
+
+import base64
+from typing import Any
+
+from podstatus.kube.codec import from_document
+from podstatus.kube.errors import ApiError
+from podstatus.kube.pod import Pod
+from podstatus.kube.records import ConfigMap, Secret
+from podstatus.kube.times import Time
+from podstatus.kube.token_request import TokenRequestStatus
+
+UID = "0d5f7c3e-6d55-4f3f-9d0a-0123456789ab"
+
+
+def pod_of(container: dict[str, Any] | None = None, **spec: Any) -> Pod:
+    """A pod `p` in `ns` with one container `a`."""
+    one = {"name": "a", "image": "x", "command": ["true"], **(container or {})}
+    document = {
+        "metadata": {
+            "name": "p",
+            "namespace": "ns",
+            "uid": UID,
+            "labels": {"app": "shop"},
+            "annotations": {"note": "a b", "other": 'say "hi"\n'},
+        },
+        "spec": {"nodeName": "node-1", "serviceAccountName": "runner", "containers": [one], **spec},
+    }
+    return from_document(document, Pod)
+
+
+class ObjectsInMemory:
+    """ConfigMaps and secrets by name; tokens that are counted."""
+
+    def __init__(self) -> None:
+        self.config_maps: dict[str, ConfigMap] = {}
+        self.secrets: dict[str, Secret] = {}
+        self.error: ApiError | None = None
+        self.tokens = 0
+        self.expires = Time.parse("2100-01-01T01:00:00Z")
+
+    def put_config_map(self, name: str, **data: str) -> None:
+        self.config_maps[name] = ConfigMap(data=data)
+
+    def put_secret(self, name: str, **data: bytes) -> None:
+        coded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+        self.secrets[name] = Secret(data=coded)
+
+    async def config_map(self, namespace: str, name: str) -> ConfigMap | None:
+        self._fail()
+        return self.config_maps.get(name)
+
+    async def secret(self, namespace: str, name: str) -> Secret | None:
+        self._fail()
+        return self.secrets.get(name)
+
+    async def service_account_token(
+        self, pod: Pod, audience: str, expiration_seconds: int
+    ) -> TokenRequestStatus:
+        self._fail()
+        self.tokens += 1
+        return TokenRequestStatus(
+            token=f"token-{self.tokens}-{audience}-{expiration_seconds}",
+            expiration_timestamp=self.expires,
+        )
+
+    def _fail(self) -> None:
+        if self.error is not None:
+            raise self.error

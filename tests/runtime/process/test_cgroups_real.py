@@ -50,6 +50,7 @@ def start(place: CgroupPlace, program: str) -> "subprocess.Popen[str]":
     """A process that is in the cgroup before it begins with the program."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _BEGIN, program, " ".join(place.procs)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )

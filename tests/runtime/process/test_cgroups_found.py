@@ -97,6 +97,14 @@ def test_processes_of_others_are_not_moved(tmp_path: Path) -> None:
     with pytest.raises(NoCgroupsError, match=r"not ours: \[1\]; start the agent in a cgroup of"):
         _finder(fake).find(fake.mountinfo(), "0::/session.scope\n")
     assert fake.pids(tmp_path / "session.scope") == [1, os.getpid()]
+    assert fake.names(tmp_path / "session.scope") == []
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "/sys/fs/cgroup"])
+def test_only_a_name_is_a_name(tmp_path: Path, name: str) -> None:
+    fake = FakeCgroupFolders(tmp_path)
+    with pytest.raises(NoCgroupsError, match="no cgroup can be called"):
+        CgroupFinder(name, under=None, is_root=True, folders=fake).find(fake.mountinfo(), "0::/\n")
 
 
 def test_another_place_can_be_named(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ class CgroupFolders:
 
     def below(self, folder: Path) -> Sequence[Path]:
         """All cgroups in it and itself, what holds others after them; none if it is gone."""
-        return [Path(path) for path, _, _ in os.walk(folder, topdown=False)]
+        walked = os.walk(folder, topdown=False, onerror=_unless_gone)
+        return [Path(path) for path, _, _ in walked]
 
     def names(self, folder: Path) -> Sequence[str]:
         """The cgroups right in it."""
@@ -70,3 +71,8 @@ class CgroupFolders:
                     signal.pidfd_send_signal(opened, signal.SIGKILL)
             finally:
                 os.close(opened)
+
+
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -265,10 +265,15 @@ def enable(folders: CgroupFolders, folder: Path, controllers: Collection[str]) -
             folders.write(folder / "cgroup.subtree_control", f"+{controller}")
 
 
+def is_name(text: str) -> bool:
+    """Whether a cgroup can be called this, in a folder of its own and nowhere else."""
+    return _NAME.fullmatch(text) is not None
+
+
 def _path(pod_uid: PodUID, *container_id: str) -> Path | None:
     """None for names that lead elsewhere: a manifest may bring a UID of its own."""
     parts = (f"{_POD}{pod_uid}", *container_id)
-    return Path(*parts) if all(map(_NAME.fullmatch, parts)) else None
+    return Path(*parts) if all(map(is_name, parts)) else None
 
 
 def _check(asked: Collection[str], problems: Mapping[str, str], place: CgroupPlace) -> None:

@@ -12,6 +12,7 @@ move into a leaf beside our pods, `<name>-agent`; processes of others are left w
 import errno
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from podstatus.runtime.process.cgroup_folders import PROCS, CgroupFolders
@@ -24,7 +25,7 @@ from podstatus.runtime.process.cgroup_mounts import (
     place_of,
 )
 from podstatus.runtime.process.cgroup_settings import Version, settings_for
-from podstatus.runtime.process.cgroups import Cgroups, enable
+from podstatus.runtime.process.cgroups import Cgroups, enable, is_name
 from podstatus.runtime.process.limits import machine_limits
 from podstatus.runtime.process.process_table import read_processes
 
@@ -64,6 +65,8 @@ class CgroupFinder:
 
     def find(self, mountinfo: str, own: str) -> Cgroups:
         """By what the kernel says of mounts, and of us. Raises NoCgroupsError."""
+        if not is_name(self._name):
+            raise NoCgroupsError(f"no cgroup can be called {self._name!r}; letters and digits can")
         mounts, ours = parse_mounts(mountinfo), parse_own(own)
         if "cpu" in mounts.v1 or "memory" in mounts.v1:
             version, bases = Version.V1, self._find_v1(mounts, ours)
@@ -100,11 +103,10 @@ class CgroupFinder:
         for controller in {"cpu", "memory", "pids"}.difference(offered):
             self._missing[controller] = f"{root} does not offer the controller {controller}"
         try:
-            self._folders.make(base)
             self._hand_on(root, usable)
+            self._folders.make(base)
         except OSError as error:
             self._missing |= dict.fromkeys(usable, f"cannot use {root}: {error.strerror}")
-            self._folders.remove(base)
             return {}
         return dict.fromkeys(usable, base)
 
@@ -147,4 +149,5 @@ class CgroupFinder:
     def _weigh(self, version: Version, bases: Mapping[str, Path]) -> None:
         for setting in settings_for(version, machine_limits(os.cpu_count() or 1), container=False):
             if base := bases.get(setting.controller):
-                self._folders.write(base / setting.file, setting.text)
+                with suppress(OSError):  # a matter of fairness, not of limits
+                    self._folders.write(base / setting.file, setting.text)

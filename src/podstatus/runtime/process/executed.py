@@ -23,7 +23,7 @@ _KILLED = 137
 _MESSAGE_BYTES = 64 * 1024
 _END_OF_INPUT = b"\x04"
 _LARGEST = 0xFFFF
-_ICANON_FIELD = 3
+_LOCAL_MODES = 3
 
 
 class Executed:
@@ -73,7 +73,7 @@ class Executed:
         """Close its input; on a terminal, what a user would type for that."""
         if self._terminal is None:
             self._input.close()
-        elif termios.tcgetattr(self._terminal)[_ICANON_FIELD] & termios.ICANON:
+        elif termios.tcgetattr(self._terminal)[_LOCAL_MODES] & termios.ICANON:
             await self._input.write(_END_OF_INPUT)
 
     def resize(self, size: TerminalSize) -> None:

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from podstatus.runtime.process.cri_log import LINE_LIMIT, Entry, parse_entry
+from podstatus.runtime.process.cri_log import Entry, parse_entry
 from podstatus.runtime.streams import Channel
 
 BLOCK = 256 * 1024
+"""Many times as long as an entry can be."""
 _ATTEMPTS = 20
 """How often files are looked up anew if one is put away meanwhile: at worst, every few ms."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -31,7 +32,6 @@ class LogFile:
         self.regular = stat.S_ISREG(status.st_mode)
         self.position = 0
         self._end: int | None = None
-        self._rest = b""
         self._skipping = False
 
     def size(self) -> int:
@@ -47,26 +47,36 @@ class LogFile:
         os.close(self._opened)
 
     def read(self) -> list[Entry] | None:
-        """The entries of the next block, of whole lines; None at the end of what there is."""
-        length = BLOCK if self._end is None else min(BLOCK, max(0, self._end - self.position))
-        block = os.pread(self._opened, length, self.position)
-        if not block:
+        """The entries of the next block, of whole lines; None if there is none for now.
+
+        A line whose end is missing is read again next time: when the disk is full, the keeper
+        takes back what it wrote of it.
+        """
+        block = self._block()
+        end = block.rfind(b"\n") + 1
+        if end == 0 and len(block) == BLOCK:
+            # Far longer than any entry: nothing of it is kept.
+            end, self._skipping = len(block), True
+            self.position += end
+            return []
+        if end == 0:
             return None
-        self.position += len(block)
-        lines = _lines(self._rest + block)
-        self._rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
-        if self._skipping and lines:
+        self.position += end
+        lines = _lines(block[:end])
+        if self._skipping:
             self._skipping = False
             del lines[0]
-        if len(self._rest) > LINE_LIMIT:
-            # Far longer than any entry: nothing of it is kept.
-            self._rest, self._skipping = b"", True
         return _entries(lines)
 
     def unfinished(self) -> list[Entry]:
         """The last line, if its end never came and it can be read all the same."""
-        rest, self._rest = self._rest, b""
+        rest = self._block()
+        self.position += len(rest)
         return [] if self._skipping or not rest else _entries([rest])
+
+    def _block(self) -> bytes:
+        length = BLOCK if self._end is None else min(BLOCK, max(0, self._end - self.position))
+        return os.pread(self._opened, length, self.position)
 
     def backwards(self) -> Iterator[tuple[int, Entry]]:
         """All entries from the last to the first, each with where it ends."""
@@ -85,8 +95,8 @@ class LogFile:
                     yield end, entry
                 end -= len(line)
             rest = data[:first]
-            too_long = len(rest) > LINE_LIMIT or (too_long and not lines)
-            if len(rest) > LINE_LIMIT:
+            too_long = len(rest) > BLOCK or (too_long and not lines)
+            if len(rest) > BLOCK:
                 rest = b""
 
 

@@ -124,8 +124,8 @@ class LogReader:
         try:
             newest = self._log.lstat()
         except FileNotFoundError:
-            # Between two files, or before the first.
-            return file.size() > file.position
+            # Just put away, and perhaps not for the first time.
+            return True
         return (newest.st_dev, newest.st_ino) != file.identity or newest.st_size > file.position
 
     def unfinished(self) -> list[Entry]:

@@ -97,7 +97,11 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
     env: dict[str, str]
     cwd: str
-    capabilities: tuple[int, ...]
+    user: int | None = None
+    group: int | None = None
+    groups: tuple[int, ...] | None = None
+    """None: as the agent's."""
+    capabilities: tuple[int, ...] = ()
     """Numbers of those that were added, if it is isolated; what was not dropped does not count."""
 
 
@@ -120,7 +124,28 @@ def surroundings(launch: Launch) -> Surroundings:
                 capabilities = set() if name == "ALL" else capabilities - {name}
             case _:
                 pass
-    return Surroundings(env=env, cwd=cwd or "/", capabilities=_numbers(capabilities))
+    user, group, groups = _switched(launch) or (launch.user, launch.group, launch.groups)
+    return Surroundings(
+        env=env,
+        cwd=cwd or "/",
+        user=user,
+        group=group,
+        groups=groups,
+        # Those it takes to become somebody else are gone with being root.
+        capabilities=() if user else _numbers(capabilities),
+    )
+
+
+def _switched(launch: Launch) -> tuple[int, int, tuple[int, ...]] | None:
+    """Who the command becomes inside, where root starts it: what `switch_user` put before it."""
+    if launch.bubblewrap is None or "--" not in launch.argv:
+        return None
+    program, *options = launch.argv[: launch.argv.index("--")]
+    values = dict(option.partition("=")[::2] for option in options)
+    if program.rpartition("/")[2] != "setpriv" or not {"--reuid", "--regid"} <= values.keys():
+        return None
+    groups = tuple(int(group) for group in values.get("--groups", "").split(",") if group)
+    return int(values["--reuid"]), int(values["--regid"]), groups
 
 
 def _options(arguments: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -97,9 +97,9 @@ def _order(
         "pid": process.pid,
         "process": target,
         "isolated": launch.bubblewrap is not None,
-        "user": launch.user,
-        "group": launch.group,
-        "groups": None if launch.groups is None else list(launch.groups),
+        "user": found.user,
+        "group": found.group,
+        "groups": found.groups,
         "capabilities": list(found.capabilities),
         "no_new_privileges": launch.no_new_privileges,
         "cgroups": list(launch.cgroups),
@@ -111,33 +111,39 @@ def _order(
 def _start(
     stack: ExitStack, order: bytes, target: int, request: TalkRequest, clock: Clock
 ) -> Executed:
-    """Start the program that goes inside; all that it alone needs is closed with the stack."""
+    """Start the program that goes inside; what it alone needs is closed with the stack."""
     handed = os.memfd_create("order", os.MFD_CLOEXEC)
     stack.callback(os.close, handed)
     os.write(handed, order)
+    kept = stack.enter_context(ExitStack())
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     stack.callback(theirs.close)
-    streams = _Streams(stack, request)
+    kept.callback(ours.close)
+    streams = _Streams(stack, kept, request)
     passed = theirs.fileno(), handed, target
     program = str(Path(run_exec.__file__))
-    process = subprocess.Popen(  # noqa: S603 - no shell, and a program of ours
-        [sys.executable, "-I", "-S", "-X", "utf8", program, str(passed[0]), str(passed[1])],
-        stdin=streams.stdin,
-        stdout=streams.stdout,
-        stderr=streams.stderr,
-        pass_fds=passed,
-        env={},
-        cwd="/",
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(  # noqa: S603 - no shell, and a program of ours
+            [sys.executable, "-I", "-S", "-X", "utf8", program, str(passed[0]), str(passed[1])],
+            stdin=streams.stdin,
+            stdout=streams.stdout,
+            stderr=streams.stderr,
+            pass_fds=passed,
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NoStreamError(f"cannot start a process: {error.strerror}") from error
+    kept.pop_all()
     return Executed(process, ours, streams.input, streams.outputs, clock)
 
 
 class _Streams:
     """The ends of the pipes; with a terminal there are none."""
 
-    def __init__(self, stack: ExitStack, request: TalkRequest) -> None:
-        self._stack = stack
+    def __init__(self, stack: ExitStack, kept: ExitStack, request: TalkRequest) -> None:
+        self._stack, self._kept = stack, kept
         self.outputs: dict[int, Channel] = {}
         self.input: int | None = None
         self.stdin = subprocess.DEVNULL
@@ -145,11 +151,13 @@ class _Streams:
         if request.stdin and piped:
             self.stdin, self.input = os.pipe2(os.O_CLOEXEC)
             stack.callback(os.close, self.stdin)
+            kept.callback(os.close, self.input)
         self.stdout = self._output(Channel.OUT) if request.stdout and piped else subprocess.DEVNULL
         self.stderr = self._output(Channel.ERR) if request.stderr and piped else subprocess.DEVNULL
 
     def _output(self, channel: Channel) -> int:
         ours, theirs = os.pipe2(os.O_CLOEXEC)
         self._stack.callback(os.close, theirs)
+        self._kept.callback(os.close, ours)
         self.outputs[ours] = channel
         return theirs

@@ -155,6 +155,11 @@ class ShimOnTrial:
         beside.rename(place.launch)
         return Container(place)
 
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
     def send(self, number: int) -> None:
         assert self.process is not None
         self.process.send_signal(number)

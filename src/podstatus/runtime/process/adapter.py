@@ -163,6 +163,8 @@ class ProcessRuntime:
             attempt = await self._make(pod, container, state.record, restart_count)
         attempt = await self._settled(pod.uid, attempt)
         await self._forget_outdated(pod.uid, container.name)
+        if attempt.lost:
+            raise CannotStartError("RunContainerError", "the pod's shim has ended")
         if attempt.exit is not None and attempt.exit.reason == START_ERROR:
             raise CannotStartError("RunContainerError", attempt.exit.message)
         return container_id(attempt.launch.id)
@@ -187,9 +189,7 @@ class ProcessRuntime:
             self._limits.remove(pod.uid, id)
             self._shelf.remove(place.path)
             raise
-        made = self._opened().add(pod.uid, launch)
-        self._ask_shim(pod.uid, signal.SIGHUP)
-        return made
+        return self._opened().add(pod.uid, launch)
 
     def _make_launch(
         self, pod: Pod, container: Container, attempt: AttemptIdentity, command: Command
@@ -206,6 +206,9 @@ class ProcessRuntime:
         """Wait until it is known what came of starting an attempt."""
         id = attempt.launch.id
         place = self._shelf.folder(uid).container(id)
+        if not attempt.is_settled:
+            # An agent before this one may have ended just before it asked.
+            self._ask_shim(uid, signal.SIGHUP)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(asyncio.to_thread(self._shelf.force, place.launch))
             looks = _Looks()

@@ -29,7 +29,7 @@ class Book:
         self,
         shelf: Shelf,
         host_ips: Callable[[], Sequence[str]],
-        in_force: Callable[[PodUID, str], ResourceFacts | None],
+        in_force: Callable[[PodUID, Launch], ResourceFacts | None],
     ) -> None:
         self._shelf = shelf
         self._host_ips = host_ips
@@ -121,7 +121,7 @@ class Book:
 
     def add(self, uid: PodUID, launch: Launch) -> Attempt:
         """An attempt was made."""
-        attempt = Attempt(launch=launch, resources=self._in_force(uid, launch.id))
+        attempt = Attempt(launch=launch, resources=self._in_force(uid, launch))
         self._put(self._pods[uid].with_attempt(attempt))
         return self.look_at(uid, launch.id)
 

@@ -13,6 +13,7 @@ from podstatus.runtime.process.cgroups import (
     CgroupPlace,
     Cgroups,
 )
+from podstatus.runtime.process.records import Launch
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +43,9 @@ class LimitEnforcer:
             self._on_unlimited(pod, container.name, error.why)
             return error.place
 
-    def in_force(self, uid: PodUID, id: str) -> ResourceFacts | None:
-        """The limits that an attempt has now."""
-        return self._cgroups.in_force(uid, id)
+    def in_force(self, uid: PodUID, launch: Launch) -> ResourceFacts | None:
+        """What holds for an attempt now."""
+        return self._cgroups.in_force(uid, launch.id, launch.resources)
 
     def remove(self, uid: PodUID, id: str) -> None:
         """An attempt needs none any more. Raises RuntimeDownError."""

@@ -62,6 +62,7 @@ def make_launch(
         tty=container.tty,
         log_max_bytes=log_limits.max_bytes,
         log_max_files=log_limits.max_files,
+        resources=container.resources,
     )
 
 

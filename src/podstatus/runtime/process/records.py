@@ -8,6 +8,7 @@ and by the boot (/proc/sys/kernel/random/boot_id).
 import msgspec
 
 from podstatus.kube.pod import PodUID
+from podstatus.kube.resources import ResourceRequirements
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +79,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
     log_max_bytes: int
     log_max_files: int
+    resources: ResourceRequirements
+    """What was asked for."""
 
 
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):

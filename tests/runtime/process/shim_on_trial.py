@@ -141,7 +141,7 @@ class ShimOnTrial:
                 message_path="",
                 message_fallback=False,
                 argv=argv,
-                env={"PATH": "/usr/bin:/bin"},
+                env={"PATH": "/usr/bin:/bin", "TRIAL": str(self.folder.path)},
                 cwd="/",
                 log_max_bytes=10 * 2**20,
                 log_max_files=5,

@@ -1,13 +1,17 @@
 """Ending all that a process has started, also what forks as fast as it can."""
 
+import contextlib
 import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 
-from .processes import Process, descendants, send
+from .processes import Process, children, descendants, send, youngest_children
+
+_CHASES, _SHORT_LOOKS = 50, 50
+"""How often all children are shot at, and the youngest in between, before all are stopped."""
 
 _STOP_ROUNDS = 200
-"""How often it is looked for newcomers; a bomb that still grows is shot at as it is."""
+"""How often it is looked for more to stop; a bomb that still grows is shot at as it is."""
 
 _LONGEST_WAIT = 0.2
 """Seconds. Each end wakes the waiting; this is for what /proc did not show in the round before."""
@@ -20,45 +24,49 @@ def end_family(reap: Callable[[], bool], wait: Callable[[float], None]) -> None:
     ours, so without a child there is no descendant. `wait` returns when one ends, or when so many
     seconds have passed.
     """
-    pause, thorough = 0.01, False
+    pause = 0.001
     while reap():
-        kill(os.getpid(), thorough=thorough)
+        if not _chase(reap):
+            _stop_all()
+            for process in descendants(os.getpid()):
+                send(process, signal.SIGKILL)
         wait(pause)
-        pause, thorough = min(pause * 2, _LONGEST_WAIT), True
+        pause = min(pause * 2, _LONGEST_WAIT)
 
 
-def kill(of: int, *, but: Collection[int] = (), thorough: bool = False) -> bool:
-    """Kill the descendants of a process, but not some of its children; whether there were any.
+def kill_children(pids: Iterable[int]) -> None:
+    """Kill some of our children. What they started becomes ours: look again."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
-    Thorough: all are stopped first, until there are no more newcomers. Places that the killed
-    leave would be taken by those who still fork.
+
+def _chase(reap: Callable[[], bool]) -> bool:
+    """Kill children until there are no new ones; False if there is no end of them.
+
+    Who forks and ends, again and again, has another pid at every look. But what it forked is ours
+    as soon as it ends, so one of many short looks hits it before it forks again.
     """
-    found = _descendants(of, but)
-    if thorough:
-        found = _stop(of, but)
-    for process in found:
-        send(process, signal.SIGKILL)
-    return bool(found)
+    killed: set[int] = set()
+    for _ in range(_CHASES):
+        found = set(children())
+        if found <= killed:
+            return True
+        kill_children(found)
+        killed |= found
+        for _ in range(_SHORT_LOOKS):
+            kill_children(youngest_children())
+        reap()
+    return False
 
 
-def _stop(of: int, but: Collection[int]) -> list[Process]:
-    stopped: dict[tuple[int, int], Process] = {}
+def _stop_all() -> None:
+    """Stop everything first: the places that the killed leave are taken by those who fork."""
+    stopped: set[Process] = set()
     for _ in range(_STOP_ROUNDS):
-        newcomers = [p for p in _descendants(of, but) if (p.pid, p.start_ticks) not in stopped]
+        newcomers = set(descendants(os.getpid())) - stopped
         if not newcomers:
-            break
+            return
         for process in newcomers:
             send(process, signal.SIGSTOP)
-            stopped[process.pid, process.start_ticks] = process
-    return list(stopped.values())
-
-
-def _descendants(of: int, but: Collection[int]) -> list[Process]:
-    found = descendants(of)
-    if not but:
-        return found
-    spared = set(but)
-    for process in found:  # parents come first
-        if process.parent in spared:
-            spared.add(process.pid)
-    return [process for process in found if process.pid not in spared]
+        stopped |= newcomers

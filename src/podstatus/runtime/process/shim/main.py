@@ -13,9 +13,10 @@ from pathlib import Path
 
 from . import kernel
 from .complaints import complain, describe
-from .family import kill
+from .family import kill_children
 from .keeper import Keeper
 from .launches import Launches, refuse
+from .processes import children
 from .records import SHIM, Launch, read_sandbox, shim_record, write_record
 
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
@@ -113,7 +114,9 @@ class Shim:
             self._note_end(pid, status)
         # A keeper that ends as it should leaves none; then there is nothing to look for.
         if self._has_strays:
-            self._has_strays = kill(os.getpid(), but=self._keepers)
+            strays = [pid for pid in children() if pid not in self._keepers]
+            kill_children(strays)
+            self._has_strays = bool(strays)
 
     def _note_end(self, pid: int, status: int) -> None:
         folder = self._keepers.pop(pid, None)

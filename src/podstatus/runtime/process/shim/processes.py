@@ -9,6 +9,9 @@ from typing import NamedTuple
 _PARENT, _START_TICKS = 1, 19
 """Among the fields of /proc/<pid>/stat behind the name, which may hold anything."""
 
+_FEW = 24
+"""Processes; each takes a microsecond to look at."""
+
 
 class Process(NamedTuple):
     """A process, told from a later one with its pid by when it was started."""
@@ -31,7 +34,7 @@ def find(pid: int) -> Process | None:
 def descendants(pid: int) -> list[Process]:
     """Everything that a process has started and that still is, parents first."""
     children: dict[int, list[Process]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208  a pass over all must be cheap
+    for name in _names():
         process = find(int(name)) if name.isdecimal() else None
         if process is not None:
             children.setdefault(process.parent, []).append(process)
@@ -39,6 +42,17 @@ def descendants(pid: int) -> list[Process]:
     for process in found:  # grows as it goes
         found.extend(children.get(process.pid, ()))
     return found
+
+
+def children() -> list[int]:
+    """Pids of our own children. They stay theirs until we wait for them."""
+    return [pid for pid in map(int, filter(str.isdecimal, _names())) if _is_child(pid)]
+
+
+def youngest_children() -> list[int]:
+    """Those among the last few processes that were started on this machine: a very short look."""
+    last = int(Path("/proc/loadavg").read_bytes().split()[-1])
+    return [pid for pid in range(max(last - _FEW, 2), last + 1) if _is_child(pid)]
 
 
 def send(process: Process, number: signal.Signals) -> None:
@@ -62,3 +76,16 @@ def send(process: Process, number: signal.Signals) -> None:
 def boot_id() -> str:
     """Which boot of the machine this is."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _names() -> list[str]:
+    return os.listdir("/proc")  # noqa: PTH208  a pass over all must be cheap
+
+
+def _is_child(pid: int) -> bool:
+    # Asked about one that is not, the kernel refuses: far cheaper than to read who its parent is.
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

@@ -1,0 +1,273 @@
+"""Whatever ends first, nothing of a container is left, and only what is known is recorded."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from podstatus.runtime.process.identity import identity_of
+from podstatus.runtime.process.shim.processes import descendants
+from tests.runtime.process.shim_on_trial import (
+    DEADLINE,
+    PROGRAM,
+    Container,
+    ShimOnTrial,
+    wait_for,
+    wait_for_end,
+)
+from tests.runtime.process.test_shim_starts import isolated
+
+DAEMON = """
+import os, signal, sys, time
+for _ in range(2):
+    if os.fork():
+        break
+    os.setsid()
+else:
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    print("daemon", os.getppid(), flush=True)
+    time.sleep(1000)
+if sys.argv[1] == "stay" and os.getsid(0) == os.getpid():
+    time.sleep(1000)
+os.wait()
+"""
+"""A daemon of the second fork that ignores what it can, and a command that ends or stays."""
+
+
+def launch_daemon(shim: ShimOnTrial, **changes: object) -> Container:
+    script = f"{sys.executable} -I -S -c '{DAEMON}' go & read line < /dev/null; sleep 1000"
+    return shim.launch("/bin/bash", "-c", script, **changes)
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_daemons_end_with_the_command(shim: ShimOnTrial, sandboxed: bool) -> None:
+    container = launch_daemon(shim, **isolated() if sandboxed else {})
+    container.wait_for_text(b"daemon")
+    started = container.started()
+    family = descendants(started.keeper.pid)
+    assert len(family) >= 3
+    os.kill(started.process.pid, signal.SIGKILL)
+    assert container.kept_until_the_end().exit_code == 137
+    assert not any(Path(f"/proc/{process.pid}").exists() for process in family)
+    wait_for(lambda: descendants(shim.pid) == [], named="nothing but the shim")
+
+
+def test_what_forks_all_the_time_ends_too(shim: ShimOnTrial) -> None:
+    bomb = """
+import os, time
+deadline = time.monotonic() + 60
+os.fork()
+while time.monotonic() < deadline:
+    if os.fork():
+        os._exit(0)
+"""
+    script = f"{sys.executable} -I -S -c '{bomb}' & {sys.executable} -I -S -c '{bomb}' & sleep 0.2"
+    container = shim.launch("/bin/sh", "-c", script)
+    assert container.kept_until_the_end().exit_code == 0
+    wait_for(lambda: descendants(shim.pid) == [], named="nothing but the shim")
+
+
+def test_orphans_are_collected_while_the_command_runs(shim: ShimOnTrial) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8; do (true &); done; echo done; sleep 1000"
+    container = shim.launch("/bin/sh", "-c", script)
+    container.wait_for_text(b"done")
+    keeper = container.started().keeper.pid
+    wait_for(lambda: len(descendants(keeper)) == 2, named="nothing but the shell and its sleep")
+
+
+def test_no_zombies_are_left(shim: ShimOnTrial) -> None:
+    containers = [shim.launch("/bin/true") for _ in range(10)]
+    for container in containers:
+        container.kept_until_the_end()
+    wait_for(lambda: descendants(shim.pid) == [], named="no process but the shim")
+
+
+def test_a_pipe_that_was_handed_outside_does_not_delay_the_end_for_long(
+    shim: ShimOnTrial, tmp_path: Path
+) -> None:
+    container = shim.launch("/bin/sh", "-c", "echo first; read line < /dev/zero; sleep 1000")
+    pid = container.started().process.pid
+    container.wait_for_text(b"first")
+    with Path(f"/proc/{pid}/fd/1").open("wb", buffering=0) as outside:
+        outside.write(b"from outside\n")
+        os.kill(pid, signal.SIGKILL)
+        record = container.ended()
+        assert time.time_ns() - record.finished_at < 10 * 10**9
+    assert container.wrote() == b"first\nfrom outside\n"
+
+
+def test_the_time_of_the_end_is_when_the_command_ended(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sh", "-c", "echo x; sleep 1000")
+    pid = container.started().process.pid
+    container.wait_for_text(b"x")
+    with Path(f"/proc/{pid}/fd/1").open("wb", buffering=0):  # the log goes on for a second
+        killed = time.time_ns()
+        os.kill(pid, signal.SIGKILL)
+        record = container.ended()
+    assert killed < record.finished_at < killed + 10**9 < time.time_ns()
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_sigterm_to_the_keeper_ends_the_container(shim: ShimOnTrial, sandboxed: bool) -> None:
+    container = launch_daemon(shim, **isolated() if sandboxed else {})
+    container.wait_for_text(b"daemon")
+    os.kill(container.started().keeper.pid, signal.SIGTERM)
+    record = container.kept_until_the_end()
+    assert (record.exit_code, record.reason) == (137, "Error")
+    wait_for(lambda: descendants(shim.pid) == [], named="nothing but the shim")
+
+
+def test_sigterm_to_the_shim_ends_all_and_records_it(shim: ShimOnTrial) -> None:
+    containers = [launch_daemon(shim), launch_daemon(shim, **isolated())]
+    for container in containers:
+        container.wait_for_text(b"daemon")
+    family = descendants(shim.pid)
+    assert shim.end() == 0
+    assert [container.ended().exit_code for container in containers] == [137, 137]
+    assert not any(Path(f"/proc/{process.pid}").exists() for process in family)
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_a_killed_shim_leaves_nothing_and_no_record(shim: ShimOnTrial, sandboxed: bool) -> None:
+    container = launch_daemon(shim, **isolated() if sandboxed else {})
+    container.wait_for_text(b"daemon")
+    family = descendants(shim.pid)
+    assert len(family) >= 4
+    assert shim.end(signal.SIGKILL) == -signal.SIGKILL
+    wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
+    assert not container.place.exit.exists()
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_a_killed_keeper_leaves_nothing_and_no_record(shim: ShimOnTrial, sandboxed: bool) -> None:
+    other = shim.launch("/bin/sleep", "1000")
+    other.started()
+    container = launch_daemon(shim, **isolated() if sandboxed else {})
+    container.wait_for_text(b"daemon")
+    keeper = container.started().keeper
+    family = descendants(keeper.pid)
+    os.kill(keeper.pid, signal.SIGKILL)
+    wait_for_end(keeper)
+    wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
+    assert not container.place.exit.exists()
+    # The others do not notice.
+    wait_for(lambda: len(descendants(shim.pid)) == 2, named="the other one alone")
+    assert shim.launch("/bin/true").ended().exit_code == 0
+    assert "its container is killed" in shim.complaints()[-1]
+    assert not other.place.exit.exists()
+
+
+def test_an_idle_shim_does_nothing(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sleep", "1000", stdin=True)
+    idle = [shim.pid, container.started().keeper.pid]
+    wait_for(lambda: all(_sleeps(pid) for pid in idle), named="rest")
+    before = [_switches(pid) for pid in idle]
+    # Nothing to wait for: it is about what does not happen.
+    time.sleep(0.5)
+    assert [_switches(pid) for pid in idle] == before
+
+
+def _sleeps(pid: int) -> bool:
+    return Path(f"/proc/{pid}/wchan").exists() and "S (sleeping)" in _status(pid)
+
+
+def _switches(pid: int) -> list[str]:
+    return [line for line in _status(pid).splitlines() if "ctxt_switches" in line]
+
+
+def _status(pid: int) -> str:
+    return Path(f"/proc/{pid}/status").read_text()
+
+
+def test_one_shim_at_a_time_and_one_for_a_sandbox(shim: ShimOnTrial, tmp_path: Path) -> None:
+    again = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(PROGRAM), str(shim.folder.path), shim.sandbox],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    container = shim.launch("/bin/true")
+    assert container.ended().exit_code == 0
+    assert again.poll() is None
+    assert shim.end() == 0
+    _, said = again.communicate(timeout=DEADLINE)
+    assert again.returncode == 1
+    assert b"had its shim already" in said
+
+
+def test_another_sandbox_of_the_pod_gets_a_shim(shim: ShimOnTrial, tmp_path: Path) -> None:
+    assert shim.end() == 0
+    other = ShimOnTrial(tmp_path, sandbox="sandbox-2")
+    other.start()
+    container = other.launch("/bin/echo", "again")
+    assert container.ended().exit_code == 0
+    assert other.end() == 0
+
+
+def test_the_shim_leads_a_session_with_nothing_open(shim: ShimOnTrial) -> None:
+    assert os.getsid(shim.pid) == shim.pid
+    container = shim.launch("/bin/sleep", "1000")
+    keeper = container.started().keeper.pid
+    assert {path.name for path in Path(f"/proc/{shim.pid}/fd").iterdir()} == {"0", "1", "2", "3"}
+    assert Path(f"/proc/{shim.pid}/cwd").readlink() == Path("/")
+    opened = {str(path.readlink()) for path in Path(f"/proc/{keeper}/fd").iterdir()}
+    assert str(shim.folder.path) not in opened
+
+
+def test_records_and_logs_are_for_the_owner_only(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/echo", "x", stdin=True)
+    container.kept_until_the_end()
+    place = container.place
+    for path in (shim.folder.shim, place.started, place.exit, place.log, place.stdin):
+        assert path.stat().st_mode & 0o777 == 0o600, path
+    assert not list(place.path.glob("*.new"))
+
+
+def test_a_folder_that_is_taken_away_does_not_keep_the_keeper(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sleep", "1000")
+    started = container.started()
+    shutil.rmtree(container.place.path)
+    os.kill(started.process.pid, signal.SIGKILL)
+    wait_for_end(started.keeper)
+    assert "exit.json" in shim.complaints()[-1]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become the ordinary user `tester`")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv: apt install util-linux")
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_all_of_it_works_for_an_ordinary_user(sandboxed: bool) -> None:
+    python = "/usr/bin/python3"
+    if subprocess.run(["id", "tester"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs an ordinary user named tester: useradd tester")
+    if not Path(python).exists():
+        pytest.skip(f"needs a Python that anybody may run: {python}")
+    root = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    try:
+        _run_as_tester(root, python, isolated() if sandboxed else {})
+    finally:
+        shutil.rmtree(root)
+
+
+def _run_as_tester(root: Path, python: str, changes: dict[str, object]) -> None:
+    shutil.copytree(PROGRAM.parent, root / "program")
+    starter = ("setpriv", "--reuid", "tester", "--regid", "tester", "--init-groups")
+    shim = ShimOnTrial(root, starter=starter)
+    containers = [
+        shim.write_launch("/bin/sh", "-c", "id -un; exit 5", **changes),
+        shim.write_launch("/no/such", **changes),
+        shim.write_launch("/bin/sleep", "1000", **changes),
+    ]
+    subprocess.run(["chown", "-R", "tester:", str(root)], check=True)
+    shim.start(root / "program" / "run_shim.py", python=python)
+    assert containers[0].ended().exit_code == 5
+    assert containers[0].wrote() == b"tester\n"
+    assert containers[1].ended().message == 'exec: "/no/such": no such file or directory'
+    assert b"sleep" in Path(f"/proc/{containers[2].started().process.pid}/cmdline").read_bytes()
+    assert shim.end() == 0
+    assert containers[2].ended().exit_code == 137
+    assert shim.complaints() == []

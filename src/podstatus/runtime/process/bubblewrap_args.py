@@ -60,9 +60,7 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
     arguments += ["--cap-drop", "ALL"]
     arguments += _capabilities(who) if root else []
     arguments += _root(box)
-    for mount in sorted(box.mounts, key=lambda mount: _depth(mount.target)):
-        kind = "--ro-bind" if mount.read_only else "--bind"
-        arguments += [kind, mount.source, mount.target]
+    arguments += _mounts(box)
     for path in sorted(_made(box), key=_depth, reverse=True):
         arguments += ["--remount-ro", path]
     arguments += ["--clearenv"]
@@ -109,6 +107,23 @@ def _root(box: Sandbox) -> Iterator[str]:
     for path in box.masked:
         yield from ("--ro-bind", "/dev/null", path)
     yield from ("--bind", box.tmp, "/tmp")  # noqa: S108
+
+
+def _mounts(box: Sandbox) -> Iterator[str]:
+    """Parents before children. Bubblewrap would make the way to each for root alone."""
+    mounts = sorted(box.mounts, key=lambda mount: _depth(mount.target))
+    volumes = tuple(f"{mount.target}/" for mount in mounts)
+    for mount in mounts:
+        for above in _ways(mount.target):
+            if not f"{above}/".startswith(volumes):
+                yield from ("--perms", "0755", "--dir", above)
+        yield from ("--ro-bind" if mount.read_only else "--bind", mount.source, mount.target)
+
+
+def _ways(path: str) -> Iterator[str]:
+    steps = path.strip("/").split("/")
+    for count in range(1, len(steps)):
+        yield "/" + "/".join(steps[:count])
 
 
 def _made(box: Sandbox) -> list[str]:

@@ -173,9 +173,8 @@ def _mode(parent: int, name: str) -> int | None:
 def _is_unfinished(parent: int, name: str) -> bool:
     """Whether it is what an agent that died had made, and not marked yet."""
     try:
-        with _opened(parent, name) as folder:
-            with os.scandir(folder) as entries:
-                return os.fstat(folder).st_uid == os.geteuid() and not any(entries)
+        with _opened(parent, name) as folder, os.scandir(folder) as entries:
+            return os.fstat(folder).st_uid == os.geteuid() and not any(entries)
     except OSError:
         return False
 

@@ -102,14 +102,15 @@ class LogFile:
 
 def open_log(log: Path) -> list[LogFile]:
     """All files that there are of a log, oldest first. Raises FileNotFoundError for no folder."""
+    files: list[LogFile] = []
     for _ in range(_ATTEMPTS):
         names = _names(log)
-        files = [file for name in names if (file := _open(log.with_name(name))) is not None]
-        if [_identity(log.with_name(name)) for name in names] == [f.identity for f in files]:
-            return files
         close_all(files)
-    # Put away faster than it is looked up: what is open is better than nothing.
-    return [file for name in _names(log) if (file := _open(log.with_name(name))) is not None]
+        files = [file for name in names if (file := _open(log.with_name(name))) is not None]
+        # The same names before and after: none was put away meanwhile, each name was one file.
+        if _names(log) == names:
+            break
+    return files
 
 
 def open_later(log: Path, last: LogFile) -> list[LogFile]:

@@ -4,6 +4,7 @@ Upstream: exec.LookPath of Go, by which runc looks for it.
 """
 
 import errno
+import json
 import os
 import signal
 import stat
@@ -15,6 +16,8 @@ _ALL_SIGNALS = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGST
 
 def execute(argv: list[str], env: dict[str, str], cwd: str) -> None:
     """Become that program. Raises FailedError."""
+    if any("\0" in word for word in argv):
+        raise FailedError(f"exec: {json.dumps(argv[0])}: invalid argument")
     try:
         os.chdir(cwd)
     except OSError as error:

@@ -86,8 +86,8 @@ def _be(order: Order, terminal: int | None, said: int, watcher: int) -> None:
             execute(order.argv, order.env, order.cwd)
     except FailedError as error:
         os.write(said, str(error).encode(errors="surrogateescape"))
-    except OSError as error:
-        os.write(said, f"cannot start the command: {error.strerror}".encode())
+    except Exception as error:  # noqa: BLE001 - this process must not go on as the watcher
+        os.write(said, f"cannot start the command: {error}".encode(errors="replace"))
     finally:
         os._exit(127)
 

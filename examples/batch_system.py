@@ -189,6 +189,8 @@ class Runner:
 
     def _run_command(self) -> dict[str, Any]:
         spec = _read(self._folder / "job.json") or {}
+        if not spec.get("command"):
+            return {"state": "failed", "why": "it has no command"}
         try:
             with (self._folder / "output").open("ab") as output:
                 process = subprocess.Popen(  # noqa: S603
@@ -200,8 +202,8 @@ class Runner:
                     stderr=output,
                     start_new_session=True,
                 )
-        except (OSError, ValueError, IndexError) as error:
-            return {"state": "failed", "why": str(error) or "it has no command"}
+        except (OSError, ValueError) as error:
+            return {"state": "failed", "why": str(error)}
         _write(self._folder / "started.json", {"started": time.time_ns()})
         self._ring()
         _close_output()

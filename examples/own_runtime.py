@@ -79,6 +79,18 @@ def facts_of(attempt: Attempt, job: Job, *, active: bool) -> ps.ContainerFacts:
     )
 
 
+def refuse_what_jobs_lack(container: Container) -> None:
+    """Say so instead of running it without. Raises CannotStartError."""
+    variables = container.env or ()
+    asked = {
+        "env.valueFrom": [variable for variable in variables if variable.value_from],
+        "envFrom": container.env_from,
+        "volumeMounts": container.volume_mounts,  # automountServiceAccountToken: false, for one
+    }
+    if lacking := ", ".join(name for name, found in asked.items() if found):
+        raise CannotStartError("CreateContainerConfigError", f"a job cannot have {lacking}")
+
+
 async def in_thread(call: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
     """Call what blocks. A thread cannot be cancelled: what it does is waited for even then."""
     calling = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
@@ -152,6 +164,7 @@ class BatchRuntime:
             restart_count=restart_count,
             image=container.image,
         )
+        refuse_what_jobs_lack(container)
         comment = msgspec.json.encode(about).decode()
         command = [*(container.command or ()), *(container.args or ())]
         env = {variable.name: variable.value for variable in container.env or ()}

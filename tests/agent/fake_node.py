@@ -35,50 +35,48 @@ class FakeNode:
         (folder / "node.pem").write_bytes(pair.certificate + pair.key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(folder / "node.pem")
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"node": self}))
         server.socket = context.wrap_socket(server.socket, server_side=True)
         self.url = f"https://127.0.0.1:{server.server_address[1]}"
         return server
 
 
-def _handler(node: FakeNode) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    node: FakeNode
 
-        def do_GET(self) -> None:
-            node.asked.append(self.path)
-            if self.path == "/pods":
-                self._answer(200, json.dumps({"kind": "PodList", "items": node.pods}).encode())
-            elif self.headers["Authorization"] != f"Bearer {TOKEN}":
-                self._answer(401, b"Unauthorized")
-            elif node.refusal is not None:
-                self._answer(node.refusal[0], node.refusal[1].encode())
-            else:
-                self._stream()
+    def do_GET(self) -> None:
+        self.node.asked.append(self.path)
+        if self.path == "/pods":
+            self._answer(200, json.dumps({"kind": "PodList", "items": self.node.pods}).encode())
+        elif self.headers["Authorization"] != f"Bearer {TOKEN}":
+            self._answer(401, b"Unauthorized")
+        elif self.node.refusal is not None:
+            self._answer(self.node.refusal[0], self.node.refusal[1].encode())
+        else:
+            self._stream()
 
-        def _answer(self, code: int, body: bytes) -> None:
-            self.send_response(code)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def _answer(self, code: int, body: bytes) -> None:
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-        def _stream(self) -> None:
-            self.send_response(200)
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for index, piece in enumerate(node.log):
-                if index:
-                    assert node.may_go_on.wait(60)
-                self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-            if node.breaks_off:
-                self.close_connection = True
-            else:
-                self.wfile.write(b"0\r\n\r\n")
+    def _stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for index, piece in enumerate(self.node.log):
+            if index:
+                assert self.node.may_go_on.wait(60)
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        if self.node.breaks_off:
+            self.close_connection = True
+        else:
+            self.wfile.write(b"0\r\n\r\n")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return Handler
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @contextmanager

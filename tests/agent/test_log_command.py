@@ -120,9 +120,8 @@ def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
         (("web", "--since=-1s"), "--since must be greater than 0"),
     ],
 )
-def test_mistakes_are_one_line(
-    node: FakeNode, tmp_path: Path, words: tuple[str, ...], told: str
-) -> None:
+@pytest.mark.usefixtures("node")
+def test_mistakes_are_one_line(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
     result = logs(tmp_path, *words)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"podstatus: {told}")

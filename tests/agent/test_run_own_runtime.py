@@ -1,12 +1,12 @@
 """`podstatus run` on a runtime of somebody else's: pods are jobs that wait in a queue."""
 
-import importlib
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from batch_system import BatchSystem
 
 from tests.agent_process import (
     ENVIRONMENT,
@@ -21,7 +21,7 @@ from tests.agent_process import (
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-RUNTIME = ("--runtime", "own_runtime:BatchRuntime")
+RUNTIME = ("--runtime", "own_runtime:BatchRuntime", "--no-samples")
 
 
 @pytest.fixture
@@ -29,15 +29,14 @@ def batch_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Age
     monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", str(EXAMPLES))
     with agent(tmp_path / "agent", *RUNTIME) as made:
         yield made
-    batch = batch_of(made, monkeypatch)
+    batch = batch_of(made)
     for job in batch.jobs():
         batch.send(job.number, signal.SIGKILL)
 
 
-def batch_of(made: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> Any:
+def batch_of(made: AgentProcess) -> BatchSystem:
     """The batch system itself, as its administrator sees it."""
-    monkeypatch.syspath_prepend(EXAMPLES)
-    return importlib.import_module("batch_system").BatchSystem(made.root_dir / "runtime" / "batch")
+    return BatchSystem(made.root_dir / "runtime" / "batch")
 
 
 def make_pod(name: str, *command: str, **spec: Any) -> Document:
@@ -60,10 +59,10 @@ def wait_running(cluster: Cluster, name: str) -> Document:
 
 
 def test_a_pod_waits_in_the_queue_and_runs_when_there_is_a_slot(
-    batch_agent: AgentProcess, monkeypatch: pytest.MonkeyPatch
+    batch_agent: AgentProcess,
 ) -> None:
     cluster = batch_agent.start_ready()
-    batch = batch_of(batch_agent, monkeypatch)
+    batch = batch_of(batch_agent)
     for name in ("first", "second"):
         cluster.create(make_pod(name, "sleep", "600"))
         assert wait_running(cluster, name)["containerID"].startswith("batch://")
@@ -85,10 +84,10 @@ def test_a_pod_waits_in_the_queue_and_runs_when_there_is_a_slot(
 
 
 def test_what_ended_while_no_agent_was_there_is_told_and_is_queued_again(
-    batch_agent: AgentProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    batch_agent: AgentProcess, tmp_path: Path
 ) -> None:
     cluster = batch_agent.start_ready()
-    batch = batch_of(batch_agent, monkeypatch)
+    batch = batch_of(batch_agent)
     go = tmp_path / "go"
     script = 'while [ ! -e "$0" ]; do sleep 0.05; done; exit 7'
     cluster.create(make_pod("once", "sh", "-c", script, str(go), restartPolicy="Never"))

@@ -1,6 +1,7 @@
 """What a terminal would obey is shown instead."""
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -42,7 +43,7 @@ def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
 def feed(data: bytes, cuts: list[int]) -> str:
     shown = HarmlessBytes()
     places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
-    pieces = [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+    pieces = [data[a:b] for a, b in pairwise(places)]
     return "".join(map(shown.feed, pieces)) + shown.end()
 
 

@@ -80,12 +80,14 @@ class BatchSystem:
             os.mkfifo(self.bell, 0o600)
 
     def submit(self, about: str, command: Sequence[str], env: Mapping[str, str]) -> Job:
-        """Put a job into the queue, or find the one that this is about.
+        """Put a job into the queue, or find the one that is about the same.
 
-        When this returns, it runs if there was a slot for it.
+        When this returns, it runs if there was a slot for it. One that was cancelled before it
+        ran does not count.
         """
         with _locked(self.folder / "submitting"):
-            known = next((job for job in self.jobs() if job.about == about), None)
+            same = [job for job in self.jobs() if job.about == about]
+            known = next((job for job in same if job.state is not JobState.CANCELLED), None)
             number = known.number if known else self._spool(about, command, env)
         if not _is_held(self._jobs / str(number) / "runner") and not (known and known.is_over):
             # It closes its output as soon as it knows whether the job has to wait.

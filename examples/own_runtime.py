@@ -8,8 +8,9 @@ and tests/runtime/test_own_runtime.py has the shipped suite check it.
 
 import asyncio
 import signal
+import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 from urllib.parse import quote
@@ -21,7 +22,7 @@ from msgspec import structs
 import podstatus as ps
 from podstatus.kube.containers import Container
 from podstatus.kube.pod import PodUID
-from podstatus.runtime.port import CannotStartError, RuntimePod
+from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -40,7 +41,7 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is about, as its comment in the batch system; no two are about the same."""
+    """What a job is about: kept with it in the batch system, as a comment."""
 
     uid: PodUID
     sandbox: int
@@ -51,11 +52,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 def facts_of(attempt: Attempt, job: Job, *, active: bool) -> ps.ContainerFacts:
     """A job in the words of a container."""
-    state, reason, code = (
-        ps.ContainerRunState.EXITED,
-        "Error" if job.code else "Completed",
-        job.code,
-    )
+    state, code = ps.ContainerRunState.EXITED, job.code
+    reason = "Error" if code else "Completed"
     match job.state:
         case JobState.RUNNING:
             state, reason = ps.ContainerRunState.RUNNING, ""
@@ -79,6 +77,19 @@ def facts_of(attempt: Attempt, job: Job, *, active: bool) -> ps.ContainerFacts:
     )
 
 
+def listed(pod: PodRecord, jobs: Sequence[tuple[Attempt, Job]]) -> RuntimePod:
+    """A pod with its containers. A job that never left the queue is none."""
+    state = ps.SandboxState.READY if pod.ready else ps.SandboxState.NOT_READY
+    sandboxes = (ps.SandboxFacts(id=f"{pod.uid}-{pod.sandbox}", state=state, attempt=pod.sandbox),)
+    attempts = tuple(
+        facts_of(about, job, active=about.sandbox == pod.sandbox)
+        for about, job in jobs
+        if about.uid == pod.uid and job.state not in (JobState.QUEUED, JobState.CANCELLED)
+    )
+    facts = ps.PodFacts(sandboxes=sandboxes, containers=attempts)
+    return RuntimePod(uid=pod.uid, namespace=pod.namespace, name=pod.name, facts=facts)
+
+
 def refuse_what_jobs_lack(container: Container) -> None:
     """Say so instead of running it without. Raises CannotStartError."""
     variables = container.env or ()
@@ -92,13 +103,18 @@ def refuse_what_jobs_lack(container: Container) -> None:
 
 
 async def in_thread(call: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
-    """Call what blocks. A thread cannot be cancelled: what it does is waited for even then."""
+    """Call what blocks. A thread cannot be cancelled: what it does is waited for even then.
+
+    Raises RuntimeDownError if the batch system does not do what it always should.
+    """
     calling = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
     try:
         return await asyncio.shield(calling)
     except asyncio.CancelledError:
         await asyncio.wait([calling])
         raise
+    except (OSError, subprocess.SubprocessError) as error:
+        raise RuntimeDownError(f"the batch system does not answer: {error}") from error
 
 
 # --8<-- 1
@@ -108,7 +124,6 @@ class BatchRuntime:
     name = "batch"
     version = "0.1"
 
-    # --8<-- 2
     def __init__(self, folder: Path, *, slots: int = 2) -> None:
         self._batch = BatchSystem(folder / "batch", slots=slots)
         self._folder = folder / "pods"
@@ -118,6 +133,7 @@ class BatchRuntime:
         self._pods = {record.uid: record for record in records}
         self._deadlines: dict[int, float] = {}
 
+    # --8<-- 2
     async def start_pod(self, pod: ps.Pod) -> None:
         """Have a sandbox for its jobs: the one that is ready, or one more."""
         known = self._pods.get(pod.uid)
@@ -135,13 +151,13 @@ class BatchRuntime:
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         """All pods, or this one, with their jobs."""
         jobs = await self._jobs()
-        return [_listed(pod, jobs) for pod in self._pods.values() if uid in (None, pod.uid)]
+        return [listed(pod, jobs) for pod in self._pods.values() if uid in (None, pod.uid)]
 
-    async def _jobs(self, uid: PodUID | None = None) -> dict[Attempt, Job]:
+    async def _jobs(self, uid: PodUID | None = None) -> list[tuple[Attempt, Job]]:
         """Those of all pods, or of this one, the newest first."""
         jobs = reversed(await in_thread(self._batch.jobs))
-        found = {msgspec.json.decode(job.about, type=Attempt): job for job in jobs}
-        return {about: job for about, job in found.items() if uid in (None, about.uid)}
+        found = [(msgspec.json.decode(job.about, type=Attempt), job) for job in jobs]
+        return [(about, job) for about, job in found if uid in (None, about.uid)]
 
     def _save(self, record: PodRecord) -> None:
         path = self._path(record.uid)
@@ -187,7 +203,7 @@ class BatchRuntime:
 
     async def stop_pod(self, uid: PodUID) -> None:
         """End its jobs at once; those in the queue leave it."""
-        for job in (await self._jobs(uid)).values():
+        for _, job in await self._jobs(uid):
             self._deadlines[job.number] = 0.0
             await self._see_end(job)
         if uid in self._pods:
@@ -201,14 +217,14 @@ class BatchRuntime:
     async def remove_pod(self, uid: PodUID) -> None:
         """Forget its jobs, and the pod itself last: until then it is listed."""
         await self.stop_pod(uid)
-        for job in (await self._jobs(uid)).values():
+        for _, job in await self._jobs(uid):
             await in_thread(self._batch.forget, job.number)
         self._path(uid).unlink(missing_ok=True)
         self._pods.pop(uid, None)
 
     async def _find(self, uid: PodUID, container_id: str) -> list[Job]:
-        jobs = (await self._jobs(uid)).values()
-        return [job for job in jobs if container_id == f"batch://{job.number}"]
+        jobs = await self._jobs(uid)
+        return [job for _, job in jobs if container_id == f"batch://{job.number}"]
 
     async def _see_end(self, job: Job | None) -> None:
         """Come back when it is over; from its deadline on it is made to be."""
@@ -236,18 +252,3 @@ class BatchRuntime:
                     yield msgspec.json.decode(job.about, type=Attempt).uid
         finally:
             transport.close()
-
-
-# --8<-- until here
-def _listed(pod: PodRecord, jobs: Mapping[Attempt, Job]) -> RuntimePod:
-    """A job that never left the queue is no container."""
-    ours = {about: job for about, job in jobs.items() if about.uid == pod.uid}
-    state = ps.SandboxState.READY if pod.ready else ps.SandboxState.NOT_READY
-    sandboxes = (ps.SandboxFacts(id=f"{pod.uid}-{pod.sandbox}", state=state, attempt=pod.sandbox),)
-    attempts = tuple(
-        facts_of(about, job, active=about.sandbox == pod.sandbox)
-        for about, job in ours.items()
-        if job.state not in (JobState.QUEUED, JobState.CANCELLED)
-    )
-    facts = ps.PodFacts(sandboxes=sandboxes, containers=attempts)
-    return RuntimePod(uid=pod.uid, namespace=pod.namespace, name=pod.name, facts=facts)

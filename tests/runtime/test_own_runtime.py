@@ -17,7 +17,7 @@ from podstatus.kube.containers import Container, EnvVar, EnvVarSource, VolumeMou
 from podstatus.kube.cri import ContainerRunState
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_spec import PodSpec
-from podstatus.runtime.port import CannotStartError, RuntimePod
+from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.testing.builders import make_pod
 from tests.agent_process import until
 
@@ -189,6 +189,31 @@ def test_many_who_submit_the_same_get_one_job(batch: BatchSystem) -> None:
     asyncio.run(scene())
     until(lambda: states(batch) == [(1, "ended")])
     until(lambda: not runners(batch))
+
+
+def test_a_job_that_somebody_else_cancels_is_submitted_anew(
+    runtime: BatchRuntime, batch: BatchSystem
+) -> None:
+    async def scene() -> None:
+        await start(runtime, sleeper("first"))
+        second = sleeper("second")
+        await start_queued(runtime, second)
+        batch.send(2, signal.SIGTERM)
+        await eventually(lambda: states(batch)[-1] == (2, "cancelled"))
+        assert await start_queued(runtime, second) == "job 3 waits for one of 1 slots"
+        await runtime.remove_pod(second.uid)
+        assert states(batch) == [(1, "running")]
+
+    asyncio.run(scene())
+
+
+def test_a_batch_system_that_does_not_answer_is_no_empty_one(
+    runtime: BatchRuntime, batch: BatchSystem
+) -> None:
+    (batch.folder / "jobs").rename(batch.folder / "elsewhere")
+    with pytest.raises(RuntimeDownError, match="the batch system does not answer"):
+        asyncio.run(runtime.list_pods())
+    (batch.folder / "elsewhere").rename(batch.folder / "jobs")
 
 
 def test_what_a_job_started_ends_with_it(batch: BatchSystem, tmp_path: Path) -> None:

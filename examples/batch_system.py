@@ -90,16 +90,7 @@ class BatchSystem:
             known = next((job for job in same if job.state is not JobState.CANCELLED), None)
             number = known.number if known else self._spool(about, command, env)
         if not _is_held(self._jobs / str(number) / "runner") and not (known and known.is_over):
-            # It closes its output as soon as it knows whether the job has to wait.
-            words = (sys.executable, "-I", "-S", __file__, "--run", self.folder, number, self.slots)
-            with (self.folder / "runners.log").open("ab") as log:
-                subprocess.run(  # noqa: S603
-                    [str(word) for word in words],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    check=True,
-                )
+            self._start_runner(number)
         job = self.find(number)
         if job is None:
             raise LookupError(f"job {number} was forgotten while it was submitted")
@@ -139,6 +130,22 @@ class BatchSystem:
             with contextlib.suppress(FileNotFoundError):
                 (self._jobs / str(number)).rename(aside)
             shutil.rmtree(aside, ignore_errors=True)
+
+    def _start_runner(self, number: int) -> None:
+        """Come back when it knows whether the job has to wait: then it closes its output."""
+        words = (sys.executable, "-I", "-S", __file__, "--run", self.folder, number, self.slots)
+        path = self.folder / "runners.log"
+        with path.open("ab") as log:
+            done = subprocess.run(  # noqa: S603
+                [str(word) for word in words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                check=False,
+            )
+        if done.returncode:
+            why = path.read_text(errors="replace").splitlines()[-1:]
+            raise OSError(f"job {number} has no runner: {''.join(why)} (see {path})")
 
     def _spool(self, about: str, command: Sequence[str], env: Mapping[str, str]) -> int:
         number = int((_read(self.folder / "last.json") or {"number": 0})["number"]) + 1

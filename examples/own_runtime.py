@@ -8,7 +8,6 @@ and tests/runtime/test_own_runtime.py has the shipped suite check it.
 
 import asyncio
 import signal
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -113,7 +112,7 @@ async def in_thread(call: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
     except asyncio.CancelledError:
         await asyncio.wait([calling])
         raise
-    except (OSError, subprocess.SubprocessError) as error:
+    except OSError as error:
         raise RuntimeDownError(f"the batch system does not answer: {error}") from error
 
 

@@ -173,7 +173,7 @@ def test_a_job_that_nobody_began_to_run_is_begun_by_the_next_start(
     async def scene() -> None:
         pod = sleeper("first")
         with monkeypatch.context() as patch:
-            patch.setattr("batch_system.subprocess.run", lambda *_, **__: None)
+            patch.setattr("batch_system.BatchSystem._start_runner", lambda *_: None)
             await start_queued(runtime, pod)
         assert await start(runtime, pod) == "batch://1"
         assert states(batch) == [(1, "running")]
@@ -214,6 +214,14 @@ def test_a_batch_system_that_does_not_answer_is_no_empty_one(
     with pytest.raises(RuntimeDownError, match="the batch system does not answer"):
         asyncio.run(runtime.list_pods())
     (batch.folder / "elsewhere").rename(batch.folder / "jobs")
+
+
+def test_a_job_that_cannot_have_a_runner_is_told(
+    runtime: BatchRuntime, batch: BatchSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batch_system.__file__", str(batch.folder / "gone.py"))
+    with pytest.raises(RuntimeDownError, match=r"job 1 has no runner: .* No such file"):
+        asyncio.run(start(runtime, sleeper("first")))
 
 
 def test_what_a_job_started_ends_with_it(batch: BatchSystem, tmp_path: Path) -> None:

@@ -1,87 +1,284 @@
-"""The example of a runtime keeps its promises, and the page about runtimes shows it."""
+"""The example of a runtime keeps its promises, and those that a queue adds."""
 
 import asyncio
-import builtins
-import dis
-import importlib.util
-import re
-import shlex
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
+import psutil
 import pytest
+from batch_system import BatchSystem, JobState, main
 from msgspec import structs
+from own_runtime import BatchRuntime
+from test_own_runtime import TestBatchRuntime
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
+from podstatus.kube.containers import Container, EnvVar, EnvVarSource, VolumeMount
+from podstatus.kube.cri import ContainerRunState
+from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_spec import PodSpec
-from podstatus.runtime.port import Runtime
+from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.testing.builders import make_pod
-from podstatus.testing.runtime_suite import Behaviour, RuntimeSuite
+from tests.agent_process import until
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "runtimes.md").read_text()
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-EXAMPLE = ROOT / "examples" / "own_runtime.py"
-SCRIPTS = {
-    Behaviour.OBEYS: "trap 'exit 0' TERM; touch {up}; while :; do sleep 0.01; done",
-    Behaviour.EXITS: "touch {up}; sleep 1; exit 3",
-    Behaviour.IGNORES: "trap '' TERM; touch {up}; exec sleep 600",
-}
+__all__ = ["TestBatchRuntime"]
+
+WAITING = ("sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.02; done; exit 7')
 
 
-def load_example() -> Any:
-    found = importlib.util.spec_from_file_location("own_runtime", EXAMPLE)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+@pytest.fixture
+def batch(tmp_path: Path) -> Iterator[BatchSystem]:
+    """The batch system with one slot that the runtimes of a test use; nothing of it stays."""
+    (tmp_path / "batch").mkdir()
+    batch = BatchSystem(tmp_path / "batch", slots=1)
+    yield batch
+    for job in batch.jobs():
+        batch.send(job.number, signal.SIGKILL)
 
 
-class TestOwnRuntime(RuntimeSuite):
-    keeps_records = False
-    tells_changes = False
-
-    @pytest.fixture(autouse=True)
-    def _prepare(self, tmp_path: Path) -> None:
-        self.folder = tmp_path
-
-    @asynccontextmanager
-    async def open_runtime(self) -> AsyncIterator[Runtime]:
-        runtime: Runtime = load_example().OwnRuntime()
-        yield runtime
-        for pod in await runtime.list_pods():
-            await runtime.remove_pod(pod.uid)
-
-    def make_pod(self, name: str, behaviour: Behaviour) -> Pod:
-        command: tuple[str, ...] = ("/no/such/command",)
-        if behaviour in SCRIPTS:
-            script = SCRIPTS[behaviour].format(up=shlex.quote(str(self.folder / f"uid-{name}")))
-            command = ("sh", "-c", script)
-        spec = PodSpec(containers=(Container(name="app", command=command),))
-        return structs.replace(make_pod(name), spec=spec)
-
-    async def wait_until_up(self, pod: Pod) -> None:
-        async with asyncio.timeout(60):
-            while not (self.folder / pod.uid).exists():
-                await self.wait(0.01)
+@pytest.fixture
+def runtime(tmp_path: Path, batch: BatchSystem) -> BatchRuntime:
+    return BatchRuntime(tmp_path, slots=batch.slots)
 
 
-def test_the_page_shows_the_example() -> None:
-    _, shown, _ = EXAMPLE.read_text().split("# --8<--")
-    shown = shown.partition("\n")[2].strip()
-    assert shown in PAGE
+def sleeper(name: str, *command: str, **more: object) -> Pod:
+    container = Container(name="app", command=command or ("sleep", "600"))
+    spec = PodSpec(containers=(structs.replace(container, **more),))
+    return structs.replace(make_pod(name), spec=spec)
 
 
-def test_what_the_page_shows_imports_all_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    (shown,) = [block for block in BLOCKS if "class OwnRuntime" in block]
-    monkeypatch.syspath_prepend(EXAMPLE.parent)
-    names: dict[str, Any] = {}
-    exec(shown, names)  # noqa: S102 - ours
-    code = [f.__code__ for f in vars(names["OwnRuntime"]).values() if hasattr(f, "__code__")]
-    assert len(code) > 8
-    used = {i.argval for c in code for i in dis.get_instructions(c) if i.opname == "LOAD_GLOBAL"}
-    assert [name for name in used if name not in names and not hasattr(builtins, name)] == []
+async def start(runtime: BatchRuntime, pod: Pod, restart_count: int = 0) -> str:
+    await runtime.start_pod(pod)
+    (container,) = pod.spec.containers or ()
+    return await runtime.start_container(pod, container, restart_count=restart_count)
+
+
+async def start_queued(runtime: BatchRuntime, pod: Pod) -> str:
+    with pytest.raises(CannotStartError) as caught:
+        await start(runtime, pod)
+    assert caught.value.reason == "Queued"
+    return caught.value.message
+
+
+async def listed(runtime: BatchRuntime, uid: PodUID) -> RuntimePod:
+    (found,) = await runtime.list_pods(uid)
+    return found
+
+
+async def eventually(look: Callable[[], object]) -> None:
+    await asyncio.to_thread(until, look)
+
+
+def states(batch: BatchSystem) -> list[tuple[int, str]]:
+    return [(job.number, job.state.value) for job in batch.jobs()]
+
+
+def test_what_waits_in_the_queue_says_so_and_is_no_container_yet(
+    runtime: BatchRuntime, batch: BatchSystem
+) -> None:
+    async def scene() -> None:
+        first, second = sleeper("first"), sleeper("second")
+        first_id = await start(runtime, first)
+        told = await start_queued(runtime, second)
+        assert told == "job 2 waits for one of 1 slots"
+        assert await start_queued(runtime, second) == told, "asked again, it is the same job"
+        assert (await listed(runtime, second.uid)).facts.containers == ()
+        await runtime.stop_container(first.uid, first_id, grace_seconds=5)
+        await eventually(lambda: states(batch)[1] == (2, "running"))
+        (found,) = (await listed(runtime, second.uid)).facts.containers
+        assert (found.id, found.state) == ("batch://2", ContainerRunState.RUNNING)
+        assert await start(runtime, second) == "batch://2"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_pod_that_goes_while_it_is_queued_leaves_the_queue(
+    runtime: BatchRuntime, batch: BatchSystem, *, removed: bool
+) -> None:
+    async def scene() -> None:
+        await start(runtime, sleeper("first"))
+        second = sleeper("second")
+        await start_queued(runtime, second)
+        await (runtime.remove_pod if removed else runtime.stop_pod)(second.uid)
+        left = [(1, "running")] if removed else [(1, "running"), (2, "cancelled")]
+        assert states(batch) == left
+        found = await runtime.list_pods(second.uid)
+        assert [pod.facts.containers for pod in found] == ([] if removed else [()])
+
+    asyncio.run(scene())
+
+
+def test_the_queue_is_served_in_its_order(
+    runtime: BatchRuntime, batch: BatchSystem, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        await start(runtime, sleeper("first", *WAITING, str(tmp_path / "go")))
+        for name in ("second", "third", "fourth"):
+            await start_queued(runtime, sleeper(name, "true"))
+        (tmp_path / "go").touch()
+        await eventually(lambda: all(job.is_over for job in batch.jobs()))
+        began = [job.started for job in batch.jobs()]
+        assert began == sorted(began)
+        assert [job.code for job in batch.jobs()] == [7, 0, 0, 0]
+
+    asyncio.run(scene())
+
+
+def test_a_restart_waits_at_the_end_of_the_queue(
+    runtime: BatchRuntime, batch: BatchSystem, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        pod = sleeper("first", *WAITING, str(tmp_path / "go"))
+        await start(runtime, pod)
+        await start_queued(runtime, sleeper("second"))
+        (tmp_path / "go").touch()
+        await eventually(lambda: states(batch) == [(1, "ended"), (2, "running")])
+        with pytest.raises(CannotStartError, match="Queued: job 3 waits"):
+            await start(runtime, pod, restart_count=1)
+        (ended,) = (await listed(runtime, pod.uid)).facts.containers
+        assert (ended.id, ended.exit_code) == ("batch://1", 7)
+
+    asyncio.run(scene())
+
+
+def test_a_job_whose_runner_was_killed_is_unknown(
+    runtime: BatchRuntime, batch: BatchSystem
+) -> None:
+    async def scene() -> None:
+        pod = sleeper("first")
+        container_id = await start(runtime, pod)
+        for process in runners(batch):
+            orphans = process.children()
+            process.kill()
+            for orphan in orphans:
+                orphan.kill()
+        await eventually(lambda: states(batch) == [(1, "lost")])
+        (found,) = (await listed(runtime, pod.uid)).facts.containers
+        assert found.state is ContainerRunState.UNKNOWN
+        await runtime.stop_container(pod.uid, container_id, grace_seconds=30)
+        assert await start(runtime, pod, restart_count=1) == "batch://2"
+
+    asyncio.run(scene())
+
+
+def runners(batch: BatchSystem) -> list[psutil.Process]:
+    running = psutil.process_iter(["cmdline"])
+    return [process for process in running if str(batch.folder) in (process.info["cmdline"] or ())]
+
+
+def test_a_job_that_nobody_began_to_run_is_begun_by_the_next_start(
+    runtime: BatchRuntime, batch: BatchSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        pod = sleeper("first")
+        with monkeypatch.context() as patch:
+            patch.setattr("batch_system.BatchSystem._start_runner", lambda *_: None)
+            await start_queued(runtime, pod)
+        assert await start(runtime, pod) == "batch://1"
+        assert states(batch) == [(1, "running")]
+
+    asyncio.run(scene())
+
+
+def test_many_who_submit_the_same_get_one_job(batch: BatchSystem) -> None:
+    async def scene() -> None:
+        submits = [asyncio.to_thread(batch.submit, "same", ["true"], {}) for _ in range(5)]
+        assert {job.number for job in await asyncio.gather(*submits)} == {1}
+
+    asyncio.run(scene())
+    until(lambda: states(batch) == [(1, "ended")])
+    until(lambda: not runners(batch))
+
+
+def test_a_job_that_somebody_else_cancels_is_submitted_anew(
+    runtime: BatchRuntime, batch: BatchSystem
+) -> None:
+    async def scene() -> None:
+        await start(runtime, sleeper("first"))
+        second = sleeper("second")
+        await start_queued(runtime, second)
+        batch.send(2, signal.SIGTERM)
+        await eventually(lambda: states(batch)[-1] == (2, "cancelled"))
+        assert await start_queued(runtime, second) == "job 3 waits for one of 1 slots"
+        await runtime.remove_pod(second.uid)
+        assert states(batch) == [(1, "running")]
+
+    asyncio.run(scene())
+
+
+def test_a_batch_system_that_does_not_answer_is_no_empty_one(
+    runtime: BatchRuntime, batch: BatchSystem
+) -> None:
+    (batch.folder / "jobs").rename(batch.folder / "elsewhere")
+    with pytest.raises(RuntimeDownError, match="the batch system does not answer"):
+        asyncio.run(runtime.list_pods())
+    (batch.folder / "elsewhere").rename(batch.folder / "jobs")
+
+
+def test_a_job_that_cannot_have_a_runner_is_told(
+    runtime: BatchRuntime, batch: BatchSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batch_system.__file__", str(batch.folder / "gone.py"))
+    with pytest.raises(RuntimeDownError, match=r"job 1 has no runner: .* No such file"):
+        asyncio.run(start(runtime, sleeper("first")))
+
+
+def test_what_a_job_started_ends_with_it(batch: BatchSystem, tmp_path: Path) -> None:
+    script = f"sleep 600 & echo $! > {tmp_path}/pid; exit 0"
+    batch.submit("forks", ["sh", "-c", script], {})
+    until(lambda: states(batch) == [(1, "ended")])
+    left = int((tmp_path / "pid").read_text())
+    until(lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == "zombie")
+
+
+def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: BatchSystem) -> None:
+    odd = "a 'b' \"c\" $(id) `id` \n\t*;\\"
+    script = 'import os, sys; print(repr((sys.argv[1], dict(os.environ)["V"])))'
+    pod = sleeper("odd", "python3", "-c", script, odd, env=(EnvVar(name="V", value=odd),))
+    environment = EnvVar(name="PATH", value=os.environ["PATH"])
+    (container,) = pod.spec.containers or ()
+    container = structs.replace(container, env=(*(container.env or ()), environment))
+    pod = structs.replace(pod, spec=PodSpec(containers=(container,)))
+    asyncio.run(start(runtime, pod))
+    until(lambda: states(batch) == [(1, "ended")])
+    assert (batch.folder / "jobs" / "1" / "output").read_text() == f"{(odd, odd)!r}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (
+            {"env": (EnvVar(name="A", value_from=EnvVarSource()),)},
+            "a job cannot have env.valueFrom",
+        ),
+        ({"volume_mounts": (VolumeMount(name="v"),)}, "a job cannot have volumeMounts"),
+        ({"command": ()}, "job 1: it has no command"),
+        ({"command": ("a\0b",)}, "job 1: embedded null byte"),
+    ],
+)
+def test_what_a_job_cannot_have_is_told(
+    runtime: BatchRuntime, more: dict[str, object], told: str
+) -> None:
+    with pytest.raises(CannotStartError, match=told):
+        asyncio.run(start(runtime, sleeper("first", **more)))
+
+
+def test_a_uid_is_no_path(runtime: BatchRuntime, tmp_path: Path) -> None:
+    pod = sleeper("odd")
+    uid = PodUID("../../x")
+    pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=uid))
+    asyncio.run(runtime.start_pod(pod))
+    assert [path.parent for path in tmp_path.rglob("*.json")] == [tmp_path / "pods"]
+    (found,) = asyncio.run(BatchRuntime(tmp_path).list_pods())
+    assert found.uid == uid
+
+
+def test_jobs_are_listed_on_the_command_line(
+    batch: BatchSystem, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(str(batch.folder), "sh", "-c", "exit 3")
+    until(lambda: batch.jobs()[0].state is JobState.ENDED)
+    capsys.readouterr()
+    main(str(batch.folder))
+    assert capsys.readouterr().out.split()[:3] == ["1", "ended", "3"]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podstatus.agent.read_settings import default_root_dir
-from podstatus.agent.root_dir import RootDirError, read_endpoints
+from podstatus.agent.root_dir import Endpoints, RootDirError, read_endpoints
 from podstatus.apiserver import resources
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.apiserver.reading import text_at, time_at
@@ -58,26 +58,33 @@ def find_access(
     root_dir: Path | None, kubeconfig: Path | None, environment: Mapping[str, str]
 ) -> Access:
     """The server of the kubeconfig, or of the agent in the root-dir. Raises CannotAskError."""
+    try:
+        if kubeconfig is not None:
+            return kubeconfig_access(kubeconfig.expanduser())
+        endpoints = running_endpoints(root_dir, environment, or_else=", or a --kubeconfig")
+        if endpoints.kubeconfig:
+            return kubeconfig_access(endpoints.kubeconfig)
+        return in_cluster_access()
+    except KubeconfigError as error:
+        raise CannotAskError(str(error)) from error
+
+
+def running_endpoints(
+    root_dir: Path | None, environment: Mapping[str, str], *, or_else: str = ""
+) -> Endpoints:
+    """What the agent tells that runs in the root-dir. Raises CannotAskError."""
     if root_dir is None:
         root_dir = Path(environment.get("PODSTATUS_ROOT_DIR") or default_root_dir(environment))
     root_dir = root_dir.expanduser().absolute()
     try:
-        if kubeconfig is not None:
-            return kubeconfig_access(kubeconfig.expanduser())
         endpoints = read_endpoints(root_dir)
-        if endpoints is None or lock_holder(root_dir) is None:
-            raise CannotAskError(_no_agent(root_dir))
-        if endpoints.kubeconfig:
-            return kubeconfig_access(endpoints.kubeconfig)
-        return in_cluster_access()
-    except (FolderError, KubeconfigError, RootDirError) as error:
+        if endpoints is not None and lock_holder(root_dir) is not None:
+            return endpoints
+    except (FolderError, RootDirError) as error:
         raise CannotAskError(str(error)) from error
-
-
-def _no_agent(root_dir: Path) -> str:
-    return (
+    raise CannotAskError(
         f"no agent runs in {root_dir}; start one with: podstatus run --root-dir "
-        f"{shlex.quote(str(root_dir))}, or name the root-dir of one that runs, or a --kubeconfig"
+        f"{shlex.quote(str(root_dir))}, or name the root-dir of one that runs{or_else}"
     )
 
 

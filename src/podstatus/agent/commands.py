@@ -15,6 +15,7 @@ from podstatus.agent.build_api import build_api_server
 from podstatus.agent.build_node import build_node
 from podstatus.agent.doctor import examine
 from podstatus.agent.findings import HINT, PROBLEM, Finding, as_table, is_sick
+from podstatus.agent.log_command import logs
 from podstatus.agent.logs import configure_logs
 from podstatus.agent.options import Flags, with_settings
 from podstatus.agent.print_tables import print_table
@@ -123,6 +124,7 @@ app.command()(run)
 app.command()(doctor)
 app.command()(get)
 app.command()(describe)
+app.command()(logs)
 
 
 @app.command()

@@ -80,7 +80,7 @@ def _container(container: Container, status: ContainerStatus | None) -> Iterator
     for name, words in (("Command", container.command), ("Args", container.args)):
         if words:
             yield f"{name}:"
-            yield from (f"  {word}" for word in words)
+            yield from (f"  {line}" for word in words for line in word.splitlines() or [""])
     if status is not None:
         yield from _state("State", status.state)
         if status.last_state.terminated is not None:
@@ -129,7 +129,7 @@ def _conditions(pod: Pod) -> Iterator[str]:
     yield f"  {'Type':<{widest}}   Status   Reason"
     for condition in pod.status.conditions:
         why = ": ".join(filter(None, (condition.reason, condition.message)))
-        yield f"  {condition.type:<{widest}}   {condition.status:<6}   {why}"
+        yield _below(f"  {condition.type:<{widest}}   {condition.status:<6}   ", why)
 
 
 def _tail(pod: Pod) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _events(events: Sequence[Document], now: Time) -> Iterator[str]:
     yield "Events:"
     for row in rows:
         cells = [f"{text:<{width}}" for text, width in zip(row, widths, strict=False)]
-        yield "  " + "  ".join([*cells, row[4]])
+        yield _below("  " + "".join(f"{cell}  " for cell in cells), row[4])
 
 
 def _event(event: Document, now: Time) -> tuple[str, str, str, str, str]:
@@ -188,5 +188,10 @@ def _list(name: str, items: Sequence[str]) -> Iterator[str]:
 
 def _field(name: str, text: str) -> str:
     label = f"{name}:" if name else ""
+    return _below(f"{label:<{_KEYS}} ", text)
+
+
+def _below(before: str, text: str) -> str:
+    """The text after what is before it; no line of it can be taken for one of ours."""
     first, *rest = text.splitlines() or [""]
-    return "\n".join([f"{label:<{_KEYS}} {first}", *(f"{'':<{_KEYS}} {line}" for line in rest)])
+    return "\n".join([f"{before}{first}", *(f"{'':<{len(before)}}{line}" for line in rest)])

@@ -13,6 +13,8 @@ import msgspec
 import structlog
 from structlog.stdlib import ProcessorFormatter
 
+from podstatus.base.harmless import harmless
+
 Event = MutableMapping[str, Any]
 
 _KEYS: Final = re.compile(r"(\w+)=%")
@@ -106,7 +108,7 @@ def masked(text: str) -> str:
 def _text_line(_logger: Any, _method: str, event: Event) -> str:
     trace = f"\n{event['exception']}" if event.get("exception") else ""
     level, name = event["level"].upper(), event["logger"].removeprefix(f"{_OURS}.")
-    return f"{event['timestamp']} {level:<7} {name}: {event['event']}{trace}"
+    return harmless(f"{event['timestamp']} {level:<7} {name}: {event['event']}{trace}")
 
 
 def _json_line(_logger: Any, _method: str, event: Event) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from podstatus.agent.tables import Table, style_of
+from podstatus.agent.tables import Table, harmless_table, style_of
 
 _GAP = 3
 _LEAST_TEXT = 24
@@ -25,6 +25,8 @@ def print_table(table: Table, *, headings: bool = True, least: Sequence[int] = (
     """
     out = sys.stdout
     width = shutil.get_terminal_size().columns if out.isatty() else None
+    if out.isatty():
+        table = harmless_table(table)
     out.write(render(table, width, color=out.isatty(), headings=headings, least=least))
     out.flush()
 

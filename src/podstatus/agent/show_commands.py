@@ -23,6 +23,7 @@ from podstatus.agent.ask_server import (
 )
 from podstatus.agent.describe_pod import describe_pod
 from podstatus.agent.print_tables import print_table
+from podstatus.agent.screen import show
 from podstatus.agent.tables import Table, object_table
 from podstatus.apiserver.reading import text_at
 from podstatus.client.blocking import BlockingClient
@@ -74,7 +75,7 @@ def get(
 ) -> None:
     """Show pods, the node or events, as kubectl does."""
     if name is not None and (all_namespaces or watch):
-        _fail("one object is named; leave -A and --watch out")
+        fail("one object is named; leave -A and --watch out")
     with _asking(root_dir, kubeconfig) as server:
         shown = shown_kind(kind)
         where = None if all_namespaces else namespace or server.namespace
@@ -84,7 +85,7 @@ def get(
             listed = server.list(shown, where)
         _print(shown, listed.items, output, namespaces=all_namespaces, one=name is not None)
         if not listed.items and output in (None, Output.WIDE):
-            typer.echo(_nothing(shown, where), err=True)
+            show(f"{_nothing(shown, where)}\n", err=True)
         if watch:
             _follow(server, shown, where, listed, output)
 
@@ -99,7 +100,7 @@ def describe(
 ) -> None:
     """Say all there is to say about a pod, with its events."""
     if kind not in ("pod", "pods", "po"):
-        _fail(f"{kind!r} cannot be described; a pod can; for all else use kubectl")
+        fail(f"{kind!r} cannot be described; a pod can; for all else use kubectl")
     with _asking(root_dir, kubeconfig) as server:
         where = namespace or server.namespace
         document = server.get(shown_kind("pods"), where, name)
@@ -111,17 +112,24 @@ def describe(
             raise CannotAskError(f"the server's pod cannot be read: {error}") from error
         # Not those of a pod that had the same name before.
         ours = [e for e in events if text_at(e, "involvedObject", "uid") in ("", pod.uid)]
-        typer.echo(describe_pod(pod, ours, wall_time()), nl=False)
+        show(describe_pod(pod, ours, wall_time()))
 
 
 @contextmanager
 def _asking(root_dir: Path | None, kubeconfig: Path | None) -> Iterator[Server]:
-    try:
+    with complaining():
         access = find_access(root_dir, kubeconfig, os.environ)
         with BlockingClient(access, timing=Timing(connect_seconds=3.0)) as client:
             yield Server(client)
+
+
+@contextmanager
+def complaining() -> Iterator[None]:
+    """Tell in one line why something cannot be shown, and end the program."""
+    try:
+        yield
     except CannotAskError as error:
-        _fail(str(error))
+        fail(str(error))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except BrokenPipeError:
@@ -141,12 +149,12 @@ def _print(
     match output:
         case Output.NAME:
             for item in items:
-                typer.echo(f"{shown.printed.singular}/{item['metadata']['name']}")
+                show(f"{shown.printed.singular}/{item['metadata']['name']}\n")
         case Output.JSON:
             text = msgspec.json.encode(_whole(items, one=one), order="sorted")
-            typer.echo(msgspec.json.format(text, indent=4).decode())
+            show(f"{msgspec.json.format(text, indent=4).decode()}\n")
         case Output.YAML:
-            typer.echo(yaml.safe_dump(_whole(items, one=one), allow_unicode=True), nl=False)
+            show(yaml.safe_dump(_whole(items, one=one), allow_unicode=True))
         case _ if items:
             print_table(_table(shown, items, output, namespaces=namespaces))
 
@@ -186,6 +194,7 @@ def _nothing(shown: Shown, where: str | None) -> str:
     return f"No resources found in {where} namespace."
 
 
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"podstatus: {message}", err=True)
+def fail(message: str) -> NoReturn:
+    """Say why, and end the program."""
+    show(f"podstatus: {message}\n", err=True)
     raise typer.Exit(1)

@@ -8,6 +8,7 @@ import msgspec
 from podstatus.apiserver.printers import printer_of
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategy import Document
+from podstatus.base.harmless import harmless
 from podstatus.kube.codec import DecodeError
 from podstatus.kube.times import Time
 
@@ -44,6 +45,11 @@ def object_table(
         row = [str(cells[i]) for i in chosen]
         rows.append((*_namespace(document, shown=namespaces), *row))
     return Table((*(["NAMESPACE"] if namespaces else []), *headings), tuple(rows))
+
+
+def harmless_table(table: Table) -> Table:
+    """The same with cells that a terminal shows and does not obey."""
+    return Table(table.headings, tuple(tuple(map(harmless, row)) for row in table.rows))
 
 
 def _cells(resource: Resource, document: Document, now: Time) -> list[Any]:

@@ -1,0 +1,53 @@
+"""Which container of a pod is meant by those who name none.
+
+Upstream: logsForObjectWithClient, polymorphichelpers/logsforobject.go, and podcmd.go,
+kubectl v0.36.4.
+"""
+
+import msgspec
+
+from podstatus.kube.pod import Pod
+
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+
+
+class NoContainerError(Exception):
+    """The pod has no such container; the message names those it has."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A container, and what whoever asked should know about the choice."""
+
+    name: str
+    notes: tuple[str, ...] = ()
+
+
+def choose_container(pod: Pod, wanted: str | None = None) -> Choice:
+    """The one that is wanted, that of the annotation, or the first. Raises NoContainerError."""
+    first, *others = _names(pod) or [("", "")]
+    names = [name for name, _ in (first, *others)]
+    told = ", ".join(f"{name}{kind}" for name, kind in (first, *others))
+    if wanted:
+        if wanted not in names:
+            raise NoContainerError(
+                f"container {wanted} is not valid for pod {pod.name} out of: {told}"
+            )
+        return Choice(wanted)
+    notes: tuple[str, ...] = ()
+    if annotated := (pod.metadata.annotations or {}).get(DEFAULT_CONTAINER):
+        if annotated in names:
+            return Choice(annotated)
+        notes = (f'Default container name "{annotated}" not found in pod {pod.name}',)
+    if others:
+        notes += (f'Defaulted container "{first[0]}" out of: {told}',)
+    return Choice(first[0], notes)
+
+
+def _names(pod: Pod) -> list[tuple[str, str]]:
+    """The containers with what kind they are, the regular ones first."""
+    spec = pod.spec
+    return [
+        *((container.name, "") for container in spec.containers or ()),
+        *((container.name, " (ephem)") for container in spec.ephemeral_containers or ()),
+        *((container.name, " (init)") for container in spec.init_containers or ()),
+    ]

@@ -1,0 +1,65 @@
+"""What a terminal would obey is shown instead."""
+
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.base.harmless import HarmlessBytes, harmless
+
+SEEN = "plain text\twith a tab\nand a line, ü, 日本, 👩\N{ZERO WIDTH JOINER}🚀\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "^[[31mred^[[0m"),
+        ("\x1b]0;title\x07", "^[]0;title^G"),
+        ("\x1b]52;c;cm0gLXJmIC8K\x1b\\", "^[]52;c;cm0gLXJmIC8K^[\\"),
+        ("\x1bP$q\x1b\\", "^[P$q^[\\"),
+        ("safe\rEVIL", "safe^MEVIL"),
+        ("a\b\b\0\x7f", "a^H^H^@^?"),
+        ("\x9b31m \x9d0;t\x9c \x85", "\\x9b31m \\x9d0;t\\x9c \\x85"),
+        ("user\u202eexe.gpj\u2066", "user\\u202eexe.gpj\\u2066"),
+        ("a\u2028b\ufeff\u200b", "a\\u2028b\\ufeff\\u200b"),
+        ("\udc9b", "\\udc9b"),
+        ("\U000e0041", "\\U000e0041"),
+        (SEEN, SEEN),
+    ],
+)
+def test_what_does_something_is_shown_by_its_name(text: str, shown: str) -> None:
+    assert harmless(text) == shown
+
+
+@given(st.text())
+def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
+    left = {c for c in harmless(text) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")}
+    assert left <= {"\t", "\n"}
+    assert harmless(harmless(text)) == harmless(text)
+
+
+def feed(data: bytes, cuts: list[int]) -> str:
+    shown = HarmlessBytes()
+    places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
+    pieces = [data[a:b] for a, b in pairwise(places)]
+    return "".join(map(shown.feed, pieces)) + shown.end()
+
+
+@given(st.binary(), st.lists(st.integers(min_value=0, max_value=1000)))
+def test_bytes_may_be_cut_anywhere(data: bytes, cuts: list[int]) -> None:
+    assert feed(data, cuts) == harmless(data.decode("utf-8", "backslashreplace"))
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"\x9b31m", "\\x9b31m"),
+        (b"caf\xc3\xa9 \xc2\x9b \xff\xfe", "caf\u00e9 \\x9b \\xff\\xfe"),
+        (b"\xc0\x9b", "\\xc0\\x9b"),
+        ("日本".encode()[:-1], "日\\xe6\\x9c"),
+    ],
+)
+def test_what_is_no_utf_8_is_shown_byte_by_byte(data: bytes, shown: str) -> None:
+    assert feed(data, list(range(len(data)))) == shown

@@ -114,6 +114,7 @@ class _Reading:
         values["v"] = (0 if self._on_terminal else 2) if values["v"] is None else values["v"]
         self._choose_server(values)
         self._choose_ports(values)
+        self._choose_who_may(values)
         if self.mistakes:
             return None
         return AgentSettings(**values)
@@ -153,6 +154,20 @@ class _Reading:
                 + ("" if kubeconfig else ", or --no-in-cluster for an API server of our own")
             )
         values["runtime"] = RUNTIMES[0]
+
+    def _choose_who_may(self, values: dict[str, Any]) -> None:
+        """Our own API server's certificates are its own alone; others are asked about others."""
+        is_ours = values["kubeconfig"] is None and not values["in_cluster"]
+        if values["authentication_token_webhook"] is None:
+            values["authentication_token_webhook"] = not is_ours
+        if values["authorization_mode"] is None:
+            values["authorization_mode"] = "AlwaysAllow" if is_ours else "Webhook"
+        pair = ("tls_cert_file", "tls_private_key_file")
+        for name, other in (pair, pair[::-1]):
+            if values[name] is not None and values[other] is None:
+                self.mistakes.append(
+                    f"{BY_NAME[name].option}: {BY_NAME[other].option} is missing; pass both or none"
+                )
 
     def _choose_ports(self, values: dict[str, Any]) -> None:
         chosen = values["healthz_port"] is not None

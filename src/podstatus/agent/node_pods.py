@@ -14,9 +14,7 @@ from podstatus.status.manager import StatusManager
 class AgentPods:
     """Pods of the directory with what is decided about them; and those of the runtime."""
 
-    def __init__(
-        self, directory: PodDirectory, statuses: StatusManager, view: RuntimeView
-    ) -> None:
+    def __init__(self, directory: PodDirectory, statuses: StatusManager, view: RuntimeView) -> None:
         self._directory = directory
         self._statuses = statuses
         self._view = view

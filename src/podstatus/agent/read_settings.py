@@ -162,12 +162,6 @@ class _Reading:
             values["authentication_token_webhook"] = not is_ours
         if values["authorization_mode"] is None:
             values["authorization_mode"] = "AlwaysAllow" if is_ours else "Webhook"
-        pair = ("tls_cert_file", "tls_private_key_file")
-        for name, other in (pair, pair[::-1]):
-            if values[name] is not None and values[other] is None:
-                self.mistakes.append(
-                    f"{BY_NAME[name].option}: {BY_NAME[other].option} is missing; pass both or none"
-                )
 
     def _choose_ports(self, values: dict[str, Any]) -> None:
         chosen = values["healthz_port"] is not None

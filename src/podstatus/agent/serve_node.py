@@ -44,8 +44,14 @@ def find_certificate(settings: AgentSettings, pki: Path, now: int) -> tuple[Path
 
     To be called before an API server is started that is to trust it. Raises CannotServeNodeError.
     """
-    if settings.tls_cert_file is not None and settings.tls_private_key_file is not None:
-        return settings.tls_cert_file, settings.tls_private_key_file
+    given, key = settings.tls_cert_file, settings.tls_private_key_file
+    if given is not None and key is not None:
+        return given, key
+    if given is not None or key is not None:
+        missing = "--tls-cert-file" if given is None else "--tls-private-key-file"
+        raise CannotServeNodeError(
+            f"{missing} is missing; pass a certificate with its key, or none"
+        )
     addresses = [it.address for it in node_addresses(node_settings(settings))]
     return ensure_certificate(pki, settings.node_name, addresses, now)
 

@@ -98,9 +98,7 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted")
 
 
-def _is_good(
-    certificate: Path, key: Path, names: frozenset[str], now: datetime.datetime
-) -> bool:
+def _is_good(certificate: Path, key: Path, names: frozenset[str], now: datetime.datetime) -> bool:
     if not certificate.exists() or not key.exists():
         return False
     try:
@@ -156,9 +154,7 @@ def _certificate_pem(
             critical=False,
         )
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
     )
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 

@@ -164,5 +164,5 @@ def play(
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that is about to happen."""
     async with asyncio.timeout(10):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - of another task
             await asyncio.sleep(0.005)

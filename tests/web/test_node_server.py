@@ -159,7 +159,7 @@ def test_old_tls_is_refused(tmp_path: Path) -> None:
             await session.get(f"{scene.url}/healthz")
 
     with (
-        pytest.warns(DeprecationWarning),
+        pytest.warns(DeprecationWarning, match="TLSv1"),
         pytest.raises(aiohttp.ClientConnectorError),
     ):
         play(tmp_path, act)

@@ -313,8 +313,10 @@ WEBSOCKET = {
             f"{EXEC}?command=ls&output=1",
             {**WEBSOCKET, "Sec-WebSocket-Protocol": "channel.k8s.io, v9"},
             400,
-            "requested protocol(s) are not supported: [channel.k8s.io, v9]; "
-            "supports [v5.channel.k8s.io v4.channel.k8s.io]",
+            (
+                "requested protocol(s) are not supported: [channel.k8s.io, v9]; "
+                "supports [v5.channel.k8s.io v4.channel.k8s.io]"
+            ),
         ),
         (f"{EXEC}?command=ls&output=1", WEBSOCKET, 400, "requested protocol(s) are not supported"),
         (f"{EXEC}?command=ls", SPDY, 400, "you must specify at least 1 of stdin, stdout, stderr"),

@@ -206,7 +206,7 @@ class AgentProcess:
 
     def health(self, check: str = "") -> tuple[int, str]:
         """What its `/healthz` answers."""
-        return get_plain(f"{self.wait_serving()['agent']}/healthz{check}")
+        return get_plain(f"{self.wait_serving()['health']}/healthz{check}")
 
     def log(self) -> str:
         return self._log.read_text()

@@ -7,7 +7,7 @@ from functools import partial
 
 from podstatus.agent import commands, run
 from podstatus.agent.embedded import EmbeddedApiServer, ServerFiles
-from podstatus.agent.run import CannotRunError, Surroundings
+from podstatus.agent.run import CannotRunError, Listening, Surroundings
 
 
 class FakeAgent:
@@ -15,8 +15,8 @@ class FakeAgent:
         self._behaviour = behaviour
         self._surroundings = surroundings
 
-    async def run(self, serving: Callable[[str], None]) -> None:
-        serving("http://agent")
+    async def run(self, serving: Callable[[Listening], None]) -> None:
+        serving(Listening(agent="https://agent"))
         sys.stderr.write(f"restarted: {self._surroundings.restarted}\n")
         match self._behaviour:
             case "fail":

@@ -3,11 +3,14 @@
 import io
 import json
 import logging
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from podstatus.agent.logs import configure_logs
+from podstatus.agent import logs
+from podstatus.agent.logs import configure_logs, logged_to
 
 logger = logging.getLogger("podstatus.node.lease")
 other = logging.getLogger("somebody.else")
@@ -96,3 +99,53 @@ def test_the_number_says_how_much(verbosity: int, ours: str, others: str) -> Non
         for level in (logging.DEBUG, logging.INFO, logging.WARNING):
             source.log(level, "something happened")
         assert "".join(line.split()[1][0] for line in out.getvalue().splitlines()) == expected
+
+
+def test_a_file_has_what_changes_though_the_terminal_is_quiet(tmp_path: Path) -> None:
+    out = logged(verbosity=0)
+    with logged_to(tmp_path, 0, "text"):
+        logger.info("lease renewed")
+        logger.debug("nothing new")
+        other.info("of no interest")
+        logger.warning("token=secret")
+    logger.warning("afterwards")
+    logger.info("not shown")
+    lines = (tmp_path / "podstatus.log").read_text().splitlines()
+    assert [line.split(": ", 1)[1] for line in lines] == ["lease renewed", "token=…"]
+    assert [line.split(": ", 1)[1] for line in out.getvalue().splitlines()] == [
+        "token=…",
+        "afterwards",
+    ]
+
+
+def test_the_file_is_bounded_and_its_owners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_MOST_BYTES", 1000)
+    logged()
+    with logged_to(tmp_path, 2, "text"):
+        for number in range(200):
+            logger.info("line: number=%d", number)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == [
+        "podstatus.log",
+        *(f"podstatus.log.{number}" for number in range(1, 5)),
+    ]
+    assert all(file.stat().st_size <= 1000 for file in files)
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert "number=199" in files[0].read_text()
+
+
+def test_a_file_that_cannot_be_written_does_not_matter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = logged()
+    (tmp_path / "elsewhere").write_text("")
+    (tmp_path / "podstatus.log").symlink_to(tmp_path / "elsewhere")
+    with logged_to(tmp_path, 2, "text"):
+        logger.info("one")
+    with logged_to(tmp_path / "none", 2, "text"):
+        logger.info("two")
+    assert [line[-3:] for line in out.getvalue().splitlines()] == ["one", "two"]
+    assert (tmp_path / "elsewhere").read_text() == ""
+    assert capsys.readouterr().err == ""

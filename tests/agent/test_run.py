@@ -63,7 +63,7 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path, number: int) 
     with agent("run", root) as started:
         started.read_until("get pods -A --root-dir")
         endpoints = json.loads((root / "endpoints.json").read_bytes())
-        assert endpoints["agent"] == "http://agent"
+        assert endpoints["agent"] == "https://agent"
         assert endpoints["pid"] == started.process.pid
         assert endpoints["apiserver"] in started.told
         assert f"kubectl --kubeconfig '{root}/kubeconfig' get pods -A" in started.told

@@ -49,6 +49,45 @@ VALUES: list[tuple[str, str, str, Any]] = [
     ("max_pods", "3", "maxPods: 3", 3),
     ("port", "0", "port: 0", 0),
     ("address", "::1", "address: '::1'", "::1"),
+    ("tls_cert_file", "/c", "tlsCertFile: /c", Path("/c")),
+    ("tls_private_key_file", "/k", "tlsPrivateKeyFile: /k", Path("/k")),
+    (
+        "client_ca_file",
+        "/ca",
+        "authentication: {x509: {clientCAFile: /ca}}",
+        Path("/ca"),
+    ),
+    (
+        "authentication_token_webhook",
+        "true",
+        "authentication: {webhook: {enabled: true}}",
+        True,
+    ),
+    (
+        "authentication_token_webhook_cache_ttl",
+        "0",
+        "authentication: {webhook: {cacheTTL: 0s}}",
+        0.0,
+    ),
+    ("authorization_mode", "Webhook", "authorization: {mode: Webhook}", "Webhook"),
+    (
+        "authorization_webhook_cache_authorized_ttl",
+        "1m",
+        "authorization: {webhook: {cacheAuthorizedTTL: 1m}}",
+        60.0,
+    ),
+    (
+        "authorization_webhook_cache_unauthorized_ttl",
+        "1s",
+        "authorization: {webhook: {cacheUnauthorizedTTL: 1s}}",
+        1.0,
+    ),
+    (
+        "streaming_connection_idle_timeout",
+        "0",
+        "streamingConnectionIdleTimeout: 0s",
+        0.0,
+    ),
     ("healthz_port", "1234", "healthzPort: 1234", 1234),
     ("healthz_port", "0", "healthzPort: 0", None),
     ("healthz_bind_address", "127.0.0.2", "healthzBindAddress: 127.0.0.2", "127.0.0.2"),
@@ -121,6 +160,15 @@ def test_all_sources_say_the_same(
     environment = {BY_NAME[name].variable: flag}
     assert getattr(found(environment=environment).settings, name) == value
     assert getattr(found(config, text).settings, name) == value
+
+
+def test_our_own_api_server_is_not_asked_about_others(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    ours = found().settings
+    others = found(flags={"kubeconfig": str(kubeconfig), "runtime": "simulated"}).settings
+    assert (ours.authorization_mode, ours.authentication_token_webhook) == ("AlwaysAllow", False)
+    assert (others.authorization_mode, others.authentication_token_webhook) == ("Webhook", True)
 
 
 def test_the_table_above_has_every_field_of_a_file() -> None:
@@ -381,7 +429,7 @@ def test_a_pod_of_a_cluster_is_a_node_of_it_unless_told_otherwise() -> None:
 
 
 def test_processes_in_the_clusters_of_others_are_tainted_unless_told_otherwise() -> None:
-    def taints(**flags: str) -> list[str]:
+    def taints(**flags: str | None) -> list[str]:
         settings = found(flags=flags, environment=IN_CLUSTER).settings
         return [f"{taint.key}:{taint.effect}" for taint in settings.register_with_taints]
 

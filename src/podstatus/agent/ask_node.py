@@ -82,7 +82,7 @@ class NodePort:
 
     def _tls(self) -> ssl.SSLContext:
         told = self._endpoints
-        path = told.agent_certificate_authority or told.certificate_authority
+        path = told.agent_certificate
         try:
             pem = Pem(field="certificate authority of the agent", path=path)
             return tls_context(Loaded(pem, Path(path).read_bytes()), None, insecure=False)

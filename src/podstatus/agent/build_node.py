@@ -8,10 +8,13 @@ from pathlib import Path
 
 from podstatus.agent.build_runtime import Around, build_process_runtime
 from podstatus.agent.find_runtime import find_runtime
+from podstatus.agent.node_pods import AgentPods
 from podstatus.agent.node_side import NodeSide
 from podstatus.agent.pod_side import Beside, PodSide
-from podstatus.agent.run import MISTAKE, CannotRunError, Surroundings
+from podstatus.agent.run import MISTAKE, CannotRunError, Listening, Surroundings
 from podstatus.agent.samples import create_samples
+from podstatus.agent.serve_node import NodePort
+from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
@@ -40,6 +43,7 @@ from podstatus.sources.mirrors import MirrorPods
 from podstatus.sources.url import SOURCE as HTTP
 from podstatus.sources.url import UrlSource
 from podstatus.status.ports import Undelivered
+from podstatus.web.answers import Sources
 from podstatus.web.health import Check, HealthListener, heartbeat_checks
 
 logger = logging.getLogger(__name__)
@@ -64,6 +68,7 @@ class NodeAgent:
     ) -> None:
         self._settings = settings = surroundings.settings
         self._surroundings = surroundings
+        self._port: NodePort | None = None
         self._clock = clock = clock or SystemClock()
         self._heartbeats = heartbeats or Heartbeats(clock)
         # Lease and node status never wait behind pod status or events.
@@ -94,6 +99,7 @@ class NodeAgent:
             on_recovered=self._reconcile,
             heartbeats=self._heartbeats,
             clock=clock,
+            port=self._port_number,
         )
         self._pods = PodSide(
             Beside(
@@ -112,6 +118,14 @@ class NodeAgent:
             FileState(surroundings.root.folder("checkpoints")),
             FileOutbox(surroundings.root.folder("outbox"), Undelivered),
         )
+        if surroundings.port is not None:
+            sources = Sources(
+                pods=AgentPods(self._pods.directory, self._pods.statuses, self._view),
+                runtime=self._runtime,
+                checks=self._checks,
+                logs=surroundings.root.folder("logs"),
+            )
+            self._port = NodePort(settings, surroundings.port, sources, self._event_client, clock)
         self._mirrors = MirrorPods(
             self._pod_client,
             settings.node_name,
@@ -140,12 +154,12 @@ class NodeAgent:
             )
         )
 
-    async def run(self, serving: Callable[[str], None]) -> None:
+    async def run(self, serving: Callable[[Listening], None]) -> None:
         """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
         async with AsyncExitStack() as stack:
             for client in (self._pod_client, self._node_client, self._event_client):
                 await stack.enter_async_context(client)
-            url = await self._listen(stack)
+            where = Listening(health=await self._listen(stack), agent=await self._open_port(stack))
             try:
                 syncing = self._pods.statuses.run()
             except CheckpointError as error:
@@ -154,7 +168,7 @@ class NodeAgent:
                 sync = tasks.create_task(syncing, name="status")
                 record = tasks.create_task(self._recorder.run(), name="events")
                 try:
-                    await self._serve(lambda: serving(url))
+                    await self._serve(lambda: serving(where))
                 except asyncio.CancelledError:
                     # Side by side: together they would take too long.
                     self._pods.statuses.stop(drain=_DRAIN_SECONDS)
@@ -259,6 +273,20 @@ class NodeAgent:
             ) from error
         stack.push_async_callback(listener.stop)
         return health_url(host, port)
+
+    async def _open_port(self, stack: AsyncExitStack) -> str:
+        """Open the HTTPS port; where."""
+        if self._port is None:
+            return ""
+        try:
+            await self._port.start()
+        except CannotServeNodeError as error:
+            raise CannotRunError(str(error)) from error
+        stack.push_async_callback(self._port.stop)
+        return self._port.url
+
+    def _port_number(self) -> int:
+        return 0 if self._port is None else self._port.port
 
     def _checks(self) -> dict[str, Check]:
         checks = heartbeat_checks(self._heartbeats)

@@ -18,13 +18,19 @@ KIND = "KubeletConfiguration"
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 
 _OURS = {setting.field: setting for setting in SETTINGS if setting.field}
-_GROUPS = {field.partition(".")[0] for field in _OURS if "." in field}
+_GROUPS = {field[:end] for field in _OURS for end, letter in enumerate(field) if letter == "."}
+"""What we know a part of."""
 _BY_FLAG = {setting.flag.replace("-", "").lower(): setting for setting in SETTINGS}
 _PARTS = {
+    "authentication": frozenset({"anonymous", "webhook", "x509"}),
+    "authentication.webhook": frozenset({"cacheTTL", "enabled"}),
+    "authentication.x509": frozenset({"clientCAFile"}),
+    "authorization": frozenset({"mode", "webhook"}),
+    "authorization.webhook": frozenset({"cacheAuthorizedTTL", "cacheUnauthorizedTTL"}),
     "crashLoopBackOff": frozenset({"maxContainerRestartPeriod"}),
     "logging": frozenset({"format", "flushFrequency", "verbosity", "vmodule", "options"}),
 }
-"""The fields of what we know a part of."""
+"""The fields of these groups."""
 _NAMES = ("kind", "apiVersion")
 
 
@@ -101,8 +107,10 @@ def _wrong_names(fields: list[_Field], origin: str) -> list[str]:
 
 
 def _is_kubelets(path: str) -> bool:
-    group, _, part = path.partition(".")
-    return part in _PARTS[group] if part else path in FIELDS - _GROUPS
+    if path in _GROUPS:
+        return False
+    group, dot, part = path.rpartition(".")
+    return part in _PARTS[group] if dot else path in FIELDS
 
 
 def _unknown(field: _Field) -> str:

@@ -96,7 +96,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _ports(settings: AgentSettings) -> Iterator[Finding]:
-    wanted = []
+    wanted = [("port", settings.address, settings.port)]
     if settings.healthz_port is not None:
         wanted.append(("healthz-port", settings.healthz_bind_address, settings.healthz_port))
     if settings.embedded:

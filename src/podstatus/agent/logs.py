@@ -4,9 +4,13 @@ All modules log "a constant sentence: key=value" through `logging`; here it beco
 """
 
 import logging
+import os
 import re
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 import msgspec
@@ -27,6 +31,13 @@ _SECRETS: Final = (
     re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
 )
 _OURS: Final = "podstatus"
+LOG_FILE: Final = "podstatus.log"
+_MOST_BYTES: Final = 10 * 2**20
+_MOST_FILES: Final = 5
+"""One that is written to, and those before it."""
+_CHANGES: Final = 2
+"""The file has at least what changes: it is read when something went wrong."""
+_OPEN: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def configure_logs(verbosity: int, log_format: str, stream: TextIO | None = None) -> None:
@@ -37,6 +48,55 @@ def configure_logs(verbosity: int, log_format: str, stream: TextIO | None = None
     root.handlers[:] = [handler]
     root.setLevel(_level(verbosity, others=True))
     logging.getLogger(_OURS).setLevel(_level(verbosity, others=False))
+
+
+@contextmanager
+def logged_to(folder: Path, verbosity: int, log_format: str) -> Iterator[None]:
+    """Keep all logs in a file of this folder as well; what grows too long is put aside."""
+    root, ours = logging.getLogger(), logging.getLogger(_OURS)
+    before, levels = root.handlers[:], (root.level, ours.level)
+    file = _LogFile(
+        folder / LOG_FILE, maxBytes=_MOST_BYTES, backupCount=_MOST_FILES - 1, delay=True
+    )
+    file.setFormatter(_formatter(log_format))
+    shown = _Shown(verbosity)
+    for handler in before:
+        handler.addFilter(shown)
+    root.addHandler(file)
+    root.setLevel(_level(max(verbosity, _CHANGES), others=True))
+    ours.setLevel(_level(max(verbosity, _CHANGES), others=False))
+    try:
+        yield
+    finally:
+        root.removeHandler(file)
+        file.close()
+        for handler in before:
+            handler.removeFilter(shown)
+        root.setLevel(levels[0])
+        ours.setLevel(levels[1])
+
+
+class _Shown(logging.Filter):
+    """Lets pass what is to be seen at a verbosity, though more is kept."""
+
+    def __init__(self, verbosity: int) -> None:
+        super().__init__()
+        self._verbosity = verbosity
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        others = record.name.partition(".")[0] != _OURS
+        return record.levelno >= _level(self._verbosity, others=others)
+
+
+class _LogFile(RotatingFileHandler):
+    """A file that only its owner may read, and that no link leads away from."""
+
+    def _open(self) -> TextIO:  # type: ignore[override]
+        descriptor = os.open(self.baseFilename, _OPEN, 0o600)
+        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - of logging
+        """Go on: a full disk must not end an agent, and standard error has the line."""
 
 
 def _level(verbosity: int, *, others: bool) -> int:

@@ -49,6 +49,7 @@ class NodeSide:
         on_recovered: Callable[[], None],
         heartbeats: Heartbeats,
         clock: Clock,
+        port: Callable[[], int] = int,
     ) -> None:
         told = node_settings(settings, runtime)
         self.events = _EventsOfNode(recorder, told.name)
@@ -69,6 +70,7 @@ class NodeSide:
             health=NodeHealth(runtime_problem, self.usage.problem, heartbeats=heartbeats),
             events=self.events,
             clock=clock,
+            port=port,
             on_recovered=on_recovered,
             status_beat=heartbeats.expect("node-status", at_most=60),
             lease_beat=heartbeats.expect("lease", at_most=60),
@@ -89,7 +91,7 @@ class NodeSide:
         return self._host_ips
 
 
-def node_settings(settings: AgentSettings, runtime: Runtime) -> NodeSettings:
+def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> NodeSettings:
     """What the settings of the agent, and its runtime, say about its Node."""
     return NodeSettings(
         name=settings.node_name,

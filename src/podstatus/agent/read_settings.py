@@ -117,6 +117,7 @@ class _Reading:
         self._choose_server(values)
         self._choose_taints(values)
         self._choose_ports(values)
+        self._choose_who_may(values)
         if self.mistakes:
             return None
         return AgentSettings(**values)
@@ -164,6 +165,14 @@ class _Reading:
         by_surprise = others and values["runtime"] == PROCESS
         # Nobody's DaemonSet is to run on a laptop by surprise.
         values["register_with_taints"] = (PROCESS_TAINT,) if by_surprise else ()
+
+    def _choose_who_may(self, values: dict[str, Any]) -> None:
+        """Our own API server's certificates are its own alone; others are asked about others."""
+        is_ours = values["kubeconfig"] is None and not values["in_cluster"]
+        if values["authentication_token_webhook"] is None:
+            values["authentication_token_webhook"] = not is_ours
+        if values["authorization_mode"] is None:
+            values["authorization_mode"] = "AlwaysAllow" if is_ours else "Webhook"
 
     def _choose_ports(self, values: dict[str, Any]) -> None:
         chosen = values["healthz_port"] is not None

@@ -11,7 +11,7 @@ from podstatus.apiserver.folder import FolderBusyError, FolderError, ServerFolde
 ENDPOINTS = "endpoints.json"
 KUBECONFIG = "kubeconfig"
 RESTARTS = "restarts.jsonl"
-_FOLDERS = ("apiserver", "checkpoints", "outbox", "runtime")
+_FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
 
 
 class RootDirError(Exception):
@@ -23,14 +23,17 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     apiserver: str
     agent: str
+    """The agent's HTTPS port."""
+    health: str = ""
+    """Where `/healthz` is served without TLS, if it is."""
     token: str = ""
-    """For both, if the API server is our own."""
+    """For the agent; and for the API server, if that is our own."""
     kubeconfig: str = ""
     """A file for kubectl."""
     certificate_authority: str = ""
-    """A file with what clients have to trust, if the API server is our own."""
-    agent_certificate_authority: str = ""
-    """The same for the agent's own port; if it is empty, the one above."""
+    """A file with what clients of the API server have to trust, if it is our own."""
+    agent_certificate: str = ""
+    """A file with what clients of the agent have to trust."""
     node: str
     pid: int
 

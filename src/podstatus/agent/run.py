@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -16,8 +17,11 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer
+from podstatus.agent.logs import logged_to
 from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
 from podstatus.agent.serve_api import CannotServeError, call_at_eof
+from podstatus.agent.serve_node import PortFiles, find_certificate, find_port_files
+from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.settings import AgentSettings
 from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.client.access import Access
@@ -46,14 +50,24 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     settings: AgentSettings
     root: RootDir
     access: Access
+    port: PortFiles | None = None
+    """For the agent's HTTPS port; None: there is none."""
     restarted: str = ""
     """Why the agent before this one ended, if it did not mean to; for an event."""
+
+
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent listens."""
+
+    agent: str = ""
+    """Its HTTPS port."""
+    health: str = ""
 
 
 class Agent(Protocol):
     """A node."""
 
-    async def run(self, serving: Callable[[str], None]) -> None:
+    async def run(self, serving: Callable[[Listening], None]) -> None:
         """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
 
 
@@ -111,10 +125,18 @@ async def run_agent(
 
 
 async def _run(settings: AgentSettings, build: Build, announce: Announce, restarted: str) -> None:
-    with RootDir(settings.root_dir) as root:
+    with (
+        RootDir(settings.root_dir) as root,
+        logged_to(root.folder("logs"), settings.v, settings.log_format),
+    ):
+        _make_certificate(settings, root)
         async with _server(settings, root) as server:
             surroundings = Surroundings(
-                settings=settings, root=root, access=server.access, restarted=restarted
+                settings=settings,
+                root=root,
+                access=server.access,
+                port=_port_files(settings, root, server),
+                restarted=restarted,
             )
             await _be_a_node(surroundings, server, build(surroundings), announce)
 
@@ -124,13 +146,13 @@ async def _be_a_node(
 ) -> None:
     settings, root = surroundings.settings, surroundings.root
 
-    def serving(url: str) -> None:
-        root.announce(_endpoints(settings, server, url))
+    def serving(where: Listening) -> None:
+        root.announce(_endpoints(surroundings, server, where))
         announce(
             Running(
                 settings=settings,
                 apiserver=server.access.server,
-                agent=url,
+                agent=where.agent or where.health,
                 kubeconfig=server.kubeconfig,
             )
         )
@@ -148,11 +170,35 @@ async def _be_a_node(
         root.withdraw()
 
 
-def _endpoints(settings: AgentSettings, server: _Server, url: str) -> Endpoints:
+def _make_certificate(settings: AgentSettings, root: RootDir) -> None:
+    """Have the certificate of our port before there is an API server that is to trust it."""
+    try:
+        find_certificate(settings, root.folder("pki"), time.time_ns())
+    except CannotServeNodeError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+def _port_files(settings: AgentSettings, root: RootDir, server: _Server) -> PortFiles:
+    try:
+        return find_port_files(
+            settings,
+            root.folder("pki"),
+            time.time_ns(),
+            token=server.token,
+            own_client_ca=server.authority,
+        )
+    except CannotServeNodeError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+def _endpoints(surroundings: Surroundings, server: _Server, where: Listening) -> Endpoints:
+    settings, port = surroundings.settings, surroundings.port
     return Endpoints(
         apiserver=server.access.server,
-        agent=url,
-        token=server.token,
+        agent=where.agent,
+        health=where.health,
+        token=server.token if port is None else port.token,
+        agent_certificate="" if port is None else str(port.certificate),
         kubeconfig="" if server.kubeconfig is None else str(server.kubeconfig),
         certificate_authority="" if server.authority is None else str(server.authority),
         node=settings.node_name,

@@ -63,6 +63,18 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     address: str
     port: int
+    """0: any."""
+    tls_cert_file: Path | None
+    tls_private_key_file: Path | None
+    client_ca_file: Path | None
+    authentication_token_webhook: bool
+    authentication_token_webhook_cache_ttl: float
+    authorization_mode: str
+    authorization_webhook_cache_authorized_ttl: float
+    authorization_webhook_cache_unauthorized_ttl: float
+    streaming_connection_idle_timeout: float
+    """0: never."""
+    max_streams: int
     healthz_bind_address: str
     healthz_port: int | None
     """0: any; None: nobody listens."""

@@ -52,6 +52,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     info: NodeSystemInfo
     addresses: tuple[NodeAddress, ...]
+    port: int = 0
+    """Where the agent listens; 0 if that is as the settings say."""
     machine: MachineReading | None = None
     """None before the first reading."""
     pressures: frozenset[str] = frozenset()
@@ -127,7 +129,7 @@ class Descriptor:
             conditions=conditions.items,
             addresses=facts.addresses,
             daemon_endpoints=NodeDaemonEndpoints(
-                kubelet_endpoint=DaemonEndpoint(port=self._settings.port)
+                kubelet_endpoint=DaemonEndpoint(port=facts.port or self._settings.port)
             ),
             node_info=facts.info,
         )

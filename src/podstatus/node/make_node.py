@@ -40,6 +40,7 @@ def make_node(
     health: Health,
     events: NodeEvents,
     clock: Clock,
+    port: Callable[[], int] = int,
     on_recovered: Callable[[], None] = lambda: None,
     status_beat: Callable[[], None] = lambda: None,
     lease_beat: Callable[[], None] = lambda: None,
@@ -48,6 +49,7 @@ def make_node(
     """The services of a node; ValueError if its thresholds cannot be read.
 
     `lease_api` is for the lease alone, if that is to have connections or a limit of its own.
+    `port` tells where the agent listens, once it does; 0 until then.
     """
     thresholds = parse_thresholds(settings.eviction_hard)
     observer = NodeObserver(
@@ -57,6 +59,7 @@ def make_node(
         health=health,
         thresholds=thresholds,
         pressure_seconds=settings.pressure_transition_seconds,
+        port=port,
         clock=clock,
     )
     descriptor = Descriptor(settings, thresholds)

@@ -23,6 +23,7 @@ class NodeObserver:
         health: Health,
         thresholds: Mapping[str, Threshold],
         pressure_seconds: float = 300.0,
+        port: Callable[[], int] = int,
         clock: Clock,
     ) -> None:
         self._info = info
@@ -31,6 +32,7 @@ class NodeObserver:
         self._health = health
         self._thresholds = thresholds
         self._pressure_seconds = pressure_seconds
+        self._port = port
         self._clock = clock
         self._history = PressureHistory()
 
@@ -46,6 +48,7 @@ class NodeObserver:
         return NodeFacts(
             info=self._info,
             addresses=self._addresses(),
+            port=self._port(),
             machine=machine,
             pressures=self._pressures(machine, now),
             problems=self.problems(),

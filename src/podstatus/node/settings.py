@@ -26,7 +26,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     node_ips: tuple[str, ...] = ()
     """One, or one of each family; found out if there is none."""
     port: int = 0
-    """Where the agent listens: the node's `kubeletEndpoint`."""
+    """Where the agent listens, the node's `kubeletEndpoint`; 0 if that is known later."""
     provider_id: str = ""
     labels: dict[str, str] = {}
     """For a new Node, on top of those that every node has."""

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from podstatus.base.loop import SystemClock
+from podstatus.kube.errors import GoneError
 from podstatus.kube.pod import Pod
+from podstatus.kube.token_request import TokenRequestStatus
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.isolation import (
     Bubblewrap,
@@ -43,8 +45,8 @@ class NoObjects:
 
     async def service_account_token(
         self, pod: Pod, audience: str, expiration_seconds: int
-    ) -> "object":
-        raise NotImplementedError
+    ) -> TokenRequestStatus:
+        raise GoneError("there are no tokens")
 
 
 @asynccontextmanager

@@ -51,14 +51,10 @@ class AContainer:
             self._keeper.stdin.close()
         self._keeper.wait()
 
-    async def attach(
-        self, *, tty: bool = False, reads: bool = True, **request: bool
-    ) -> Talk:
+    async def attach(self, *, tty: bool = False, reads: bool = True, **request: bool) -> Talk:
         launch = a_launch(stdin=reads, tty=tty)
         asked = TalkRequest(**request)
-        return await attach_to(
-            self.log.place, launch, self.started, asked, clock=SystemClock()
-        )
+        return await attach_to(self.log.place, launch, self.started, asked, clock=SystemClock())
 
 
 @pytest.fixture

@@ -362,7 +362,13 @@ def test_it_is_the_user_of_its_container(tmp_path: Path) -> None:
 @need_bwrap
 @need_root
 def test_it_is_the_user_that_its_container_became_inside(tmp_path: Path) -> None:
-    switch = ("/usr/bin/setpriv", "--reuid=1234", "--regid=1235", "--groups=1236", "--inh-caps=-all")
+    switch = (
+        "/usr/bin/setpriv",
+        "--reuid=1234",
+        "--regid=1235",
+        "--groups=1236",
+        "--inh-caps=-all",
+    )
     with isolated_container(tmp_path, argv=(*switch, "--", "sleep", "600")) as container:
         code, out, _ = sh(container, "id -u; id -g; id -G; grep Cap /proc/self/status")
     assert out.splitlines()[:3] == ["1234", "1235", "1235 1236"]
@@ -427,5 +433,3 @@ def test_the_file_that_it_runs_cannot_be_written_through_it(tmp_path: Path) -> N
 
     with isolated_container(tmp_path) as container:
         play(lambda: scenario(container))
-
-

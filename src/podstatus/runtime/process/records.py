@@ -6,6 +6,7 @@ and by the boot (/proc/sys/kernel/random/boot_id).
 """
 
 import msgspec
+from msgspec import field
 
 from podstatus.kube.pod import PodUID
 from podstatus.kube.resources import ResourceRequirements
@@ -79,7 +80,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
     log_max_bytes: int
     log_max_files: int
-    resources: ResourceRequirements
+    resources: ResourceRequirements = field(default_factory=ResourceRequirements)
     """What was asked for."""
 
 

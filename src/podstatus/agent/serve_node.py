@@ -1,0 +1,152 @@
+"""Put the agent's HTTPS port together: certificate, token, who may, where answers come from."""
+
+from pathlib import Path
+
+import msgspec
+
+from podstatus.agent.node_side import node_settings
+from podstatus.agent.serving_certificate import (
+    CannotServeNodeError,
+    ensure_agent_token,
+    ensure_certificate,
+    server_context,
+)
+from podstatus.agent.settings import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.client.api_client import ApiClient
+from podstatus.client.reviews import HttpReviews
+from podstatus.node.addresses import node_addresses
+from podstatus.web.access import Gate
+from podstatus.web.answers import Answers, Sources
+from podstatus.web.node_server import NodeServer
+from podstatus.web.ports import Wishes
+
+WEBHOOK = "Webhook"
+
+
+class PortFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """What the port needs of the disk."""
+
+    certificate: Path
+    """What clients have to trust, unless it is signed by whom they trust anyway."""
+    key: Path
+    token: str
+    """Who has it may everything."""
+    client_ca: Path | None = None
+    """Whose certificates make a client known."""
+
+    def __repr__(self) -> str:
+        return f"PortFiles(certificate={str(self.certificate)!r}, …)"
+
+
+def find_certificate(settings: AgentSettings, pki: Path, now: int) -> tuple[Path, Path]:
+    """The certificate that the port will show, and its key; made if there is none.
+
+    To be called before an API server is started that is to trust it. Raises CannotServeNodeError.
+    """
+    given, key = settings.tls_cert_file, settings.tls_private_key_file
+    if given is not None and key is not None:
+        return given, key
+    if given is not None or key is not None:
+        missing = "--tls-cert-file" if given is None else "--tls-private-key-file"
+        raise CannotServeNodeError(
+            f"{missing} is missing; pass a certificate with its key, or none"
+        )
+    addresses = [it.address for it in node_addresses(node_settings(settings))]
+    return ensure_certificate(pki, settings.node_name, addresses, now)
+
+
+def find_port_files(
+    settings: AgentSettings,
+    pki: Path,
+    now: int,
+    *,
+    token: str = "",
+    own_client_ca: Path | None = None,
+) -> PortFiles:
+    """What the port needs of the disk. Raises CannotServeNodeError.
+
+    `token` and `own_client_ca` are those of our own API server, if we have one: it speaks to us
+    with a certificate of its own.
+    """
+    certificate, key = find_certificate(settings, pki, now)
+    return PortFiles(
+        certificate=certificate,
+        key=key,
+        token=token or ensure_agent_token(pki),
+        client_ca=settings.client_ca_file or own_client_ca,
+    )
+
+
+class NodePort:
+    """The port, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        files: PortFiles,
+        sources: Sources,
+        client: ApiClient,
+        clock: Clock,
+    ) -> None:
+        """`client` asks the API server who others are and what they may."""
+        self._settings = settings
+        self._files = files
+        self._sources = sources
+        self._wishes = _wishes(settings, files.token)
+        self._reviews = HttpReviews(client)
+        self._clock = clock
+        self._server: NodeServer | None = None
+        self._port = 0
+
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 before it does. For the Node's `kubeletEndpoint`."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """Where it is asked."""
+        host = self._settings.address
+        return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
+
+    async def start(self) -> int:
+        """Begin to listen; the port. Raises CannotServeNodeError."""
+        files, settings = self._files, self._settings
+        server = NodeServer(
+            Answers(self._sources, self._wishes, self._clock),
+            Gate(self._wishes, self._reviews, self._clock),
+            ssl_context=server_context(files.certificate, files.key, files.client_ca),
+            host=settings.address,
+            port=settings.port,
+        )
+        try:
+            self._port = await server.start()
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise CannotServeNodeError(
+                f"cannot listen on {settings.address} port {settings.port}: {why}; stop what uses "
+                "it, or pass another --port (0 for any) or --address"
+            ) from error
+        self._server = server
+        return self._port
+
+    async def stop(self) -> None:
+        """End all streams and connections."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+
+
+def _wishes(settings: AgentSettings, token: str) -> Wishes:
+    return Wishes(
+        node_name=settings.node_name,
+        token=token,
+        ask_about_tokens=settings.authentication_token_webhook,
+        ask_about_access=settings.authorization_mode == WEBHOOK,
+        token_seconds=settings.authentication_token_webhook_cache_ttl,
+        allowed_seconds=settings.authorization_webhook_cache_authorized_ttl,
+        denied_seconds=settings.authorization_webhook_cache_unauthorized_ttl,
+        idle_seconds=settings.streaming_connection_idle_timeout,
+        most_streams=settings.max_streams,
+    )

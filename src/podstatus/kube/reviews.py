@@ -1,0 +1,85 @@
+"""The questions to an API server who somebody is and what he may, as they travel."""
+
+from msgspec import field
+
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.wire import Wire
+
+
+class UserInfo(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.UserInfo`."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
+
+
+class TokenReviewSpec(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.TokenReviewSpec`."""
+
+    token: str = ""
+    audiences: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "TokenReviewSpec(…)"
+
+
+class TokenReviewStatus(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.TokenReviewStatus`."""
+
+    authenticated: bool = False
+    user: UserInfo = field(default_factory=UserInfo)
+    audiences: tuple[str, ...] | None = None
+    error: str = ""
+
+
+class TokenReview(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.TokenReview`."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: TokenReviewSpec = field(default_factory=TokenReviewSpec)
+    status: TokenReviewStatus = field(default_factory=TokenReviewStatus)
+
+
+class ResourceAttributes(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.ResourceAttributes`."""
+
+    namespace: str = ""
+    verb: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+
+
+class SubjectAccessReviewSpec(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.SubjectAccessReviewSpec`."""
+
+    resource_attributes: ResourceAttributes | None = None
+    user: str = ""
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
+    uid: str = ""
+
+
+class SubjectAccessReviewStatus(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.SubjectAccessReviewStatus`."""
+
+    allowed: bool = field(default_factory=bool)
+    denied: bool = False
+    reason: str = ""
+    evaluation_error: str = ""
+
+
+class SubjectAccessReview(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.SubjectAccessReview`."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: SubjectAccessReviewSpec = field(default_factory=SubjectAccessReviewSpec)
+    status: SubjectAccessReviewStatus = field(default_factory=SubjectAccessReviewStatus)

@@ -1,0 +1,195 @@
+"""Who may ask the agent what.
+
+The token of the agent opens everything. Others are known by a certificate that the client CA has
+signed, or by a token that the API server knows, and may do what the API server says they may.
+
+Upstream: InstallAuthFilter, pkg/kubelet/server/server.go; pkg/server/options/authentication and
+plugin/pkg/authorizer/webhook, apiserver v0.36.4.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from podstatus.base.clock import Clock
+from podstatus.kube.errors import ApiError
+from podstatus.kube.reviews import (
+    ResourceAttributes,
+    SubjectAccessReviewSpec,
+    TokenReviewSpec,
+    UserInfo,
+)
+from podstatus.web.attributes import subresources_of, verb_of
+from podstatus.web.ports import Reviews, Wishes
+from podstatus.web.refusals import Refusal
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_MOST_ANSWERS = 1000
+"""Remembered of each kind; the oldest go."""
+_MOST_QUESTIONS = 8
+"""To the API server at the same time: nobody makes us flood it."""
+_MOST_TOKEN = 64 * 2**10
+AUTHENTICATED = "system:authenticated"
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks for what, as far as the connection tells."""
+
+    method: str
+    path: str
+    token: bytes = b""
+    certificate: UserInfo | None = None
+    """Who it is by a certificate that has been verified."""
+
+    def __repr__(self) -> str:
+        return f"Asked(method={self.method!r}, path={self.path!r}, …)"
+
+
+class Gate:
+    """Lets those in who may; all others get a Refusal."""
+
+    def __init__(self, wishes: Wishes, reviews: Reviews | None, clock: Clock) -> None:
+        self._wishes = wishes
+        self._token = wishes.token.encode()
+        self._reviews = reviews
+        self._tokens: _Answers[UserInfo | None] = _Answers(clock)
+        self._rights: _Answers[bool] = _Answers(clock)
+        self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
+
+    async def check(self, asked: Asked) -> None:
+        """Raise Refusal unless this may be asked by who asks it."""
+        if self._token and hmac.compare_digest(asked.token, self._token):
+            return
+        user = asked.certificate or await self._owner(asked.token)
+        if user is None:
+            raise Refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+        if self._wishes.ask_about_access and not await self._may(user, asked):
+            raise _forbidden(user, asked)
+
+    async def _owner(self, token: bytes) -> UserInfo | None:
+        reviews = self._reviews
+        if reviews is None or not self._wishes.ask_about_tokens:
+            return None
+        if not token or len(token) > _MOST_TOKEN or not token.isascii():
+            return None
+        spec = TokenReviewSpec(token=token.decode())
+
+        async def ask() -> tuple[UserInfo | None, float]:
+            found = await reviews.review_token(spec)
+            return found.user if found.authenticated else None, self._wishes.token_seconds
+
+        try:
+            # What is remembered are no secrets that a core dump could give away.
+            return await self._answer(self._tokens, hashlib.sha256(token).hexdigest(), ask)
+        except ApiError as error:
+            logger.warning("token could not be reviewed, caller is refused: error=%s", error)
+            return None
+
+    async def _may(self, user: UserInfo, asked: Asked) -> bool:
+        for subresource in subresources_of(asked.path):
+            if await self._has_right(user, verb_of(asked.method), subresource):
+                return True
+        return False
+
+    async def _has_right(self, user: UserInfo, verb: str, subresource: str) -> bool:
+        reviews, wishes = self._reviews, self._wishes
+        if reviews is None:
+            return False
+        spec = SubjectAccessReviewSpec(
+            resource_attributes=ResourceAttributes(
+                verb=verb,
+                version="v1",
+                resource="nodes",
+                subresource=subresource,
+                name=wishes.node_name,
+            ),
+            user=user.username,
+            uid=user.uid,
+            groups=user.groups,
+            extra=user.extra,
+        )
+
+        async def ask() -> tuple[bool, float]:
+            allowed = (await reviews.review_access(spec)).allowed
+            return allowed, wishes.allowed_seconds if allowed else wishes.denied_seconds
+
+        try:
+            return await self._answer(self._rights, msgspec.json.encode(spec), ask)
+        except ApiError as error:
+            what = f"user={user.username}, verb={verb}, resource=nodes, subresource={subresource}"
+            logger.warning("authorization error: user=%s error=%s", user.username, error)
+            raise Refusal(
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"Authorization error ({what})"
+            ) from error
+
+    async def _answer(
+        self, answers: "_Answers[T]", key: object, ask: Callable[[], Awaitable[tuple[T, float]]]
+    ) -> T:
+        """What is remembered, or what is said when it is asked for."""
+        if (known := answers.find(key)) is not None:
+            return known[0]
+        async with self._questions:
+            # Another one may have asked the same meanwhile.
+            if (known := answers.find(key)) is not None:
+                return known[0]
+            answer, seconds = await ask()
+        answers.remember(key, answer, seconds)
+        return answer
+
+
+class _Answers(Generic[T]):
+    """Answers, each for some time; not more than so many."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: OrderedDict[object, tuple[T, int]] = OrderedDict()
+
+    def find(self, key: object) -> tuple[T] | None:
+        known = self._known.get(key)
+        if known is None or known[1] <= self._clock.now():
+            return None
+        return (known[0],)
+
+    def remember(self, key: object, answer: T, seconds: float) -> None:
+        self._known.pop(key, None)
+        self._known[key] = (answer, self._clock.now() + round(seconds * 1e9))
+        while len(self._known) > _MOST_ANSWERS:
+            self._known.popitem(last=False)
+
+
+def _forbidden(user: UserInfo, asked: Asked) -> Refusal:
+    subresources = " ".join(subresources_of(asked.path))
+    return Refusal(
+        HTTPStatus.FORBIDDEN,
+        f"Forbidden (user={user.username}, verb={verb_of(asked.method)}, resource=nodes, "
+        f"subresource(s)=[{subresources}])\n",
+    )
+
+
+def bearer_token(headers: Mapping[str, str]) -> bytes:
+    """What a client gives as its token; headers can hold any bytes."""
+    scheme, _, token = headers.get("Authorization", "").strip().partition(" ")
+    return token.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
+
+
+def certificate_user(certificate: Mapping[str, Any] | None) -> UserInfo | None:
+    """Who a verified certificate says that it is; `None` if there is none, or it has no name.
+
+    Upstream: CommonNameUserConversion, apiserver/pkg/authentication/request/x509/x509.go v0.36.4.
+    """
+    subject = [pair for group in (certificate or {}).get("subject", ()) for pair in group]
+    names = [value for name, value in subject if name == "commonName"]
+    groups = [value for name, value in subject if name == "organizationName"]
+    if not names or not names[-1]:
+        return None
+    return UserInfo(username=names[-1], groups=(*groups, AUTHENTICATED))

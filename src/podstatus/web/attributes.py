@@ -1,0 +1,44 @@
+"""What a request to the agent is, in the words of authorization.
+
+Upstream: GetRequestAttributes, pkg/kubelet/server/auth.go v1.36.4.
+"""
+
+_VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_ALONE = {
+    "stats": "stats",
+    "metrics": "metrics",
+    "logs": "log",
+    "checkpoint": "checkpoint",
+    "statusz": "statusz",
+}
+"""Parts of the node that the right to `nodes/proxy` does not cover."""
+_BESIDE_PROXY = {
+    "pods": "pods",
+    "runningpods": "pods",
+    "healthz": "healthz",
+    "configz": "configz",
+}
+"""Parts of the node that have a right of their own; `nodes/proxy` covers them too."""
+
+
+def verb_of(method: str) -> str:
+    """The verb of a method; empty for one that has none."""
+    return _VERBS.get(method, "")
+
+
+def subresources_of(path: str) -> tuple[str, ...]:
+    """The parts of the Node of which the right to any one is enough for a path."""
+    root = path.removeprefix("/").partition("/")[0]
+    if root == "flagz":
+        return ("configz",)
+    if root in _ALONE:
+        return (_ALONE[root],)
+    if root in _BESIDE_PROXY:
+        return _BESIDE_PROXY[root], "proxy"
+    return ("proxy",)

@@ -1,0 +1,170 @@
+"""How streams share one WebSocket: each message begins with the number of its channel.
+
+Upstream: wsstream/conn.go, streaming v0.36.4; remotecommand/{constants,exec}.go, cri-streaming
+v0.36.4.
+"""
+
+from enum import IntEnum
+
+import msgspec
+
+from podstatus.runtime.streams import Channel, TalkRequest, TerminalSize
+
+V5 = "v5.channel.k8s.io"
+V4 = "v4.channel.k8s.io"
+PROTOCOLS = (V5, V4)
+"""The ones we speak, the best one first. In the older one nobody can say that input has ended."""
+
+_MOST_SIDE = 2**16 - 1
+"""Terminals count their columns and rows in 16 bits."""
+
+
+class Number(IntEnum):
+    """The numbers of the channels."""
+
+    STDIN = 0
+    STDOUT = 1
+    STDERR = 2
+    ERROR = 3
+    RESIZE = 4
+    CLOSE = 255
+
+
+class Input(msgspec.Struct, frozen=True):
+    """Something for the process to read."""
+
+    data: bytes
+
+
+class InputEnds(msgspec.Struct, frozen=True):
+    """There is no more for it to read."""
+
+
+class Resize(msgspec.Struct, frozen=True):
+    """The terminal has another size."""
+
+    size: TerminalSize
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """This is not how one talks here; the connection is to be closed."""
+
+    why: str
+
+
+Told = Input | InputEnds | Resize | Broken
+
+
+class _Size(msgspec.Struct, frozen=True, rename="pascal"):
+    width: int
+    height: int
+
+
+class _Cause(msgspec.Struct, frozen=True, omit_defaults=True):
+    reason: str = ""
+    message: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True):
+    causes: tuple[_Cause, ...]
+
+
+class _Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`v1.Status`, as far as it is needed."""
+
+    metadata: dict[str, str]
+    """Always there, and empty."""
+    status: str
+    message: str = ""
+    reason: str = ""
+    details: _Details | None = None
+    code: int = 0
+
+
+def choose_protocol(offered: str) -> str | None:
+    """The best of the protocols in a header that we speak."""
+    names = {name.strip() for name in offered.split(",")}
+    return next((protocol for protocol in PROTOCOLS if protocol in names), None)
+
+
+def read_message(data: bytes, protocol: str) -> Told | None:
+    """What a client says; None if it is nothing that matters."""
+    if not data:
+        return None
+    number, rest = data[0], data[1:]
+    if number == Number.STDIN:
+        return Input(rest) if rest else None
+    if number == Number.RESIZE:
+        return _resize(rest)
+    if number == Number.CLOSE and protocol == V5:
+        return _close(rest)
+    # Upstream lets pass what nobody reads, too.
+    return None
+
+
+def _resize(rest: bytes) -> Resize | None:
+    try:
+        size = msgspec.json.decode(rest, type=_Size)
+    except msgspec.DecodeError:
+        return None
+    if not (0 <= size.width <= _MOST_SIDE and 0 <= size.height <= _MOST_SIDE):
+        return None
+    return Resize(TerminalSize(columns=size.width, rows=size.height))
+
+
+def _close(rest: bytes) -> InputEnds | Broken | None:
+    if len(rest) != 1 or rest[0] > Number.RESIZE:
+        return Broken("after 255 the number of one channel is expected, from 0 to 4")
+    return InputEnds() if rest[0] == Number.STDIN else None
+
+
+def output_message(channel: Channel, data: bytes) -> bytes:
+    """What a process wrote."""
+    number = Number.STDOUT if channel is Channel.OUT else Number.STDERR
+    return bytes([number]) + data
+
+
+def is_wanted(channel: Channel, request: TalkRequest) -> bool:
+    """Whether the client asked for this."""
+    return request.stdout if channel is Channel.OUT else request.stderr
+
+
+def greeting(request: TalkRequest) -> bytes:
+    """The empty message that tells a client that it is connected."""
+    if request.stdout:
+        return bytes([Number.STDOUT])
+    return bytes([Number.STDERR if request.stderr else Number.ERROR])
+
+
+def exit_message(code: int) -> bytes:
+    """How a process ended."""
+    if code == 0:
+        return _status_message(_Status(metadata={}, status="Success"))
+    return _status_message(
+        _Status(
+            metadata={},
+            status="Failure",
+            message=f"command terminated with non-zero exit code: exit status {code}",
+            reason="NonZeroExitCode",
+            details=_Details((_Cause("ExitCode", str(code)),)),
+        )
+    )
+
+
+def failure_message(why: str) -> bytes:
+    """Why there is nobody to talk to."""
+    message = f"Internal error occurred: {why}"
+    return _status_message(
+        _Status(
+            metadata={},
+            status="Failure",
+            message=message,
+            reason="InternalError",
+            details=_Details((_Cause("", why),)),
+            code=500,
+        )
+    )
+
+
+def _status_message(status: _Status) -> bytes:
+    return bytes([Number.ERROR]) + msgspec.json.encode(status)

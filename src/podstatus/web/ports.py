@@ -1,0 +1,64 @@
+"""What the agent's HTTPS port needs from others."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from podstatus.kube.pod import Pod
+from podstatus.kube.reviews import (
+    SubjectAccessReviewSpec,
+    SubjectAccessReviewStatus,
+    TokenReviewSpec,
+    TokenReviewStatus,
+)
+from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.streams import Logging, Talking
+
+__all__ = ["Logging", "NodePods", "Reviews", "Talking", "Wishes"]
+
+
+class NodePods(Protocol):
+    """The pods of this node. Must not wait."""
+
+    def pods(self) -> Sequence[Pod]:
+        """All that are to run here, each with its newest status."""
+
+    def find_pod(self, namespace: str, name: str, uid: str = "") -> Pod | None:
+        """One of them; if a UID is given, only if it has that one, or its mirror pod has."""
+
+    def running_pods(self) -> Sequence[RuntimePod]:
+        """Those of which the runtime has something."""
+
+
+class Reviews(Protocol):
+    """Who asks the API server about others. Raises the errors of `podstatus.kube.errors`."""
+
+    async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
+        """Whose token it is."""
+
+    async def review_access(self, spec: SubjectAccessReviewSpec) -> SubjectAccessReviewStatus:
+        """Whether somebody may do something."""
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """How the owner of the node wants its port."""
+
+    node_name: str
+    token: str
+    """Who has it may everything."""
+    ask_about_tokens: bool = False
+    """Whether the API server is asked whose the other tokens are."""
+    ask_about_access: bool = False
+    """Whether it is asked what others may; otherwise all that are known may everything."""
+    token_seconds: float = 120.0
+    """How long an answer about a token is good for."""
+    allowed_seconds: float = 300.0
+    denied_seconds: float = 30.0
+    idle_seconds: float = 4 * 3600.0
+    """After which a stream on which nothing happens is ended; 0: never."""
+    most_streams: int = 100
+    """How many logs are sent, and processes talked to, at the same time."""
+
+    def __repr__(self) -> str:
+        return f"Wishes(node_name={self.node_name!r}, …)"

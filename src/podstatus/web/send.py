@@ -1,0 +1,103 @@
+"""Send what takes a while: as much at a time as the client takes, until it has gone."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO
+
+from aiohttp import web
+
+from podstatus.runtime.streams import NoStreamError
+from podstatus.web.idle import IdleWatch
+from podstatus.web.log_files import open_log
+from podstatus.web.refusals import bad_request
+
+logger = logging.getLogger(__name__)
+
+_PLAIN = {"Content-Type": "text/plain", "X-Content-Type-Options": "nosniff"}
+_PIECE = 64 * 2**10
+_SILENT_SECONDS = 0.5
+
+
+async def send_container_log(
+    request: web.BaseRequest, pieces: AsyncIterator[bytes], idle: IdleWatch, *, follow: bool
+) -> web.StreamResponse:
+    """A container's log, as it comes. Raises Refusal if there is none.
+
+    Who follows a log that says nothing is not idle: only who does not take what there is.
+    """
+    response = web.StreamResponse(headers=_PLAIN)
+    response.enable_chunked_encoding()
+    first = asyncio.ensure_future(anext(pieces, None))
+    try:
+        # A log may be silent for long, and whoever follows it wants to know that he does.
+        await asyncio.wait([first], timeout=_SILENT_SECONDS if follow else None)
+        if first.done():
+            first.result()
+        await response.prepare(request)
+        piece = await first
+        while piece is not None:
+            await _write(response, piece, idle)
+            piece = await anext(pieces, None)
+        await response.write_eof()
+    except NoStreamError as error:
+        if not response.prepared:
+            raise bad_request(str(error)) from error
+        logger.info("log broke off: path=%s error=%s", request.path, error)
+        _hang_up(request)
+    except (ConnectionError, TimeoutError) as error:
+        logger.debug("reader of a log went away: path=%s error=%r", request.path, error)
+        _hang_up(request)
+    finally:
+        await _let_go(first, pieces)
+    return response
+
+
+async def send_own_log(
+    request: web.BaseRequest, folder: Path, name: str, idle: IdleWatch
+) -> web.StreamResponse:
+    """A file of ours as it is now. Raises Refusal if there is none."""
+    file, size = await asyncio.to_thread(open_log, folder, name)
+    with file:
+        response = web.StreamResponse(headers=_PLAIN)
+        response.content_length = size
+        try:
+            await response.prepare(request)
+            await _send_file(response, file, size, idle)
+            await response.write_eof()
+        except (OSError, TimeoutError) as error:
+            logger.debug("log was not sent to its end: file=%s error=%r", name, error)
+            _hang_up(request)
+    return response
+
+
+async def _send_file(
+    response: web.StreamResponse, file: BinaryIO, size: int, idle: IdleWatch
+) -> None:
+    while size > 0:
+        piece = await asyncio.to_thread(file.read, min(_PIECE, size))
+        if not piece:
+            raise ConnectionError("the file became shorter meanwhile")
+        size -= len(piece)
+        await _write(response, piece, idle)
+
+
+async def _write(response: web.StreamResponse, piece: bytes, idle: IdleWatch) -> None:
+    async with asyncio.timeout(idle.seconds or None):
+        await response.write(piece)
+
+
+async def _let_go(first: "asyncio.Future[bytes | None]", pieces: AsyncIterator[bytes]) -> None:
+    """Read no more, and let who reads for us know."""
+    first.cancel()
+    await asyncio.wait([first])
+    close = getattr(pieces, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _hang_up(request: web.BaseRequest) -> None:
+    """End the connection in the middle: what came is not all, and the client is to know."""
+    if request.transport is not None:
+        request.transport.abort()

@@ -1,0 +1,22 @@
+"""docs/node-server.md has every route, with its methods and who may, and no other."""
+
+import re
+from pathlib import Path
+
+from podstatus.web.attributes import subresources_of
+from podstatus.web.routes import ROUTES, Route
+
+PAGE = (Path(__file__).parents[2] / "docs" / "node-server.md").read_text()
+ROWS = re.findall(r"^\| `(/[^`]*)` \| ([A-Z, ]+) \| ([^|]+) \| [^|]+ \|$", PAGE, re.MULTILINE)
+
+
+def who_may(route: Route) -> str:
+    if route.is_open:
+        return "everybody"
+    (subresource,) = subresources_of(route.pattern)
+    return f"`nodes/{subresource}`"
+
+
+def test_the_page_has_every_route_and_no_other() -> None:
+    there = [(route.pattern, ", ".join(route.methods), who_may(route)) for route in ROUTES]
+    assert there == ROWS

@@ -1,0 +1,34 @@
+"""Where the agent listens is known only once it does; the Node follows."""
+
+import asyncio
+
+from podstatus.node.make_node import make_node
+from podstatus.node.settings import NodeSettings
+from podstatus.testing.clock import FakeClock
+from podstatus.testing.node_api import InMemoryNodeApi
+from tests.node.scene import INFO, FakeEvents, FakeHealth
+
+
+def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
+    ports = [0, 10250, 4711]
+
+    async def run() -> list[int]:
+        services = make_node(
+            NodeSettings(name="n", node_ips=("10.0.0.7",)),
+            api=InMemoryNodeApi(),
+            info=INFO,
+            usage=lambda: None,
+            health=FakeHealth(),
+            events=FakeEvents(),
+            clock=FakeClock(),
+            port=lambda: ports[0],
+        )
+        shown = []
+        while ports:
+            services.propose()
+            node = services.own_node.current()
+            shown.append(node.status.daemon_endpoints.kubelet_endpoint.port)
+            ports.pop(0)
+        return shown
+
+    assert asyncio.run(run()) == [0, 10250, 4711]

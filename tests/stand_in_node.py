@@ -8,7 +8,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,15 @@ class StandInNode:
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
+        assert self._runner.server is not None
+        transports = [handler.transport for handler in self._runner.server.connections]
         await self._runner.cleanup()
+        for transport in transports:
+            if transport is not None:
+                transport.abort()
+        # What was aborted is closed in the next turns of the loop.
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def write(self, key: str, *lines: str) -> None:
         async with self._written:
@@ -212,6 +220,14 @@ class _Talk:
 
     async def _send(self, channel: int, data: bytes) -> None:
         await self._socket.send_bytes(bytes([channel]) + data)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Look until something is so, for it happens elsewhere."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def _status(code: int) -> Document:

@@ -1,5 +1,6 @@
 """A node that is only a port, its Node, and pods on it: for logs and exec through a server."""
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -92,4 +93,13 @@ class NodeScene:
             aiohttp.ClientSession() as session,
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
-            yield socket
+            transport = socket._conn.transport
+            try:
+                yield socket
+            finally:
+                await socket.close()
+                if transport is not None:
+                    transport.abort()
+                # What was aborted is closed in the next turns of the loop.
+                for _ in range(3):
+                    await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,27 +104,44 @@ def each_server(request: pytest.FixtureRequest) -> "Server":
 
 
 @pytest.fixture(scope="session")
-def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[EmbeddedServer]":
+def node_certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with server.crt, server.key for nodes on loopback that both servers trust."""
+    pytest.importorskip("cryptography", reason="certificates need podstatus[agent]")
+    from tests.stand_in_node import make_node_certificates  # noqa: PLC0415 - needs aiohttp
+
+    folder = tmp_path_factory.mktemp("nodes")
+    make_node_certificates(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def embedded_server(
+    tmp_path_factory: pytest.TempPathFactory, node_certificates: Path
+) -> "Iterator[EmbeddedServer]":
     """The embedded server, one for all tests of this process."""
     pytest.importorskip("aiohttp", reason="the API server needs podstatus[agent]")
     from podstatus.testing.apiserver import running_api_server  # noqa: PLC0415 - needs aiohttp
     from tests.api_servers import EmbeddedServer  # noqa: PLC0415 - needs aiohttp
 
-    with running_api_server(tmp_path_factory.mktemp("embedded")) as running:
+    folder = tmp_path_factory.mktemp("embedded")
+    with running_api_server(folder, node_authority=node_certificates / "ca.crt") as running:
         server = EmbeddedServer(running)
         yield server
         server.close()
 
 
 @pytest.fixture(scope="session")
-def real_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealServer]":
+def real_server(
+    tmp_path_factory: pytest.TempPathFactory, node_certificates: Path
+) -> "Iterator[RealServer]":
     """A real kube-apiserver, one for all tests of this process."""
     from podstatus.testing.kube_apiserver import (  # noqa: PLC0415 - needs aiohttp
         running_kube_apiserver,
     )
     from tests.api_servers import NODES, RealServer  # noqa: PLC0415 - needs aiohttp
 
-    with running_kube_apiserver(tmp_path_factory.mktemp("real"), nodes=NODES) as running:
+    folder, authority = tmp_path_factory.mktemp("real"), node_certificates / "ca.crt"
+    with running_kube_apiserver(folder, nodes=NODES, node_authority=authority) as running:
         server = RealServer(running)
         yield server
         server.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from podstatus.testing.server_access import ServerAccess
 from tests.programs import ApiServerProcess
 
 KUBECTL = shutil.which("kubectl")
@@ -28,7 +29,7 @@ class Ran(msgspec.Struct, frozen=True):
 class Kubectl:
     """Runs kubectl with a kubeconfig and a home of its own."""
 
-    def __init__(self, server: ApiServerProcess, home: Path) -> None:
+    def __init__(self, server: ApiServerProcess | ServerAccess, home: Path) -> None:
         self.command = [str(KUBECTL), f"--kubeconfig={server.kubeconfig}"]
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
 

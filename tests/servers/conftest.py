@@ -1,8 +1,13 @@
 """For cases that are true of both servers, each in a namespace of its own."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.api_servers import Server
+from tests.servers.node_scene import NodeScene
+from tests.stand_in_node import running_node
 
 
 @pytest.fixture
@@ -15,3 +20,10 @@ def server(each_server: Server) -> Server:
 def namespace(server: Server) -> str:
     """A new one on the server."""
     return server.new_namespace()
+
+
+@pytest.fixture
+def scene(server: Server, namespace: str, node_certificates: Path) -> Iterator[NodeScene]:
+    """A node that is only a port, with its pods."""
+    with running_node(node_certificates, server.access.authority) as thread:
+        yield NodeScene(server, namespace, thread)

@@ -34,5 +34,6 @@ def build_api_server(parts: Parts) -> Server:
         port=parts.port,
         faults=parts.faults,
         schedule=True,
+        nodes=parts.nodes,
     )
     return _ServerWithStore(server, store)

@@ -50,6 +50,22 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 
 Faults = Annotated[
     bool, typer.Option("--faults", help="Let clients ask for faults, at /podstatus/faults.")
 ]
+NodeAuthority = Annotated[
+    str | None,
+    typer.Option(
+        "--node-certificate-authority",
+        metavar="FILE",
+        help="Who has signed the certificates of nodes; needed for logs and exec.",
+    ),
+]
+NodeAddress = Annotated[
+    str,
+    typer.Option(
+        "--node-address",
+        metavar="ADDRESS",
+        help="Where the ports of nodes are; by default at the InternalIP of each.",
+    ),
+]
 StopAtEof = Annotated[
     bool,
     typer.Option(
@@ -134,14 +150,23 @@ def apiserver(
     host: Host = "127.0.0.1",
     port: Port = 6443,
     faults: Faults = False,
+    node_certificate_authority: NodeAuthority = None,
+    node_address: NodeAddress = "",
     stop_at_eof: StopAtEof = False,
 ) -> None:
     """Serve the Kubernetes API to kubectl, without a cluster, until interrupted."""
     if root_dir == "":
         _fail("--root-dir is empty; name a folder, or leave it out to keep everything in memory")
     folder = None if root_dir is None else Path(root_dir)
+    authority = node_certificate_authority
     settings = ApiSettings(
-        root_dir=folder, host=host, port=port, faults=faults, stop_at_eof=stop_at_eof
+        root_dir=folder,
+        host=host,
+        port=port,
+        faults=faults,
+        stop_at_eof=stop_at_eof,
+        node_authority=None if authority is None else Path(authority),
+        node_address=node_address,
     )
     try:
         asyncio.run(serve_api(settings, build_api_server, _announce))

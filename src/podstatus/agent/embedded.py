@@ -54,6 +54,15 @@ class ServerFiles(msgspec.Struct, frozen=True):
         return f"ServerFiles({self.url!r}, …)"
 
 
+class NodeTrust(msgspec.Struct, frozen=True, kw_only=True):
+    """How the child reaches the agent, for logs and exec."""
+
+    authority: Path
+    """Who has signed the agent's certificate; it may be that certificate itself."""
+    address: str
+    """Where the agent listens."""
+
+
 class EmbeddedApiServer:
     """The child, within `async with`; `run` keeps it alive."""
 
@@ -64,6 +73,7 @@ class EmbeddedApiServer:
         *,
         port: int,
         clock: Clock | None = None,
+        nodes: NodeTrust | None = None,
         command: Sequence[str] = COMMAND,
         backoff: Backoff | None = None,
     ) -> None:
@@ -72,6 +82,7 @@ class EmbeddedApiServer:
         self._port = port
         self._clock = clock or SystemClock()
         self._command = command
+        self._nodes = nodes
         self._backoff = backoff or Backoff(first=0.2, most=10.0)
         self._process: Process | None = None
         self._closed = False
@@ -107,6 +118,9 @@ class EmbeddedApiServer:
 
     async def _start(self) -> ServerFiles:
         options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
+        if self._nodes is not None:
+            options += ["--node-certificate-authority", str(self._nodes.authority)]
+            options += ["--node-address", self._nodes.address]
         with _open_log(self._log) as log:
             begin = log.tell()
             self._process = await asyncio.create_subprocess_exec(

@@ -15,9 +15,10 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.apiserver.certificates import Certificates
+from podstatus.apiserver.certificates import CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import FolderError, ServerFolder
+from podstatus.apiserver.node_client import NodeAccess
 
 _DATABASE = "objects.db"
 _STDIN = 0
@@ -38,6 +39,10 @@ class ApiSettings(msgspec.Struct, frozen=True, kw_only=True):
     faults: bool = False
     stop_at_eof: bool = False
     """Whether to end when the standard input does: with the process that started us."""
+    node_authority: Path | None = None
+    """Who has signed the certificates of nodes."""
+    node_address: str = ""
+    """Where the ports of nodes are, if not where the nodes say."""
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +54,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     faults: bool
+    nodes: NodeAccess
 
 
 class Server(Protocol):
@@ -102,6 +108,12 @@ async def _serve_in(
         host=settings.host,
         port=settings.port,
         faults=settings.faults,
+        nodes=NodeAccess(
+            certificate=folder.path / f"{CLIENT}.crt",
+            key=folder.path / f"{CLIENT}.key",
+            authority=settings.node_authority,
+            address=settings.node_address,
+        ),
     )
     server = build(parts)
     try:

@@ -1,4 +1,5 @@
-"""A certificate authority of our own, and the server's certificate signed by it.
+"""A certificate authority of our own, and what it signs: the server's certificate, and the one
+that the server shows to nodes.
 
 Made at the first start, kept in the server's folder, and made anew before they expire or when
 the server gets another name.
@@ -20,6 +21,11 @@ from podstatus.apiserver.folder import FolderError, ServerFolder
 
 AUTHORITY = "ca.crt"
 """The file with what clients have to trust."""
+CLIENT = "client"
+"""The server's name for the files that it shows to nodes: `client.crt`, `client.key`."""
+CLIENT_NAME = "podstatus-apiserver"
+CLIENT_GROUP = "system:masters"
+"""Whom nodes ask about, they are told, may do everything."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 _AUTHORITY_DAYS = 3650
@@ -67,6 +73,9 @@ class Certificates:
         server = self._kept("server")
         if server is None or not self._serves(server, authority, names):
             self._store("server", self._new_server(authority, names))
+        client = self._kept(CLIENT)
+        if client is None or not self._is_ours(client, authority):
+            self._store(CLIENT, self._new_client(authority))
         return authority.certificate_pem
 
     def server_context(self) -> ssl.SSLContext:
@@ -101,12 +110,15 @@ class Certificates:
         matches = certificate.public_key() == identity.key.public_key()
         return started and matches and left > datetime.timedelta(days=_RENEW_DAYS)
 
-    def _serves(self, server: Identity, authority: Identity, names: frozenset[str]) -> bool:
+    def _is_ours(self, identity: Identity, authority: Identity) -> bool:
         try:
-            server.certificate.verify_directly_issued_by(authority.certificate)
+            identity.certificate.verify_directly_issued_by(authority.certificate)
         except (InvalidSignature, ValueError):
             return False
-        return self._lasts(server) and names <= _names(server.certificate)
+        return self._lasts(identity)
+
+    def _serves(self, server: Identity, authority: Identity, names: frozenset[str]) -> bool:
+        return self._is_ours(server, authority) and names <= _names(server.certificate)
 
     def _new_authority(self) -> Identity:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -121,20 +133,34 @@ class Certificates:
         return Identity(builder.sign(key, hashes.SHA256()), key)
 
     def _new_server(self, authority: Identity, names: frozenset[str]) -> Identity:
-        key = ec.generate_private_key(ec.SECP256R1())
-        issuer = authority.certificate
         alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = _name("podstatus-apiserver")
+        builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.SERVER_AUTH)
+        builder = builder.add_extension(alternatives, critical=False)
+        return Identity(builder.sign(authority.key, hashes.SHA256()), key)
+
+    def _new_client(self, authority: Identity) -> Identity:
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = _name(CLIENT_NAME, group=CLIENT_GROUP)
+        builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.CLIENT_AUTH)
+        return Identity(builder.sign(authority.key, hashes.SHA256()), key)
+
+    def _signed_builder(
+        self,
+        subject: x509.Name,
+        authority: Identity,
+        key: ec.EllipticCurvePrivateKey,
+        purpose: x509.ObjectIdentifier,
+    ) -> x509.CertificateBuilder:
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
-        for_servers = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-        builder = (
-            self._builder(_name("podstatus-apiserver"), issuer.subject, key, _SERVER_DAYS)
+        return (
+            self._builder(subject, authority.certificate.subject, key, _SERVER_DAYS)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
-            .add_extension(for_servers, critical=False)
-            .add_extension(alternatives, critical=False)
+            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
             .add_extension(issuer_key, critical=False)
         )
-        return Identity(builder.sign(authority.key, hashes.SHA256()), key)
 
     def _builder(
         self, subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
@@ -159,8 +185,9 @@ def _identity(certificate: bytes, key: bytes) -> Identity:
     return Identity(x509.load_pem_x509_certificate(certificate), private)
 
 
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+def _name(common: str, *, group: str = "") -> x509.Name:
+    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
+    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:

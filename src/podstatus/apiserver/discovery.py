@@ -18,10 +18,12 @@ AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscov
 _READ_WRITE = ("get", "patch", "update")
 _CONNECT = ("create", "get")
 _SUBRESOURCES: dict[str, tuple[str | None, tuple[str, ...]]] = {
+    "attach": ("PodAttachOptions", _CONNECT),
     "binding": ("Binding", ("create",)),
     "exec": ("PodExecOptions", _CONNECT),
     "log": (None, ("get",)),
-    "proxy": ("NodeProxyOptions", ("create", "delete", "get", "patch", "update")),
+    # Upstream has all verbs for it; what we pass on to nodes is questions.
+    "proxy": ("NodeProxyOptions", ("get",)),
     "resize": (None, _READ_WRITE),
     "status": (None, _READ_WRITE),
 }

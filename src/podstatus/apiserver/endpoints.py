@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.apiserver import problems
 from podstatus.apiserver.binding import bound_pod, check_binding_name
-from podstatus.apiserver.exchange import Answer, Request, Stream, answer
+from podstatus.apiserver.exchange import Answer, Request, Stream, Tunnel, answer
 from podstatus.apiserver.field_validation import (
     check_body,
     check_directive,
@@ -16,9 +16,10 @@ from podstatus.apiserver.field_validation import (
 )
 from podstatus.apiserver.hub import Hub, TooOldError
 from podstatus.apiserver.lists import Lists
+from podstatus.apiserver.node_client import NodeClient
+from podstatus.apiserver.node_endpoints import NodeEndpoints
 from podstatus.apiserver.patches import apply_patch_of, check_patch_type
 from podstatus.apiserver.paths import Target
-from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import PODS
 from podstatus.apiserver.store import Store
@@ -34,15 +35,18 @@ Verb = Callable[[Request, Target], Awaitable[Answer | Stream]]
 class Endpoints:
     """Answers requests about objects."""
 
-    def __init__(self, store: Store, hub: Hub, registry: Registry, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, hub: Hub, registry: Registry, nodes: NodeClient, clock: Clock
+    ) -> None:
         self._store = store
         self._hub = hub
         self._registry = registry
         self._clock = clock
         self._views = Views(clock)
         self._lists = Lists(store, hub)
+        self._nodes = NodeEndpoints(registry, nodes)
 
-    async def handle(self, request: Request, target: Target) -> Answer | Stream:
+    async def handle(self, request: Request, target: Target) -> Answer | Stream | Tunnel:
         """Do what the request asks of these objects. Raises Problem."""
         if target.name is None:
             return self._collection(request, target)
@@ -50,7 +54,11 @@ class Endpoints:
             return self._object(request, target)
         match request.method, target.subresource:
             case "GET", "log":
-                return self._log(target)
+                return await self._nodes.log(request, target)
+            case "GET" | "POST", "exec" | "attach":
+                return self._nodes.talk(request, target)
+            case "GET", "proxy":
+                return await self._nodes.proxy(request, target)
             case "POST", "binding":
                 return self._bind(request, target)
         raise problems.method_not_allowed()
@@ -153,15 +161,6 @@ class Endpoints:
             )
             self._registry.delete(one, options)
         return self._views.list(request, target, page)
-
-    def _log(self, target: Target) -> Answer:
-        pod = self._registry.get(target).document()
-        node = (pod.get("spec") or {}).get("nodeName")
-        if not node:
-            return Answer(code=204)
-        raise Problem(
-            503, "ServiceUnavailable", f"node {node} does not serve logs through this server yet"
-        )
 
 
 def _nothing() -> None:

@@ -1,8 +1,9 @@
 """One request and its answer, as the HTTP layer hands them over: nothing of aiohttp in them."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -17,6 +18,11 @@ JSON = "application/json"
 
 def _stay() -> None:
     """There is no connection to break."""
+
+
+def _here() -> bool:
+    """There is no connection that could be gone."""
+    return False
 
 
 _INTEGER = re.compile("[+-]?[0-9]+")
@@ -45,6 +51,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes = b""
     hang_up: Callable[[], None] = _stay
     """Breaks the connection, for one that does not read its answer."""
+    is_gone: Callable[[], bool] = _here
+    """Whether the client has hung up, for those who have had nothing to tell it for a while."""
+    raw_query: str = ""
+    """The query as it was sent."""
+    upgrade: str = ""
+    """Which protocol the client wants to go on with."""
+    protocols: tuple[str, ...] = ()
+    """What it would speak over a WebSocket, the best first."""
 
     def flag(self, name: str) -> bool:
         """A parameter that is on or off: as upstream reads it, on unless it says no."""
@@ -56,6 +70,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         if not value:
             return None
         return read_integer(value)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """All values of a parameter that may be given more than once."""
+        pairs = parse_qsl(self.raw_query, keep_blank_values=True)
+        return tuple(value for key, value in pairs if key == name)
 
     @property
     def is_protobuf(self) -> bool:
@@ -91,6 +110,35 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     end: Callable[[], None]
     """To be called when nothing more is wanted, even if nothing ever was."""
     content_type: str = JSON
+    code: int = 200
+
+
+Message = bytes | str
+
+
+class Socket(Protocol):
+    """One end of a WebSocket."""
+
+    async def receive(self) -> Message | None:
+        """The next message; None when the other end has had enough. Raises ConnectionError."""
+
+    async def send(self, message: Message) -> None:
+        """Hand over a message, as fast as it is taken. Raises ConnectionError."""
+
+    async def close(self, code: int, reason: bytes = b"") -> None:
+        """Say goodbye."""
+
+    @property
+    def close_code(self) -> int | None:
+        """What the other end said when it left; None if it did not say anything."""
+
+
+class Tunnel(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is a WebSocket: its messages go to somebody else, and theirs come back."""
+
+    protocol: str
+    connect: Callable[[], Awaitable[Socket]]
+    """Reaches the other one. Raises Problem, which the client is told in words of the protocol."""
 
 
 class Dropped(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podstatus.apiserver import problems
-from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, answer
+from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, Tunnel, answer
 from podstatus.apiserver.faults import Asked, Fault, first_match, read_faults, used_once
 from podstatus.apiserver.paths import find_target
 from podstatus.apiserver.problems import Problem
@@ -30,7 +30,7 @@ class FaultInjection:
 
     def __init__(
         self,
-        handle: Callable[[Request], Awaitable[Answer | Stream]],
+        handle: Callable[[Request], Awaitable[Answer | Stream | Tunnel]],
         compact: Callable[[], None],
         clock: Clock,
     ) -> None:
@@ -40,7 +40,7 @@ class FaultInjection:
         self._faults: tuple[Fault, ...] = ()
         self._changed: asyncio.Future[None] | None = None
 
-    async def handle(self, request: Request) -> Answer | Stream | Dropped:
+    async def handle(self, request: Request) -> Answer | Stream | Tunnel | Dropped:
         """The answer, right or wrong. Raises Problem."""
         if request.path == PATH:
             return self._page(request)
@@ -98,14 +98,19 @@ class FaultInjection:
             raise fault.problem
         match fault.action:
             case "lose" if asked.verb != "watch":
-                with suppress(Problem):
-                    await self._handle(request)
+                await self._do_in_vain(request)
                 return Dropped()
             case "drop" | "lose":
                 return Dropped()
             case "compact":
                 self._compact()
         return None
+
+    async def _do_in_vain(self, request: Request) -> None:
+        with suppress(Problem):
+            given = await self._handle(request)
+            if isinstance(given, Stream):
+                given.end()
 
     async def _watched(
         self, asked: Asked, lines: AsyncGenerator[bytes, None]

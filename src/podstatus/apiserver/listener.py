@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 
 from aiohttp import StreamReader, web
 
-from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, refusal
+from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, Tunnel, refusal
 from podstatus.apiserver.pages import OPEN_PATHS
 from podstatus.apiserver.problems import Problem, bad_request
+from podstatus.apiserver.tunnels import send_tunnel
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ MOST_BODY_BYTES = 3 * 2**20
 BODY_SECONDS = 30.0
 """How long a body may take; a client on loopback needs milliseconds."""
 
-Handle = Callable[[Request], Awaitable[Answer | Stream | Dropped]]
+Handle = Callable[[Request], Awaitable[Answer | Stream | Tunnel | Dropped]]
 
 
 class Listener:
@@ -95,6 +96,8 @@ class Listener:
             given = refusal(Problem(500, "InternalError", "Internal error occurred"))
         if isinstance(given, Stream):
             return await _send_stream(request, given)
+        if isinstance(given, Tunnel):
+            return await send_tunnel(request, given)
         if isinstance(given, Dropped):
             return _drop(request)
         return web.Response(
@@ -145,7 +148,16 @@ async def _read(request: web.BaseRequest) -> Request:
         content_type=request.headers.get("Content-Type", ""),
         body=body,
         hang_up=request.transport.abort if request.transport is not None else _gone,
+        is_gone=lambda: request.transport is None or request.transport.is_closing(),
+        raw_query=request.rel_url.raw_query_string,
+        upgrade=request.headers.get("Upgrade", ""),
+        protocols=_protocols(request.headers),
     )
+
+
+def _protocols(headers: Mapping[str, str]) -> tuple[str, ...]:
+    offered = headers.get("Sec-WebSocket-Protocol")
+    return tuple(word.strip() for word in offered.split(",")) if offered else ()
 
 
 def _query(request: web.BaseRequest) -> dict[str, str]:
@@ -189,7 +201,7 @@ def _drop(request: web.BaseRequest) -> web.StreamResponse:
 
 
 async def _send_stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": stream.content_type})
+    response = web.StreamResponse(status=stream.code, headers={"Content-Type": stream.content_type})
     response.enable_chunked_encoding()
     try:
         await response.prepare(request)

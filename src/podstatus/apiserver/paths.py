@@ -2,14 +2,18 @@
 
 /api/v1/namespaces/{namespace}/{resource}/{name}/{subresource}
 /apis/{group}/{version}/{resource}
+/api/v1/nodes/{name}/proxy/{what the node is asked}
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 import msgspec
 
 from podstatus.apiserver.resources import NAMESPACES, RESOURCES, Resource
+
+_PROXIED = re.compile(r"(/api/v1/nodes/[^/]+/proxy)(/.*)")
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,10 +25,16 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     """None for all objects."""
     subresource: str = ""
+    below: str = ""
+    """What comes after `proxy`, as it was sent."""
 
 
 def find_target(path: str) -> Target | None:
     """The objects at a path; None if there is nothing of the kind."""
+    proxied = _PROXIED.fullmatch(path)
+    if proxied is not None:
+        target = find_target(proxied[1])
+        return None if target is None else msgspec.structs.replace(target, below=proxied[2])
     segments = [unquote(segment) for segment in path.strip("/").split("/")]
     resources, rest = _resources_below(segments)
     if not resources or not rest or "" in rest:

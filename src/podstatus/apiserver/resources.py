@@ -57,7 +57,7 @@ PODS = Resource(
     kind="Pod",
     short_names=("po",),
     categories=("all",),
-    subresources=("status", "binding", "resize", "log", "exec"),
+    subresources=("status", "binding", "resize", "log", "exec", "attach"),
     schema=POD,
 )
 NODES = Resource(

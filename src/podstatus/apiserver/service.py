@@ -6,18 +6,20 @@ import ssl
 from podstatus.apiserver import problems
 from podstatus.apiserver.discovery import groups
 from podstatus.apiserver.endpoints import Endpoints
-from podstatus.apiserver.exchange import Answer, Request, Stream
+from podstatus.apiserver.exchange import Answer, Request, Stream, Tunnel
 from podstatus.apiserver.fault_injection import FaultInjection
 from podstatus.apiserver.field_selectors import NAME, NAMESPACE
 from podstatus.apiserver.hub import Hub
 from podstatus.apiserver.listener import Listener
 from podstatus.apiserver.namespaces import NamespaceCleaner
+from podstatus.apiserver.node_client import NodeAccess, NodeClient
 from podstatus.apiserver.node_lifecycle import NodeLifecycle
 from podstatus.apiserver.pages import find_page
 from podstatus.apiserver.paths import find_target
 from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NAMESPACES
+from podstatus.apiserver.reviews import Reviews
 from podstatus.apiserver.scheduler import Scheduler
 from podstatus.apiserver.store import Change, Key, Store, StoreError
 from podstatus.apiserver.strategies import STRATEGIES
@@ -36,6 +38,7 @@ class ApiServer:
 
     With `faults` whoever has the token may ask for things to go wrong, at /podstatus/faults; with
     `schedule` pods without a node get one, and nodes the taints that their conditions ask for.
+    `nodes` says how nodes are reached, for logs and exec.
     """
 
     def __init__(
@@ -49,12 +52,15 @@ class ApiServer:
         clock: Clock | None = None,
         faults: bool = False,
         schedule: bool = False,
+        nodes: NodeAccess | None = None,
     ) -> None:
         clock = SystemClock() if clock is None else clock
         self._store = store
         self._hub = Hub(store.version)
         self._registry = Registry(store, STRATEGIES, clock)
-        self._endpoints = Endpoints(store, self._hub, self._registry, clock)
+        self._nodes = NodeClient(nodes or NodeAccess())
+        self._endpoints = Endpoints(store, self._hub, self._registry, self._nodes, clock)
+        self._reviews = Reviews(token)
         self._faults = FaultInjection(self._handle, self._hub.compact, clock) if faults else None
         handle = self._handle if self._faults is None else self._faults.handle
         self._listener = Listener(
@@ -76,7 +82,7 @@ class ApiServer:
         return await self._listener.start()
 
     async def stop(self) -> None:
-        """End all watches and connections."""
+        """End all watches, streams and connections."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -84,6 +90,7 @@ class ApiServer:
         if self._faults is not None:
             self._faults.clear()
         self._hub.cut_off_all()
+        await self._nodes.close()
         await self._listener.stop()
 
     def _publish(self, resource: str, change: Change) -> None:
@@ -91,13 +98,16 @@ class ApiServer:
         for controller in self._controllers:
             controller.notice(resource, change)
 
-    async def _handle(self, request: Request) -> Answer | Stream:
+    async def _handle(self, request: Request) -> Answer | Stream | Tunnel:
         target = find_target(request.path)
         if target is not None:
             try:
                 return await self._endpoints.handle(request, target)
             except StoreError as error:
                 raise Problem(503, "ServiceUnavailable", str(error)) from error
+        review = self._reviews.answer(request)
+        if review is not None:
+            return review
         page = find_page(request.path, request.accept)
         if page is not None:
             if request.method not in ("GET", "HEAD"):

@@ -70,16 +70,31 @@ class ApiServerThread(ApiAccess):
 
 @contextmanager
 def running_api_server(
-    folder: Path, *, durable: bool = False, faults: bool = True, schedule: bool = False
+    folder: Path,
+    *,
+    durable: bool = False,
+    faults: bool = True,
+    schedule: bool = False,
+    node_authority: Path | None = None,
 ) -> Iterator[ApiServerThread]:
-    """A server in a thread, its files in a folder; its objects too, if it is durable."""
+    """A server in a thread, its files in a folder; its objects too, if it is durable.
+
+    `node_authority` is a file with who signs the certificates of nodes; without it there are no
+    logs and no exec.
+    """
     ready: list[Served] = []
     started = threading.Event()
     failures: list[BaseException] = []
     loop, stopped = asyncio.new_event_loop(), asyncio.Event()
 
     async def run() -> None:
-        async with serve(folder, durable=durable, faults=faults, schedule=schedule) as served:
+        async with serve(
+            folder,
+            durable=durable,
+            faults=faults,
+            schedule=schedule,
+            node_authority=node_authority,
+        ) as served:
             ready.append(served)
             started.set()
             await stopped.wait()

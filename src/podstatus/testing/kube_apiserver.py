@@ -23,7 +23,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from podstatus.apiserver.certificates import AUTHORITY, Certificates
+from podstatus.apiserver.certificates import AUTHORITY, CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import ServerFolder
 from podstatus.testing.etcd import Etcd, StartError, free_port, start_program, wait_until
@@ -53,13 +53,20 @@ class KubeApiServer:
         parts: RealParts | None = None,
         nodes: Iterable[str] = (),
         port: int = 0,
+        node_authority: Path | None = None,
         options: Iterable[str] = (),
     ) -> None:
-        """Options are further ones of kube-apiserver. Raises MissingPartsError."""
+        """Options are further ones of kube-apiserver. Raises MissingPartsError.
+
+        `node_authority` is a file with who signs the certificates of nodes; without it they are
+        not verified. To nodes the server shows a certificate that the `authority` of its access
+        has signed.
+        """
         self.folder = folder.absolute()
         self._parts = parts or find_parts()
         self._users = {"admin": "system:masters"}
         self._users |= {f"system:node:{node}": "system:nodes" for node in nodes}
+        self._node_authority = node_authority
         self._options = tuple(options)
         self._asked_port = port
         self._port = 0
@@ -184,7 +191,12 @@ class KubeApiServer:
             "service-cluster-ip-range": "10.0.0.0/24",
             # Nobody is to find it as a service, and loopback is no address for one.
             "endpoint-reconciler-type": "none",
+            "kubelet-client-certificate": self.folder / f"{CLIENT}.crt",
+            "kubelet-client-key": self.folder / f"{CLIENT}.key",
+            "kubelet-preferred-address-types": "InternalIP",
         }
+        if self._node_authority is not None:
+            options["kubelet-certificate-authority"] = self._node_authority
         return [f"--{name}={value}" for name, value in options.items()]
 
     def _serves(self) -> bool:
@@ -204,10 +216,14 @@ class KubeApiServer:
 
 @contextmanager
 def running_kube_apiserver(
-    folder: Path, *, nodes: Iterable[str] = (), options: Iterable[str] = ()
+    folder: Path,
+    *,
+    nodes: Iterable[str] = (),
+    node_authority: Path | None = None,
+    options: Iterable[str] = (),
 ) -> Iterator[KubeApiServer]:
     """A server that is ended at the end. Raises MissingPartsError, StartError."""
-    server = KubeApiServer(folder, nodes=nodes, options=options)
+    server = KubeApiServer(folder, nodes=nodes, node_authority=node_authority, options=options)
     server.start()
     try:
         yield server

@@ -14,9 +14,10 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import NamedTuple
 
-from podstatus.apiserver.certificates import Certificates
+from podstatus.apiserver.certificates import CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import ServerFolder
+from podstatus.apiserver.node_client import NodeAccess
 from podstatus.apiserver.service import ApiServer, selectable_fields
 from podstatus.apiserver.store import Store
 
@@ -32,7 +33,13 @@ class Served(NamedTuple):
 
 @asynccontextmanager
 async def serve(
-    path: Path, *, durable: bool, faults: bool, schedule: bool, port: int = 0
+    path: Path,
+    *,
+    durable: bool,
+    faults: bool,
+    schedule: bool,
+    port: int = 0,
+    node_authority: Path | None = None,
 ) -> AsyncIterator[Served]:
     """Serve with the certificates and the token of a folder, and if durable its objects."""
     with closing(ServerFolder(path)) as folder:
@@ -47,6 +54,11 @@ async def serve(
                 port=port,
                 faults=faults,
                 schedule=schedule,
+                nodes=NodeAccess(
+                    certificate=path / f"{CLIENT}.crt",
+                    key=path / f"{CLIENT}.key",
+                    authority=node_authority,
+                ),
             )
             try:
                 url = f"https://127.0.0.1:{await server.start()}"

@@ -34,8 +34,8 @@ pipe holds 1 MiB at most, so that what the container wrote is always read."""
 _SMALL, _REST_SECONDS = 4096, 0.005
 """Who prints line by line is read a few milliseconds apart, in larger pieces: less work for all."""
 
-_PROMPT_SECONDS = 0.03
-"""How long the beginning of a line on a terminal waits for its end: somebody may look at it."""
+_PROMPT_MS = 30.0
+"""How many milliseconds the beginning of a line on a terminal waits for its end: somebody may look at it."""
 
 _LONGEST_LOOK = 0.1
 _RECORD_SECONDS = 5.0
@@ -103,6 +103,8 @@ class Keeper:
         poll.register(self._signals.file, select.POLLIN)
         timeout = self._register_streams(poll) if self._started_at else self._look()
         ready = {file for file, _ in poll.poll(timeout)}
+        if timeout == _PROMPT_MS and not ready:
+            self._streams.outputs[0].flush()
         if self._started_at:
             self._pump(ready)
         self._heed(self._signals.take())
@@ -137,19 +139,15 @@ class Keeper:
         for file, events in wanted.items():
             poll.register(file, events)
         is_prompt = self._launch.tty and any(output.has_rest for output in outputs)
-        return _PROMPT_SECONDS * 1000 if is_prompt else None
+        return _PROMPT_MS if is_prompt else None
 
     def _pump(self, ready: set[int]) -> None:
         source = self._streams.input
         if source is not None and ready & {source.source, source.target}:
             source.pump()
-        is_resting = self._rest_until > time.monotonic()
         for output in self._streams.outputs:
-            if output.file in ready:
-                if output.pump() < _SMALL:
-                    self._rest_until = time.monotonic() + _REST_SECONDS
-            elif self._launch.tty and not is_resting:
-                output.flush()
+            if output.file in ready and output.pump() < _SMALL:
+                self._rest_until = time.monotonic() + _REST_SECONDS
 
     def _heed(self, signals: set[int]) -> None:
         if signal.SIGCHLD in signals:

@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 """What tests of containers that are processes share."""
 
 from collections.abc import Iterator
@@ -12,3 +13,107 @@ from tests.runtime.process.shim_on_trial import ShimOnTrial, shim_on_trial
 def shim(tmp_path: Path) -> Iterator[ShimOnTrial]:
     with shim_on_trial(tmp_path) as shim:
         yield shim
+=======
+"""Trials of bubblewrap as whoever runs the tests, and as an ordinary user where root may switch."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from podstatus.kube.codec import to_document
+from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
+from tests.runtime.process.pods import pod_of
+
+_HERE = Path(__file__).parent
+_REPOSITORY = _HERE.parents[2]
+_ORDINARY = "tester"
+_PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture(scope="session")
+def bubblewrap_works() -> None:
+    """Skip if there is no bubblewrap; in CI there must be one."""
+    try:
+        find_bubblewrap()
+    except NoBubblewrapError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+class Trials:
+    """Runs pods in sandboxes, as one user."""
+
+    def __init__(self, root: Path, prefix: tuple[str, ...], user: int) -> None:
+        self.root = root
+        self.user = user
+        self._prefix = prefix
+
+    def run(self, *containers: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+        """What came of these containers of one pod, started one after the other."""
+        given = {key: more.pop(key, {}) for key in ("config_maps", "secrets")}
+        named = [
+            {"name": f"c{number}", "image": "x", **container}
+            for number, container in enumerate(containers)
+        ]
+        pod = pod_of(None, **{"containers": named, **more})
+        asked = {"root": str(self.root), "pod": to_document(pod), **given}
+        done = subprocess.run(
+            [*self._prefix, str(_HERE / "sandbox_trial.py")],
+            input=msgspec.json.encode(asked),
+            capture_output=True,
+            timeout=100,
+            check=False,
+            cwd="/",
+            env={"PATH": os.defpath + ":/usr/sbin", "PYTHONPATH": _python_path()},
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        found: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
+        return found
+
+    def shell(self, script: str, container: dict[str, Any] | None = None, **more: Any) -> str:
+        """What a script in a sandbox printed; it must have ended well."""
+        (result,) = self.run({"command": ["sh", "-c", script], **(container or {})}, **more)
+        assert result.get("code") == 0, result
+        return str(result["out"])
+
+
+def _python_path() -> str:
+    return f"{_REPOSITORY / 'src'}:{_REPOSITORY}:{sysconfig.get_path('purelib')}"
+
+
+@pytest.fixture(params=["ourselves", "ordinary user"])
+def trials(request: pytest.FixtureRequest) -> Iterator[Trials]:
+    request.getfixturevalue("bubblewrap_works")
+    prefix, user = (sys.executable,), os.geteuid()
+    if request.param == "ordinary user":
+        if user:
+            pytest.skip("we are an ordinary user already")
+        try:
+            user = pwd.getpwnam(_ORDINARY).pw_uid
+        except KeyError:
+            pytest.skip(f"there is no user {_ORDINARY}: useradd {_ORDINARY}")
+        prefix = ("setpriv", "--reuid", _ORDINARY, "--regid", _ORDINARY, "--init-groups", _PYTHON)
+    # Not below /tmp, which every sandbox has for itself: what hides it is to be seen.
+    folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir=None if os.geteuid() else "/var/lib"))
+    shutil.chown(folder, user)
+    yield Trials(folder, prefix, user)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def root_trials(trials: Trials) -> Trials:
+    if trials.user:
+        pytest.skip("only root can do this")
+    return trials
+>>>>>>> pc

@@ -44,6 +44,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     """Files that are empty for it."""
     tmp: str
     mounts: tuple[Mount, ...] = ()
+    hidden_in_mounts: tuple[str, ...] = ()
+    """Folders that are empty for it, and would be seen through a mount."""
     env: Mapping[str, str] = {}
     cwd: str = "/"
     hostname: str = ""
@@ -61,6 +63,8 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
     arguments += _capabilities(who) if root else []
     arguments += _root(box)
     arguments += _mounts(box)
+    for path in box.hidden_in_mounts:
+        arguments += ["--tmpfs", path, "--remount-ro", path]
     for path in sorted(_made(box), key=_depth, reverse=True):
         arguments += ["--remount-ro", path]
     arguments += ["--clearenv"]

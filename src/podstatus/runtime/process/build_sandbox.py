@@ -54,10 +54,11 @@ class SandboxBuilder:
             self._place(thing)
         return Sandbox(
             folders=open_folders(self._missing_in, self._hidden),
-            hidden=(*self._hidden, *self._hidden_again()),
+            hidden=self._hidden,
             masked=masked_files() if os.geteuid() == 0 else (),
             tmp=str(tmp),
             mounts=tuple(mount for mount, _ in self._mounts),
+            hidden_in_mounts=self._hidden_in_mounts(),
             env=env,
             cwd=self._container.working_dir or "/",
             hostname=hostname,
@@ -104,7 +105,7 @@ class SandboxBuilder:
                 "meanwhile; choose a path outside of it"
             )
 
-    def _hidden_again(self) -> tuple[str, ...]:
+    def _hidden_in_mounts(self) -> tuple[str, ...]:
         """Where the agent's folders would be seen through a path of the host."""
         return tuple(
             mount.target.rstrip("/") + "/" + os.path.relpath(folder, mount.source)

@@ -185,19 +185,17 @@ def _remove_tree(path: Path) -> None:
         logger.warning("folder of a pod cannot be removed, the next start tries again: %s", path)
 
 
-def _open_up(function: Callable[..., Any], path: str, _: object) -> None:
-    """A container may have locked its own folders."""
-    parent = os.path.dirname(path)
-    try:
-        for locked in (parent, path):
-            if stat.S_ISDIR(os.lstat(locked).st_mode):
-                os.chmod(locked, _PRIVATE)
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path, ignore_errors=True)
+def _open_up(_function: Callable[..., Any], path: str, _error: object) -> None:
+    """A container may have locked its own folders. Nothing of it runs any more."""
+    found = Path(path)
+    with suppress(OSError):
+        for locked in (found.parent, found):
+            if stat.S_ISDIR(locked.lstat().st_mode):
+                locked.chmod(_PRIVATE)
+        if stat.S_ISDIR(found.lstat().st_mode):
+            shutil.rmtree(found, ignore_errors=True)
         else:
-            os.unlink(path)
-    except OSError:
-        return
+            found.unlink()
 
 
 def _no_use_of(path: Path, error: OSError) -> RuntimeDownError:

@@ -1,0 +1,90 @@
+"""Prepare a container under bubblewrap and run it, as whoever runs this: for tests.
+
+    python sandbox_trial.py   < {"root", "pod", "config_maps", "secrets", "containers"}
+
+It prints what came of each container in turn: exit code, output, message, or the refusal.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podstatus.kube.codec import from_document
+from podstatus.kube.pod import Pod
+from podstatus.kube.quantity import Quantity
+from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.isolation import find_bubblewrap
+from podstatus.runtime.process.layout import PodFolder
+from podstatus.runtime.process.prepare import Command, Preparer
+from podstatus.testing.clock import FakeClock
+from tests.runtime.process.pods import ObjectsInMemory
+
+
+def run(command: Command) -> subprocess.CompletedProcess[str]:
+    """Run it as the shim does: nothing of ours in its arguments or environment."""
+    program, *arguments = command.bubblewrap or ()
+    handle = os.memfd_create("args")
+    os.write(handle, b"".join(argument.encode() + b"\0" for argument in arguments))
+    os.lseek(handle, 0, os.SEEK_SET)
+    try:
+        return subprocess.run(
+            [program, "--args", str(handle), "--", *command.argv],
+            pass_fds=[handle],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={},
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(handle)
+
+
+async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:
+    """What came of each container."""
+    objects = ObjectsInMemory()
+    for name, texts in asked.get("config_maps", {}).items():
+        objects.put_config_map(name, **texts)
+    for name, texts in asked.get("secrets", {}).items():
+        objects.put_secret(name, **{key: text.encode() for key, text in texts.items()})
+    root, pod = Path(asked["root"]), from_document(asked["pod"], Pod)
+    preparer = Preparer(
+        root,
+        bubblewrap=find_bubblewrap(),
+        objects=objects,
+        host_ips=lambda: ["10.0.0.1"],
+        allocatable=lambda: {"cpu": Quantity("2")},
+        hidden=[],
+        clock=FakeClock(),
+    )
+    results: list[dict[str, Any]] = []
+    for number, container in enumerate(pod.spec.containers or ()):
+        place = PodFolder(root, pod.uid).container(f"attempt{number}")
+        try:
+            await preparer.prepare_pod(pod)
+            command = await preparer.prepare_container(pod, container, place)
+        except CannotStartError as error:
+            results.append({"refused": error.message, "reason": error.reason})
+            continue
+        done = run(command)
+        results.append(
+            {
+                "code": done.returncode,
+                "out": done.stdout,
+                "err": done.stderr,
+                "message": place.message.read_text(errors="replace"),
+            }
+        )
+    return results
+
+
+if __name__ == "__main__":
+    found = asyncio.run(trial(msgspec.json.decode(sys.stdin.buffer.read())))
+    sys.stdout.buffer.write(msgspec.json.encode(found))

@@ -1,19 +1,3 @@
-<<<<<<< HEAD
-"""What tests of containers that are processes share."""
-
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from tests.runtime.process.shim_on_trial import ShimOnTrial, shim_on_trial
-
-
-@pytest.fixture
-def shim(tmp_path: Path) -> Iterator[ShimOnTrial]:
-    with shim_on_trial(tmp_path) as shim:
-        yield shim
-=======
 """Trials of bubblewrap as whoever runs the tests, and as an ordinary user where root may switch."""
 
 import os
@@ -33,6 +17,7 @@ import pytest
 from podstatus.kube.codec import to_document
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
 from tests.runtime.process.pods import pod_of
+from tests.runtime.process.shim_on_trial import ShimOnTrial, shim_on_trial
 
 _HERE = Path(__file__).parent
 _REPOSITORY = _HERE.parents[2]
@@ -116,4 +101,9 @@ def root_trials(trials: Trials) -> Trials:
     if trials.user:
         pytest.skip("only root can do this")
     return trials
->>>>>>> pc
+
+
+@pytest.fixture
+def shim(tmp_path: Path) -> Iterator[ShimOnTrial]:
+    with shim_on_trial(tmp_path) as shim:
+        yield shim

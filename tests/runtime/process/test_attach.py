@@ -133,25 +133,28 @@ def test_an_end_that_nobody_saw(container: AContainer) -> None:
 
 def test_a_container_that_has_ended(container: AContainer) -> None:
     container.end(0)
+
+    async def attach() -> None:
+        await container.attach()
+
     with pytest.raises(NoStreamError, match="the container has ended"):
-        play(lambda: container.attach())  # type: ignore[arg-type,return-value]
+        asyncio.run(attach())
 
 
 def test_who_stops_waiting_loses_nothing(container: AContainer) -> None:
     async def scenario() -> None:
+        said = b""
         talk = await container.attach()
         for number in range(20):
             container.log.write(str(number))
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(asyncio.sleep(0)), 1)
             task = asyncio.ensure_future(talk.read())
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             task.cancel()
             await asyncio.wait([task])
-            assert task.cancelled()
+            if not task.cancelled() and (piece := task.result()) is not None:
+                said += piece[1]
         container.end(0)
-        said = b""
         while (piece := await talk.read()) is not None:
             said += piece[1]
         assert said == b"".join(b"%d\n" % number for number in range(20))
@@ -237,7 +240,7 @@ def test_the_keeper_is_told_the_size_of_the_terminal(container: AContainer) -> N
         talk.resize(TerminalSize(columns=132, rows=43))
         await talk.close()
         assert (container.log.place.path / "winsize").read_text().split() == ["43", "132"]
-        while not container.resized.exists():
+        while not container.resized.exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0)
 
     play(scenario)

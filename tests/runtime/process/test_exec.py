@@ -3,6 +3,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -224,7 +225,10 @@ def test_a_terminal_is_hung_up(container: Container, word: str) -> None:
     play(scenario)
 
 
-STUBBORN = 'trap "" TERM HUP INT; setsid sh -c \'trap "" TERM HUP; echo up; while :; do sleep 1; done; : {}\' &'
+STUBBORN = (
+    'trap "" TERM HUP INT; '
+    "setsid sh -c 'trap \"\" TERM HUP; echo up; while :; do sleep 1; done; : {}' &"
+)
 
 
 def test_hanging_up_ends_all_that_was_started(container: Container, word: str) -> None:
@@ -346,16 +350,20 @@ def test_it_joins_the_cgroups_of_its_container(tmp_path: Path) -> None:
     with plain_container(cgroups=(str(joined),)) as container:
         assert play(lambda: run(container, "true"))[0] == 0
         assert joined.read_bytes() == b"0"
-    with plain_container(cgroups=(str(tmp_path / "gone/cgroup.procs"),)) as container:
-        with pytest.raises(NoStreamError, match="cannot join the cgroup"):
-            play(lambda: run(container, "true"))
+
+    gone = str(tmp_path / "gone/cgroup.procs")
+    with (
+        plain_container(cgroups=(gone,)) as container,
+        pytest.raises(NoStreamError, match="cannot join the cgroup"),
+    ):
+        play(lambda: run(container, "true"))
 
 
 @need_root
-def test_it_is_the_user_of_its_container(tmp_path: Path) -> None:
+def test_it_is_the_user_of_its_container() -> None:
     who = {"user": 1234, "group": 1235, "groups": (1235, 1236), "no_new_privileges": True}
     with plain_container(**who) as container:
-        code, out, _ = sh(container, "id -u; id -g; id -G; grep NoNew /proc/self/status")
+        _, out, _ = sh(container, "id -u; id -g; id -G; grep NoNew /proc/self/status")
     assert out == "1234\n1235\n1235 1236\nNoNewPrivs:\t1\n"
 
 
@@ -370,7 +378,7 @@ def test_it_is_the_user_that_its_container_became_inside(tmp_path: Path) -> None
         "--inh-caps=-all",
     )
     with isolated_container(tmp_path, argv=(*switch, "--", "sleep", "600")) as container:
-        code, out, _ = sh(container, "id -u; id -g; id -G; grep Cap /proc/self/status")
+        _, out, _ = sh(container, "id -u; id -g; id -G; grep Cap /proc/self/status")
     assert out.splitlines()[:3] == ["1234", "1235", "1235 1236"]
     assert set(re.findall(r"\t(\w+)", out)) == {"0" * 16}
 
@@ -419,17 +427,23 @@ def test_the_file_that_it_runs_cannot_be_written_through_it(tmp_path: Path) -> N
     async def scenario(container: Container) -> None:
         talk = await start(container, "sleep", "600")
         try:
-            inside = [
-                path.parent
-                for path in Path("/proc").glob("[0-9]*/cmdline")
-                if b"run_exec" in path.read_bytes()
-                and os.readlink(path.parent / "ns/pid")  # noqa: PTH115
-                == os.readlink(f"/proc/{container.process.pid}/ns/pid")  # noqa: PTH115
-            ]
-            assert len(inside) == 1
-            assert os.statvfs(inside[0] / "exe").f_flag & os.ST_RDONLY
+            (watcher,) = watchers(container)
+            assert os.statvfs(watcher / "exe").f_flag & os.ST_RDONLY
         finally:
             await talk.close()
 
     with isolated_container(tmp_path) as container:
         play(lambda: scenario(container))
+
+
+def watchers(container: Container) -> list[Path]:
+    """The folders in /proc of what was started inside to watch over commands."""
+    inside = Path(f"/proc/{container.process.pid}/ns/pid").readlink()
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (path / "ns/pid").readlink() == inside and b"run_exec" in (
+                path / "cmdline"
+            ).read_bytes():
+                found.append(path)
+    return found

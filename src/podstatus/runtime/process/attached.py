@@ -62,7 +62,7 @@ class Attached:
         """The next piece it wrote; None when it has ended and all is read."""
         while not self._pieces:
             ended = self._ended.is_set()
-            while self._log.has_more() and (entries := await self._next()) is not None:
+            while (entries := await self._next()) is not None:
                 self._pieces.extend(self._wanted(entries))
                 if self._pieces:
                     return self._pieces.popleft()
@@ -96,11 +96,15 @@ class Attached:
         """Hang up."""
         self._input.close()
         self._end()
+        if self._reading is not None:
+            self._reading.cancel()
         await self._log.close()
 
     async def _next(self) -> list[Entry] | None:
         # What was read is not lost with somebody who stopped waiting for it.
         if self._reading is None:
+            if not self._log.has_more():
+                return None
             self._reading = asyncio.ensure_future(self._log.read())
         entries = await asyncio.shield(self._reading)
         self._reading = None

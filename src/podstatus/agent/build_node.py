@@ -148,7 +148,7 @@ class NodeAgent:
                 folder=folder,
                 client=self._pod_client,
                 recorder=self._recorder,
-                host_ips=lambda: self._node.host_ips(),
+                host_ips=lambda: self._node.host_ips(),  # noqa: PLW0108 - it comes later
                 allocatable=lambda: self._node.own.current().status.allocatable or {},
                 clock=self._clock,
             )

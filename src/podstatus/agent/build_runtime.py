@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from podstatus import __version__
 from podstatus.agent.run import MISTAKE, CannotRunError
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
@@ -67,6 +68,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
             around.folder,
             preparer,
             isolation=isolation.value,
+            version=__version__,
             host_ips=around.host_ips,
             clock=around.clock,
             log_limits=LogLimits(

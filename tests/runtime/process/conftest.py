@@ -1,7 +1,6 @@
 """Trials of bubblewrap as whoever runs the tests, and as an ordinary user where root may switch."""
 
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -16,12 +15,12 @@ import pytest
 
 from podstatus.kube.codec import to_document
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
+from tests.runtime.process.machine import AS_NOBODY, NOBODY
 from tests.runtime.process.pods import pod_of
 from tests.runtime.process.shim_on_trial import ShimOnTrial, shim_on_trial
 
 _HERE = Path(__file__).parent
 _REPOSITORY = _HERE.parents[2]
-_ORDINARY = "tester"
 _PYTHON = "/usr/bin/python3"
 
 
@@ -80,15 +79,21 @@ def _python_path() -> str:
 @pytest.fixture(params=["ourselves", "ordinary user"])
 def trials(request: pytest.FixtureRequest) -> Iterator[Trials]:
     request.getfixturevalue("bubblewrap_works")
-    prefix, user = (sys.executable,), os.geteuid()
+    prefix: tuple[str, ...] = (sys.executable,)
+    user = os.geteuid()
     if request.param == "ordinary user":
         if user:
             pytest.skip("we are an ordinary user already")
-        try:
-            user = pwd.getpwnam(_ORDINARY).pw_uid
-        except KeyError:
-            pytest.skip(f"there is no user {_ORDINARY}: useradd {_ORDINARY}")
-        prefix = ("setpriv", "--reuid", _ORDINARY, "--regid", _ORDINARY, "--init-groups", _PYTHON)
+        user, prefix = NOBODY, (*AS_NOBODY, _PYTHON)
+        tried = subprocess.run(
+            [*prefix, "-c", "import podstatus"],
+            env={"PYTHONPATH": _python_path()},
+            cwd="/",
+            check=False,
+            capture_output=True,
+        )
+        if tried.returncode:
+            pytest.skip(f"an ordinary user cannot use {_REPOSITORY} with {_PYTHON}")
     # Not below /tmp, which every sandbox has for itself: what hides it is to be seen.
     folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir=None if os.geteuid() else "/var/lib"))
     shutil.chown(folder, user)

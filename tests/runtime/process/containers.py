@@ -47,7 +47,7 @@ def isolated_container(
     arguments = (
         *(BWRAP, "--unshare-pid", "--unshare-uts", "--unshare-ipc", "--unshare-cgroup-try"),
         *("--as-pid-1", "--die-with-parent", "--hostname", "p", "--ro-bind", "/", "/"),
-        *("--dev", "/dev", "--proc", "/proc", "--bind", str(tmp), "/tmp"),  # noqa: S108
+        *("--dev", "/dev", "--proc", "/proc", "--bind", str(tmp), "/tmp"),
         *("--cap-drop", "ALL", *capabilities, "--clearenv", *settings, "--chdir", "/usr"),
     )
     launch = a_launch(**{"bubblewrap": arguments, "cwd": "", **changes})

@@ -34,6 +34,11 @@ need_bubblewrap = pytest.mark.skipif(
 )
 
 
+NOBODY = 65534
+"""The one ordinary user that every machine has."""
+AS_NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+
+
 class NoObjects:
     """An API server that has nothing."""
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus import __version__
 from podstatus.base.clock import Clock
 from podstatus.base.usage import Usage
 from podstatus.kube.containers import Container
@@ -69,6 +68,7 @@ class ProcessRuntime:
         preparer: Preparer,
         *,
         isolation: str,
+        version: str = "1.0",
         host_ips: Callable[[], Sequence[str]],
         clock: Clock,
         log_limits: LogLimits | None = None,
@@ -78,6 +78,7 @@ class ProcessRuntime:
         """Raises RuntimeDownError if the folder cannot be used."""
         self._preparer = preparer
         self._isolation = isolation
+        self._version = version
         self._clock = clock
         self._log_limits = log_limits or LogLimits()
         cgroups = cgroups or no_cgroups("cgroups are not used")
@@ -101,7 +102,7 @@ class ProcessRuntime:
     @property
     def version(self) -> str:
         """With how pods are kept apart."""
-        return f"{__version__}+{self._isolation}"
+        return f"{self._version}+{self._isolation}"
 
     @property
     def node_labels(self) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from podstatus.runtime.process.security import Credentials
 
 _READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 """Of /proc: who is root may write there whatever its capabilities are."""
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +83,9 @@ def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
         f"--regid={who.group}",
         f"--groups={groups}" if groups else "--clear-groups",
         *(("--inh-caps=-all",) if who.user else ()),
-        "--",
+        # The kernel forgets bubblewrap's `--die-with-parent` when a process becomes another user,
+        # and setpriv would say it again too early.
+        *("--", setpriv, "--pdeathsig=KILL", "--"),
     )
 
 
@@ -102,7 +105,11 @@ def _root(box: Sandbox) -> Iterator[str]:
             yield from ("--ro-bind-try", f"{base}/{name}", f"{base}/{name}")
         for name, target in folder.links.items():
             yield from ("--symlink", target, f"{base}/{name}")
-    yield from ("--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
+    yield from ("--dev", "/dev")
+    if box.share_ipc:
+        yield from ("--bind", _SHARED_MEMORY, _SHARED_MEMORY)
+    else:
+        yield from ("--perms", "1777", "--tmpfs", _SHARED_MEMORY)
     yield from ("--proc", "/proc")
     for name in _READ_ONLY_PROC:
         yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")

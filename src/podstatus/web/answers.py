@@ -141,8 +141,8 @@ class Answers:
         """Talk, and only then refuse how somebody wants to.
 
         kubectl tries SPDY if a WebSocket is refused, and shows what comes of that: so whatever
-        else is wrong has been said before. And it takes a text with a colon and a space for YAML, and
-        shows nothing: texts on this way have none.
+        else is wrong has been said before. And a text with a colon and a space is YAML to it, of
+        which it shows nothing: these texts have none.
         """
         with self._stream():
             protocol = _check_upgrade(request)
@@ -216,8 +216,8 @@ def _check_upgrade(request: web.BaseRequest) -> str:
     upgrade = request.headers.get("Upgrade", "").lower()
     if upgrade.startswith("spdy/"):
         raise bad_request(
-            "this node speaks WebSocket, and not SPDY; use kubectl 1.30 or newer (1.30 with "
-            "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true) and an API server that speaks WebSocket to "
+            "this node speaks WebSocket, and not SPDY; use kubectl 1.30 or newer (without "
+            "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false) and an API server that speaks WebSocket to "
             "nodes (feature gate ExtendWebSocketsToKubelet)"
         )
     if upgrade != "websocket":

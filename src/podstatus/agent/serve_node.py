@@ -1,5 +1,6 @@
 """Put the agent's HTTPS port together: certificate, token, who may, where answers come from."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from podstatus.web.node_server import NodeServer
 from podstatus.web.ports import Wishes
 
 WEBHOOK = "Webhook"
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what the owner may want
 
 
 class PortFiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +108,8 @@ class NodePort:
 
     @property
     def url(self) -> str:
-        """Where it is asked."""
-        host = self._settings.address
+        """Where it is asked from this machine."""
+        host = _ANYWHERE.get(self._settings.address, self._settings.address)
         return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
 
     async def start(self) -> int:
@@ -123,7 +125,7 @@ class NodePort:
         try:
             self._port = await server.start()
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = (os.strerror(error.errno) if error.errno else str(error)).lower()
             raise CannotServeNodeError(
                 f"cannot listen on {settings.address} port {settings.port}: {why}; stop what uses "
                 "it, or pass another --port (0 for any) or --address"

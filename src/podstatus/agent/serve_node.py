@@ -80,6 +80,11 @@ def find_port_files(
     )
 
 
+def reached_at(address: str) -> str:
+    """Where this machine finds what listens on an address."""
+    return _ANYWHERE.get(address, address)
+
+
 class NodePort:
     """The port, from `start` to `stop`."""
 
@@ -109,7 +114,7 @@ class NodePort:
     @property
     def url(self) -> str:
         """Where it is asked from this machine."""
-        host = _ANYWHERE.get(self._settings.address, self._settings.address)
+        host = reached_at(self._settings.address)
         return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
 
     async def start(self) -> int:

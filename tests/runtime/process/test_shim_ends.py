@@ -164,6 +164,16 @@ def test_a_killed_keeper_leaves_nothing_and_no_record(shim: ShimOnTrial, sandbox
     assert not other.place.exit.exists()
 
 
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_a_command_does_not_outlive_shim_and_keeper(shim: ShimOnTrial, sandboxed: bool) -> None:
+    container = shim.launch("/bin/sleep", "1000", **isolated() if sandboxed else {})
+    container.started()
+    family = descendants(shim.pid)
+    os.killpg(shim.pid, signal.SIGKILL)
+    wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
+    assert not container.place.exit.exists()
+
+
 def test_an_idle_shim_does_nothing(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sleep", "1000", stdin=True)
     idle = [shim.pid, container.started().keeper.pid]

@@ -36,7 +36,9 @@ def outlives(command: Command) -> bool:
         pass_fds=[handle, told[1]],
         env={},
     )
-    child = msgspec.json.decode(os.read(told[0], 4096).splitlines()[0])["child-pid"]
+    # It is written in pieces: only a line is whole.
+    with os.fdopen(told[0], "rb") as status:
+        child = msgspec.json.decode(status.readline())["child-pid"]
     while Path(f"/proc/{child}/comm").read_text().strip() != command.argv[-2]:
         os.sched_yield()
     ended = os.pidfd_open(child)

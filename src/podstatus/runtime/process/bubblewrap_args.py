@@ -75,7 +75,11 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
 
 
 def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
-    """What stands before the command to run it as somebody else inside; root may do that."""
+    """What stands before the command to run it as somebody else inside; root may do that.
+
+    The kernel then forgets bubblewrap's `--die-with-parent`, and would not let it kill another
+    user's process anyway: whoever started bubblewrap has to kill what is left.
+    """
     groups = ",".join(str(group) for group in who.groups or ())
     return (
         setpriv,
@@ -83,9 +87,7 @@ def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
         f"--regid={who.group}",
         f"--groups={groups}" if groups else "--clear-groups",
         *(("--inh-caps=-all",) if who.user else ()),
-        # The kernel forgets bubblewrap's `--die-with-parent` when a process becomes another user,
-        # and setpriv would say it again too early.
-        *("--", setpriv, "--pdeathsig=KILL", "--"),
+        "--",
     )
 
 

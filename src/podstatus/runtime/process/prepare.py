@@ -170,7 +170,7 @@ class Preparer:
             env=env,
             cwd="",
             bubblewrap=arguments,
-            no_new_privileges=True,
+            # Not `no_new_privileges`: bubblewrap sees to it, and may itself be set-user-ID.
             message_path=str(place.message),
         )
 

@@ -296,13 +296,12 @@ def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
         return open_later(path, last)
 
     monkeypatch.setattr(read_logs, "open_later", late)
+    # As if the file had been put away a moment before it is looked for.
+    monkeypatch.setattr(read_logs.LogReader, "has_more", lambda _: True)
 
     async def scenario() -> bytes:
         follower = Follower(log, LogOptions(follow=True))
         await follower.until(b"one\n")
-        with log.place.log.open("ab") as file:
-            # Something to look for, which is no line.
-            file.write(b"\n")
         await follower.until(b"one\ntwo\nthree\n")
         return await follower.end()
 

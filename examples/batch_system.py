@@ -293,10 +293,9 @@ def main(folder: str, *words: str) -> None:
             Runner(BatchSystem(Path(words[0]), slots=int(words[2])), int(words[1])).run()
         return
     batch = BatchSystem(Path(folder))
-    jobs = (
-        [batch.submit(f"by hand, {time.time_ns()}", words, os.environ)] if words else batch.jobs()
-    )
-    for job in jobs:
+    if words:
+        batch.submit(f"by hand, {time.time_ns()}", words, os.environ)
+    for job in batch.jobs():
         print(f"{job.number:>4}  {job.state.value:<9}  {job.code:>3}  {job.why or job.about}")
 
 

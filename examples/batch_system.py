@@ -285,8 +285,11 @@ def _close_output() -> None:
     os.close(nothing)
 
 
-def main(folder: str, *words: str) -> None:
+def main(folder: str = "", *words: str) -> None:
     """The command line; with `--run` the runner of a job."""
+    if not folder:
+        print(__doc__)
+        return
     if folder == "--run":
         if os.fork() == 0:
             os.setsid()

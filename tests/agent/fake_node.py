@@ -85,7 +85,7 @@ def fake_node(root_dir: Path, **more: str) -> Iterator[FakeNode]:
     node = FakeNode()
     with RootDir(root_dir) as root, node.serve_at(root_dir) as server:
         told = {"agent": node.url, "token": TOKEN, "node": "n1", **more}
-        trusted = {"agent_certificate_authority": str(root_dir / "ca.crt")}
+        trusted = {"agent_certificate": str(root_dir / "ca.crt")}
         root.announce(Endpoints(apiserver="", pid=1, **{**trusted, **told}))
         serving = threading.Thread(target=server.serve_forever)
         serving.start()

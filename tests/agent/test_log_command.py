@@ -147,7 +147,7 @@ def test_a_log_that_breaks_off_is_no_whole_log(node: FakeNode, tmp_path: Path) -
 def test_nobody_gets_the_token_but_the_agent(tmp_path: Path) -> None:
     (tmp_path / "other.crt").write_bytes(authority("other").pem)
     other = str(tmp_path / "other.crt")
-    with fake_node(tmp_path / "root", agent_certificate_authority=other) as node:
+    with fake_node(tmp_path / "root", agent_certificate=other) as node:
         result = logs(tmp_path / "root", "web")
     assert result.exit_code == 1
     assert "certificate verify failed" in result.stderr

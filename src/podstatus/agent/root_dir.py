@@ -29,8 +29,8 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file for kubectl."""
     certificate_authority: str = ""
     """A file with what clients have to trust, if the API server is our own."""
-    agent_certificate_authority: str = ""
-    """The same for the agent's own port; if it is empty, the one above."""
+    agent_certificate: str = ""
+    """A file with what clients of the agent have to trust."""
     node: str
     pid: int
 

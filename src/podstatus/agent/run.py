@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer
+from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer, NodeTrust
 from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
-from podstatus.agent.serve_api import CannotServeError, call_at_eof
+from podstatus.agent.serve_api import CannotServeError, call_at_eof, reachable
 from podstatus.agent.settings import AgentSettings
 from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.client.access import Access
@@ -171,7 +171,10 @@ async def _server(settings: AgentSettings, root: RootDir) -> AsyncIterator[_Serv
         yield _other_server(settings)
         return
     log, port = root.apiserver_log, settings.apiserver_port
-    async with EmbeddedApiServer(root.folder("apiserver"), log, port=port) as child:
+    # Read when somebody asks for logs: by then the agent has made it.
+    certificate = root.path / "pki" / "agent.crt"
+    nodes = NodeTrust(authority=certificate, address=reachable(settings.address))
+    async with EmbeddedApiServer(root.folder("apiserver"), log, port=port, nodes=nodes) as child:
         try:
             files = await child.start()
         except CannotStartApiServerError as error:

@@ -88,7 +88,7 @@ class ProcessRuntime:
         self._usage = ProcessUsage(
             cgroups, FolderSizes(lambda uid: self._shelf.folder(uid).path), clock=clock
         )
-        self._book = Book(self._shelf, host_ips, self._limits.in_force)
+        self._book = Book(self._shelf, host_ips, self._limits.in_force, clock.now)
         self._is_open = False
         self._has_swept = False
         self._asked: set[str] = set()
@@ -159,12 +159,14 @@ class ProcessRuntime:
         state = self._opened().find(pod.uid)
         if state is None or not state.is_ready:
             raise CannotStartError("RunContainerError", "the pod has no shim any more")
-        attempt = state.find_attempt(container.name, restart_count)
+        # What an agent before this one began is not begun again: there would be two of it.
+        attempt = state.find_begun(container.name)
+        attempt = attempt or state.find_attempt(container.name, restart_count)
         if attempt is None:
             attempt = await self._make(pod, container, state.record, restart_count)
         attempt = await self._settled(pod.uid, attempt)
         await self._forget_outdated(pod.uid, container.name)
-        if attempt.lost:
+        if attempt.is_lost:
             raise CannotStartError("RunContainerError", "the pod's shim has ended")
         if attempt.exit is not None and attempt.exit.reason == START_ERROR:
             raise CannotStartError("RunContainerError", attempt.exit.message)
@@ -277,6 +279,14 @@ class ProcessRuntime:
         book.stopped(record)
         if not await self._comes_true(uid, lambda: self._all_ended(uid), _END_SECONDS):
             raise RuntimeDownError(f"pod {uid} was killed and has not ended")
+        await self._end_strays(uid)
+
+    async def _end_strays(self, uid: PodUID) -> None:
+        """Who was killed together with all who looked after it may have left daemons behind."""
+        state = self._opened().find(uid)
+        for attempt in state.attempts if state is not None else ():
+            if attempt.is_lost:
+                await asyncio.to_thread(self._limits.end, uid, attempt.launch.id)
 
     async def _end_shim(self, uid: PodUID) -> None:
         for number, seconds in ((signal.SIGTERM, _SHIM_SECONDS), (signal.SIGKILL, _END_SECONDS)):

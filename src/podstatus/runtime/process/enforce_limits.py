@@ -47,6 +47,13 @@ class LimitEnforcer:
         """What holds for an attempt now."""
         return self._cgroups.in_force(uid, launch.id, launch.resources)
 
+    def end(self, uid: PodUID, id: str) -> None:
+        """Kill what is left of an attempt. Raises RuntimeDownError."""
+        try:
+            self._cgroups.empty(uid, id)
+        except CgroupInUseError as error:
+            raise RuntimeDownError(str(error)) from error
+
     def remove(self, uid: PodUID, id: str) -> None:
         """An attempt needs none any more. Raises RuntimeDownError."""
         try:

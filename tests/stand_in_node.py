@@ -37,6 +37,7 @@ class Asked:
     def __init__(self, request: web.BaseRequest) -> None:
         self.method = request.method
         self.path = request.path
+        self.raw = request.raw_path
         self.query = list(request.query.items())
         self.headers = dict(request.headers)
         transport = request.transport
@@ -60,6 +61,7 @@ class StandInNode:
         self._context.verify_mode = ssl.CERT_REQUIRED
         self._context.load_cert_chain(certificates / "server.crt", certificates / "server.key")
         self._written = asyncio.Condition()
+        self._stopped = asyncio.Event()
         self.silent = False
         """Whether nothing is answered at all."""
 
@@ -71,6 +73,7 @@ class StandInNode:
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
+        self._stopped.set()
         assert self._runner.server is not None
         transports = [handler.transport for handler in self._runner.server.connections]
         await self._runner.cleanup()
@@ -89,7 +92,7 @@ class StandInNode:
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         self.asked.append(Asked(request))
         if self.silent:
-            await asyncio.Event().wait()
+            await self._stopped.wait()
         match request.path.strip("/").split("/"):
             case ["containerLogs", *where]:
                 return await self._log(request, "/".join(where))

@@ -1,7 +1,9 @@
 """The files of the agent's HTTPS port, and the port of a whole agent."""
 
+import asyncio
 import datetime
 import json
+import socket
 import ssl
 import stat
 import urllib.error
@@ -12,15 +14,20 @@ import pytest
 from cryptography import x509
 
 from podstatus.agent.read_settings import read_settings
-from podstatus.agent.serve_node import find_certificate, find_port_files
+from podstatus.agent.serve_node import NodePort, find_certificate, find_port_files
 from podstatus.agent.serving_certificate import (
     CannotServeNodeError,
     ensure_agent_token,
     ensure_certificate,
     server_context,
 )
+from podstatus.base.loop import SystemClock
+from podstatus.client.api_client import ApiClient
+from podstatus.web.answers import Sources
 from tests.agent_process import agent
 from tests.client.certificates import authority
+from tests.client.plain_access import PlainAccess
+from tests.web.fake_runtime import FakePods
 
 NOW = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()) * 10**9
 DAY = 86_400 * 10**9
@@ -166,3 +173,40 @@ def test_an_agent_answers_on_its_port_and_the_node_shows_it(tmp_path: Path) -> N
         assert node is not None
         port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
         assert told["agent"] == f"https://127.0.0.1:{port}"
+
+
+def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        settings = read_settings({"hostname_override": "n", "port": str(number)}, {}).settings
+        port = NodePort(
+            settings,
+            find_port_files(settings, tmp_path, SystemClock().now()),
+            Sources(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path),
+            ApiClient(PlainAccess("http://127.0.0.1:1")),
+            SystemClock(),
+        )
+        told = (
+            f"cannot listen on 127.0.0.1 port {number}: address already in use; "
+            r"stop what uses it, or pass another --port \(0 for any\)"
+        )
+        with pytest.raises(CannotServeNodeError, match=told):
+            asyncio.run(port.start())
+        assert port.port == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("127.0.0.1", "https://127.0.0.1:0"),
+        ("0.0.0.0", "https://127.0.0.1:0"),  # noqa: S104
+        ("::", "https://[::1]:0"),
+        ("10.0.0.7", "https://10.0.0.7:0"),
+    ],
+)
+def test_the_url_can_be_asked_from_this_machine(tmp_path: Path, address: str, url: str) -> None:
+    settings = read_settings({"hostname_override": "n", "address": address}, {}).settings
+    files = find_port_files(settings, tmp_path, NOW)
+    sources = Sources(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path)
+    client = ApiClient(PlainAccess("http://127.0.0.1:1"))
+    assert NodePort(settings, files, sources, client, SystemClock()).url == url

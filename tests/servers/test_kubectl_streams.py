@@ -12,7 +12,10 @@ from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.servers.node_scene import NodeScene
 from tests.stand_in_node import wait_until
 
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT)
+pytestmark = [
+    pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT),
+    pytest.mark.usefixtures("key"),
+]
 
 WAITS = 'container "main" in pod "web" is waiting to start: ContainerCreating'
 
@@ -42,11 +45,11 @@ def key(scene: NodeScene) -> str:
         (["-c", "main", "--since=5m"], "one\ntwo\nthree\n"),
     ],
 )
-def test_logs(kubectl: Kubectl, key: str, options: list[str], expected: str) -> None:
+def test_logs(kubectl: Kubectl, options: list[str], expected: str) -> None:
     assert kubectl("logs", "web", *options) == expected
 
 
-def test_logs_since_are_asked_for_in_seconds(kubectl: Kubectl, scene: NodeScene, key: str) -> None:
+def test_logs_since_are_asked_for_in_seconds(kubectl: Kubectl, scene: NodeScene) -> None:
     kubectl("logs", "web", "--since=5m", "--limit-bytes=100")
     assert dict(scene.node.asked[0].query) == {"sinceSeconds": "300", "limitBytes": "100"}
 
@@ -60,9 +63,7 @@ def test_logs_are_followed(kubectl: Kubectl, scene: NodeScene, key: str) -> None
         assert process.wait(30) == 0
 
 
-def test_logs_nobody_follows_any_more_are_let_go(
-    kubectl: Kubectl, scene: NodeScene, key: str
-) -> None:
+def test_logs_nobody_follows_any_more_are_let_go(kubectl: Kubectl, scene: NodeScene) -> None:
     with kubectl.running("logs", "-f", "web") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "one\n"
@@ -77,28 +78,26 @@ def test_logs_of_a_container_that_waits_say_so(
     assert (ran.code, ran.errors) == (1, f"Error from server (BadRequest): {WAITS}\n")
 
 
-def test_exec_prints_what_the_command_does(kubectl: Kubectl, key: str) -> None:
+def test_exec_prints_what_the_command_does(kubectl: Kubectl) -> None:
     assert kubectl("exec", "web", "--", "echo", "a  b", "$c") == "a  b $c\n"
 
 
-def test_exec_tells_errors_from_output(kubectl: Kubectl, key: str) -> None:
+def test_exec_tells_errors_from_output(kubectl: Kubectl) -> None:
     ran = kubectl.run("exec", "web", "--", "complain", "no")
     assert (ran.code, ran.out, ran.errors) == (0, "", "no\n")
 
 
-def test_exec_ends_as_the_command_does(kubectl: Kubectl, key: str) -> None:
+def test_exec_ends_as_the_command_does(kubectl: Kubectl) -> None:
     ran = kubectl.run("exec", "web", "--", "exit", "7")
     assert (ran.code, ran.errors) == (7, "command terminated with exit code 7\n")
 
 
-def test_exec_hands_over_input(kubectl: Kubectl, key: str) -> None:
+def test_exec_hands_over_input(kubectl: Kubectl) -> None:
     text = "some\nmore\n" * 20_000
     assert kubectl("exec", "-i", "web", "--", "cat", input=text) == text
 
 
-def test_exec_has_a_terminal_of_the_right_size(
-    kubectl: Kubectl, scene: NodeScene, key: str
-) -> None:
+def test_exec_has_a_terminal_of_the_right_size(kubectl: Kubectl, scene: NodeScene) -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (43, 132))
     process = subprocess.Popen(
@@ -120,7 +119,7 @@ def test_exec_has_a_terminal_of_the_right_size(
     assert ("tty", "1") in scene.node.asked[0].query
 
 
-def test_attach_shows_the_container(kubectl: Kubectl, key: str) -> None:
+def test_attach_shows_the_container(kubectl: Kubectl) -> None:
     assert kubectl.run("attach", "web").out == "attached\n"
 
 
@@ -146,7 +145,7 @@ def test_a_node_that_refuses_with_a_status_is_quoted(
     assert "container main is not running" in ran.errors
 
 
-def test_kubectl_that_speaks_spdy_is_told_what_to_do(kubectl: Kubectl, key: str) -> None:
+def test_kubectl_that_speaks_spdy_is_told_what_to_do(kubectl: Kubectl) -> None:
     kubectl.environment["KUBECTL_REMOTE_COMMAND_WEBSOCKETS"] = "false"
     ran = kubectl.run("exec", "web", "--", "echo")
     assert ran.code == 1

@@ -8,9 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.servers.node_scene import NodeScene
+from tests.servers.node_scene import NodeScene, transport_of
 from tests.servers.pods import pods
 from tests.stand_in_node import CLOSE, ERROR, RESIZE, STDERR, STDIN, STDOUT, V5, wait_until
+
+pytestmark = pytest.mark.usefixtures("key")
 
 Said = list[tuple[int, bytes]]
 
@@ -38,7 +40,7 @@ def status(heard: Said) -> dict[str, Any]:
     return found
 
 
-def test_a_command_runs_and_says_how_it_ended(scene: NodeScene, key: str) -> None:
+def test_a_command_runs_and_says_how_it_ended(scene: NodeScene) -> None:
     async def conversation() -> None:
         async with scene.socket(["echo", "hello"], stdout="true") as socket:
             assert socket.protocol == V5
@@ -71,7 +73,7 @@ def test_the_node_is_asked_in_its_own_words(scene: NodeScene, key: str) -> None:
 
 
 @pytest.mark.parametrize("code", [1, 7, 137])
-def test_an_exit_code_comes_back(scene: NodeScene, key: str, code: int) -> None:
+def test_an_exit_code_comes_back(scene: NodeScene, code: int) -> None:
     async def conversation() -> Said:
         async with scene.socket(["exit", str(code)], stdout="true") as socket:
             return await said(socket)
@@ -81,7 +83,7 @@ def test_an_exit_code_comes_back(scene: NodeScene, key: str, code: int) -> None:
     assert told["details"]["causes"] == [{"reason": "ExitCode", "message": str(code)}]
 
 
-def test_channels_are_told_apart(scene: NodeScene, key: str) -> None:
+def test_channels_are_told_apart(scene: NodeScene) -> None:
     async def conversation() -> Said:
         async with scene.socket(["complain", "no"], stdout="true", stderr="true") as socket:
             return await said(socket)
@@ -90,7 +92,7 @@ def test_channels_are_told_apart(scene: NodeScene, key: str) -> None:
     assert (words(heard, STDOUT), words(heard, STDERR)) == (b"", b"no\n")
 
 
-def test_input_arrives_and_its_end(scene: NodeScene, key: str) -> None:
+def test_input_arrives_and_its_end(scene: NodeScene) -> None:
     async def conversation() -> Said:
         async with scene.socket(["cat"], stdin="true", stdout="true") as socket:
             for piece in (b"one ", b"\x00\xff", b"x" * 100_000):
@@ -103,7 +105,7 @@ def test_input_arrives_and_its_end(scene: NodeScene, key: str) -> None:
     assert status(heard)["status"] == "Success"
 
 
-def test_the_size_of_the_terminal_arrives(scene: NodeScene, key: str) -> None:
+def test_the_size_of_the_terminal_arrives(scene: NodeScene) -> None:
     async def conversation() -> Said:
         async with scene.socket(["size"], stdin="true", stdout="true", tty="true") as socket:
             size = json.dumps({"Width": 132, "Height": 43}).encode()
@@ -114,7 +116,7 @@ def test_the_size_of_the_terminal_arrives(scene: NodeScene, key: str) -> None:
     assert ("tty", "1") in scene.node.asked[0].query
 
 
-def test_a_lot_of_output_arrives_whole(scene: NodeScene, key: str) -> None:
+def test_a_lot_of_output_arrives_whole(scene: NodeScene) -> None:
     async def conversation() -> int:
         async with scene.socket(["flood", "500"], stdout="true") as socket:
             return len(words(await said(socket), STDOUT))
@@ -131,31 +133,27 @@ def test_attach_talks_to_the_container_itself(scene: NodeScene, key: str) -> Non
     assert scene.node.asked[0].path == f"/attach/{key}"
 
 
-def test_a_client_that_leaves_is_a_hang_up(scene: NodeScene, key: str) -> None:
+def test_a_client_that_leaves_is_a_hang_up(scene: NodeScene) -> None:
     async def conversation() -> None:
         async with scene.socket(["wait"], stdin="true") as socket:
-            while scene.node.open_streams == 0:
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 1)
             await socket.close()
 
     run(conversation())
     wait_until(lambda: scene.node.open_streams == 0)
 
 
-def test_a_client_that_vanishes_is_a_hang_up(scene: NodeScene, key: str) -> None:
+def test_a_client_that_vanishes_is_a_hang_up(scene: NodeScene) -> None:
     async def conversation() -> None:
         async with scene.socket(["wait"], stdin="true") as socket:
-            while scene.node.open_streams == 0:
-                await asyncio.sleep(0.01)
-            transport = socket._conn.transport
-            assert transport is not None
-            transport.abort()
+            await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 1)
+            transport_of(socket).abort()
 
     run(conversation())
     wait_until(lambda: scene.node.open_streams == 0)
 
 
-def test_a_node_that_vanishes_is_no_good_end(scene: NodeScene, key: str) -> None:
+def test_a_node_that_vanishes_is_no_good_end(scene: NodeScene) -> None:
     async def conversation() -> tuple[Said, int | None]:
         async with scene.socket(["vanish"], stdout="true") as socket:
             return [(m.data[0], m.data) async for m in socket], socket.close_code
@@ -168,7 +166,7 @@ def test_a_node_that_vanishes_is_no_good_end(scene: NodeScene, key: str) -> None
 @pytest.mark.parametrize("verb", ["exec", "attach"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_without_an_upgrade_there_is_nothing_to_say(
-    scene: NodeScene, key: str, verb: str, method: str
+    scene: NodeScene, verb: str, method: str
 ) -> None:
     path = f"{pods(scene.namespace, 'web', verb)}?command=ls"
     code, told = scene.server.client.ask(method, path)
@@ -191,7 +189,7 @@ def test_without_an_upgrade_there_is_nothing_to_say(
     ],
 )
 def test_what_cannot_be_talked_to_is_told_before_the_upgrade(
-    scene: NodeScene, key: str, pod: str, query: str, code: int, message: str
+    scene: NodeScene, pod: str, query: str, code: int, message: str
 ) -> None:
     scene.add_pod("waits", node="")
     scene.add_pod("lost", node="no-such-node")
@@ -200,6 +198,24 @@ def test_what_cannot_be_talked_to_is_told_before_the_upgrade(
     assert (found, told["message"]) == (code, message)
 
 
-def test_other_methods_are_not_for_processes(scene: NodeScene, key: str) -> None:
+def test_other_methods_are_not_for_processes(scene: NodeScene) -> None:
     code, _ = scene.server.client.ask("PUT", pods(scene.namespace, "web", "exec"), {})
     assert code == 405
+
+
+def test_a_node_that_does_not_declare_websockets_is_asked_otherwise_by_a_real_server(
+    scene: NodeScene,
+) -> None:
+    scene.add_pod("old", node=scene.add_node(scene.node.port, features=()))
+
+    async def conversation() -> Said:
+        async with scene.socket(["echo", "hi"], pod="old", stdout="true") as socket:
+            return await said(socket)
+
+    heard = run(conversation())
+    if scene.server.is_real:
+        assert "this node speaks WebSocket only" in status(heard)["message"]
+        assert scene.node.asked[0].headers["Upgrade"] == "SPDY/3.1"
+    else:
+        # By decision: all who serve the embedded server speak WebSocket.
+        assert words(heard, STDOUT) == b"hi\n"

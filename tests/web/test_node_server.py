@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -10,6 +11,7 @@ import pytest
 
 from podstatus.kube.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
+from podstatus.web import connections
 from podstatus.web.node_server import NodeServer
 from podstatus.web.routes import ROUTES, find_route
 from tests.web.scene import Scene, app_pod, play, until
@@ -245,3 +247,43 @@ def test_a_pod_without_containers_has_none_to_talk_to(tmp_path: Path) -> None:
         (500, 'container not found ("app")\n'),
         (404, "pod does not exist\n"),
     ]
+
+
+async def _connected(scene: Scene) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = scene.url.removeprefix("https://").split(":")
+    return await asyncio.open_connection(host, int(port), ssl=scene.trust())
+
+
+def test_clients_that_only_connect_are_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "FIRST_SECONDS", 0.2)
+
+    async def act(scene: Scene) -> None:
+        silent, slow = await _connected(scene), await _connected(scene)
+        slow[1].write(b"GET /pods HT")
+        async with scene.websocket("/exec/ns/p/app?command=sleep&output=1"):
+            for reader, writer in (silent, slow):
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
+                writer.close()
+            assert scene.answers.streams == 1
+
+    play(tmp_path, act)
+
+
+def test_only_so_many_may_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
+
+    async def act(scene: Scene) -> None:
+        first, second = await _connected(scene), await _connected(scene)
+        with suppress(OSError):
+            reader, writer = await _connected(scene)
+            assert await reader.read() == b""
+            writer.close()
+        for _, writer in (first, second):
+            writer.close()
+        await until(lambda: not scene.server._connections.connections)  # type: ignore[union-attr]
+        assert await scene.get("/healthz") == (200, "ok")
+
+    play(tmp_path, act)

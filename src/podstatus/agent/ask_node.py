@@ -74,20 +74,19 @@ class NodePort:
 
     def _connection(self) -> http.client.HTTPSConnection:
         url = urlsplit(self._endpoints.agent)
-        if url.scheme != "https" or not url.hostname:
+        if url.scheme != "https" or not url.hostname or not self._endpoints.agent_certificate:
             raise CannotAskError("the agent serves no logs; start it with a --port")
         return http.client.HTTPSConnection(
             url.hostname, url.port, timeout=_ANSWER_SECONDS, context=self._tls()
         )
 
     def _tls(self) -> ssl.SSLContext:
-        told = self._endpoints
-        path = told.agent_certificate
+        path = self._endpoints.agent_certificate
         try:
-            pem = Pem(field="certificate authority of the agent", path=path)
+            pem = Pem(field="certificate of the agent", path=path)
             return tls_context(Loaded(pem, Path(path).read_bytes()), None, insecure=False)
         except OSError as error:
-            raise CannotAskError(f"cannot read {path or 'whom to trust'}: {error}") from error
+            raise CannotAskError(f"cannot read the certificate of the agent: {error}") from error
         except UnusableTlsError as error:
             raise CannotAskError(str(error)) from error
 

@@ -16,10 +16,10 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer
+from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer, NodeTrust
 from podstatus.agent.logs import logged_to
 from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
-from podstatus.agent.serve_api import CannotServeError, call_at_eof
+from podstatus.agent.serve_api import CannotServeError, call_at_eof, reachable
 from podstatus.agent.serve_node import PortFiles, find_certificate, find_port_files
 from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.settings import AgentSettings
@@ -129,8 +129,8 @@ async def _run(settings: AgentSettings, build: Build, announce: Announce, restar
         RootDir(settings.root_dir) as root,
         logged_to(root.folder("logs"), settings.v, settings.log_format),
     ):
-        _make_certificate(settings, root)
-        async with _server(settings, root) as server:
+        certificate = _make_certificate(settings, root)
+        async with _server(settings, root, certificate) as server:
             surroundings = Surroundings(
                 settings=settings,
                 root=root,
@@ -170,12 +170,13 @@ async def _be_a_node(
         root.withdraw()
 
 
-def _make_certificate(settings: AgentSettings, root: RootDir) -> None:
+def _make_certificate(settings: AgentSettings, root: RootDir) -> Path:
     """Have the certificate of our port before there is an API server that is to trust it."""
     try:
-        find_certificate(settings, root.folder("pki"), time.time_ns())
+        certificate, _ = find_certificate(settings, root.folder("pki"), time.time_ns())
     except CannotServeNodeError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
+    return certificate
 
 
 def _port_files(settings: AgentSettings, root: RootDir, server: _Server) -> PortFiles:
@@ -212,12 +213,15 @@ def _first(errors: BaseExceptionGroup[Raised]) -> Raised:
 
 
 @asynccontextmanager
-async def _server(settings: AgentSettings, root: RootDir) -> AsyncIterator[_Server]:
+async def _server(
+    settings: AgentSettings, root: RootDir, certificate: Path
+) -> AsyncIterator[_Server]:
     if not settings.embedded:
         yield _other_server(settings)
         return
     log, port = root.apiserver_log, settings.apiserver_port
-    async with EmbeddedApiServer(root.folder("apiserver"), log, port=port) as child:
+    nodes = NodeTrust(authority=certificate, address=reachable(settings.address))
+    async with EmbeddedApiServer(root.folder("apiserver"), log, port=port, nodes=nodes) as child:
         try:
             files = await child.start()
         except CannotStartApiServerError as error:

@@ -1,10 +1,12 @@
 """Put the agent's HTTPS port together: certificate, token, who may, where answers come from."""
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from podstatus.agent.node_side import node_settings
+from podstatus.agent.serve_api import reachable
 from podstatus.agent.serving_certificate import (
     CannotServeNodeError,
     ensure_agent_token,
@@ -106,8 +108,8 @@ class NodePort:
 
     @property
     def url(self) -> str:
-        """Where it is asked."""
-        host = self._settings.address
+        """Where it is asked from this machine."""
+        host = reachable(self._settings.address)
         return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
 
     async def start(self) -> int:
@@ -123,7 +125,7 @@ class NodePort:
         try:
             self._port = await server.start()
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = (os.strerror(error.errno) if error.errno else str(error)).lower()
             raise CannotServeNodeError(
                 f"cannot listen on {settings.address} port {settings.port}: {why}; stop what uses "
                 "it, or pass another --port (0 for any) or --address"

@@ -22,8 +22,7 @@ _SUBRESOURCES: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "binding": ("Binding", ("create",)),
     "exec": ("PodExecOptions", _CONNECT),
     "log": (None, ("get",)),
-    # Upstream has all verbs for it; what we pass on to nodes is questions.
-    "proxy": ("NodeProxyOptions", ("get",)),
+    "proxy": ("NodeProxyOptions", ("create", "delete", "get", "patch", "update")),
     "resize": (None, _READ_WRITE),
     "status": (None, _READ_WRITE),
 }

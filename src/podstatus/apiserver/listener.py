@@ -6,10 +6,12 @@ Upstream's limits: bodies of 3 MiB (MaxRequestBodyBytes).
 import asyncio
 import hmac
 import logging
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from aiohttp import StreamReader, web
 
@@ -34,6 +36,8 @@ MOST_BODY_BYTES = 3 * 2**20
 BODY_SECONDS = 30.0
 """How long a body may take; a client on loopback needs milliseconds."""
 
+_TURNS = 5
+
 Handle = Callable[[Request], Awaitable[Answer | Stream | Tunnel | Dropped]]
 
 
@@ -56,6 +60,8 @@ class Listener:
         self._port = port
         self._hosts = frozenset({"localhost", "127.0.0.1", "::1", host})
         self._runner: web.ServerRunner | None = None
+        self._tunnels: WeakSet[asyncio.Transport] = WeakSet()
+        """Of WebSockets; aiohttp lets go of them before TLS has said goodbye."""
 
     async def start(self) -> int:
         """Begin to listen; the port."""
@@ -74,14 +80,19 @@ class Listener:
         """End all connections."""
         if self._runner is None or self._runner.server is None:
             return
-        transports = [handler.transport for handler in self._runner.server.connections]
+        handlers = self._runner.server.connections
+        transports = {*self._tunnels, *(handler.transport for handler in handlers)} - {None}
+        sockets = [t.get_extra_info("socket") for t in transports if t is not None]
+        for tunnel in self._tunnels:
+            tunnel.abort()
         await self._runner.cleanup()
-        for transport in transports:
-            # TLS would wait half a minute for clients that do not say goodbye.
-            if transport is not None:
-                transport.abort()
-        # What was aborted is closed in the next turns of the loop.
-        for _ in range(3):
+        # TLS would wait half a minute for clients that do not say goodbye, and a transport that
+        # was closed twice cannot be aborted any more.
+        for sock in sockets:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+        # What is broken is noticed and closed in the next turns of the loop.
+        for _ in range(_TURNS):
             await asyncio.sleep(0)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -97,7 +108,7 @@ class Listener:
         if isinstance(given, Stream):
             return await _send_stream(request, given)
         if isinstance(given, Tunnel):
-            return await send_tunnel(request, given)
+            return await self._send_tunnel(request, given)
         if isinstance(given, Dropped):
             return _drop(request)
         return web.Response(
@@ -106,6 +117,11 @@ class Listener:
             content_type=given.content_type,
             headers=given.headers,
         )
+
+    async def _send_tunnel(self, request: web.BaseRequest, tunnel: Tunnel) -> web.StreamResponse:
+        if request.transport is not None:
+            self._tunnels.add(request.transport)
+        return await send_tunnel(request, tunnel)
 
     def _check_client(self, headers: Mapping[str, str], path: str) -> None:
         host = headers.get("Host", "")

@@ -8,8 +8,12 @@ apimachinery v0.36.4 pkg/util/proxy/upgradeaware.go.
 import asyncio
 import os
 import ssl
+from asyncio.trsock import TransportSocket
+from contextlib import suppress
 from pathlib import Path
+from socket import SHUT_RDWR
 from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 import msgspec
@@ -25,6 +29,9 @@ ANSWER_SECONDS = 30.0
 """How long a node may think before its answer begins; upstream would wait for ever."""
 _MOST_WORDS = 50_000
 """So much of a refusal is read. Upstream: maxReadLength."""
+_AWAY = 1001
+"""What a WebSocket says when its server stops."""
+_GOODBYE_SECONDS = 0.3
 _UNKNOWN_AUTHORITY = (18, 19, 20, 21)
 """OpenSSL's numbers for chains that do not end at somebody who is trusted."""
 MISSING_AUTHORITY = (
@@ -60,6 +67,8 @@ class NodeClient:
     def __init__(self, access: NodeAccess) -> None:
         self._access = access
         self._session: ClientSession | None = None
+        self._answers: WeakSet[ClientResponse] = WeakSet()
+        self._sockets: WeakSet[NodeSocket] = WeakSet()
 
     @property
     def address(self) -> str:
@@ -78,7 +87,7 @@ class NodeClient:
         url = f"https://{place}{path_and_query}"
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                return await self._open_session().get(
+                answer = await self._open_session().get(
                     URL(url, encoded=True),
                     ssl=self._context(verify=verify),
                     allow_redirects=False,
@@ -86,6 +95,8 @@ class NodeClient:
         except (aiohttp.ClientError, OSError) as error:
             # As Go has it: what was tried, and why not.
             raise _failure(error, place, f'Get "{url}": ') from error
+        self._answers.add(answer)
+        return answer
 
     async def open_socket(
         self, place: NodePlace, path_and_query: str, protocol: str
@@ -104,13 +115,29 @@ class NodeClient:
         if socket.protocol != protocol:
             await socket.close()
             raise Problem(500, "", f"the node does not speak {protocol}")
-        return NodeSocket(socket)
+        opened = NodeSocket(socket)
+        self._sockets.add(opened)
+        return opened
 
     async def close(self) -> None:
-        """Hang up on all nodes."""
+        """Hang up on all nodes; whoever reads from them is told."""
+        raw = [socket.raw for socket in self._sockets]
+        for answer in self._answers:
+            if answer.connection is not None and answer.connection.transport is not None:
+                raw.append(answer.connection.transport.get_extra_info("socket"))
+            answer.close()
+        goodbyes = [asyncio.create_task(socket.close(_AWAY)) for socket in self._sockets]
+        if goodbyes:
+            await asyncio.wait(goodbyes, timeout=_GOODBYE_SECONDS)
+        for goodbye in goodbyes:
+            goodbye.cancel()
         if self._session is not None:
             await self._session.close()
             self._session = None
+        # TLS would wait for nodes that do not say goodbye.
+        for connection in raw:
+            with suppress(OSError):
+                connection.shutdown(SHUT_RDWR)
 
     def _open_session(self) -> ClientSession:
         if self._session is None:
@@ -147,6 +174,8 @@ class NodeSocket:
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
+        self.raw: TransportSocket = socket.get_extra_info("socket")
+        """What is below TLS."""
 
     @property
     def close_code(self) -> int | None:

@@ -18,8 +18,10 @@ from podstatus.apiserver.problems import Problem
 logger = logging.getLogger(__name__)
 
 _NORMAL, _AWAY, _BROKEN = 1000, 1001, 1011
-_CLOSE_SECONDS = 1.0
-"""How long a goodbye may take; then the connection is just closed."""
+_NODE_SECONDS = 1.0
+"""How long a node may take to say goodbye; then the connection is just closed."""
+_CLIENT_SECONDS = 3600.0
+"""A client takes as long as whoever reads what it prints, and loses the rest afterwards."""
 
 
 class ClientSocket:
@@ -27,7 +29,7 @@ class ClientSocket:
 
     def __init__(self, protocol: str) -> None:
         self._socket = web.WebSocketResponse(
-            protocols=(protocol,), compress=False, timeout=_CLOSE_SECONDS
+            protocols=(protocol,), compress=False, timeout=_CLIENT_SECONDS
         )
 
     async def accept(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -79,8 +81,9 @@ async def relay(near: Socket, far: Socket) -> None:
         for way in (there, back):
             way.cancel()
         await asyncio.wait({there, back})
-        await _goodbye(far, _AWAY)
-        await _goodbye(near, _AWAY if near_has_left else _NORMAL if _ended(far) else _BROKEN)
+        await _goodbye(far, _AWAY, _NODE_SECONDS)
+        code = _AWAY if near_has_left else _NORMAL if _ended(far) else _BROKEN
+        await _goodbye(near, code, _CLIENT_SECONDS)
 
 
 def _ended(far: Socket) -> bool:
@@ -95,8 +98,8 @@ async def _pass_on(source: Socket, target: Socket) -> None:
         logger.debug("tunnel broken: error=%s", error)
 
 
-async def _goodbye(socket: Socket, code: int) -> None:
+async def _goodbye(socket: Socket, code: int, seconds: float) -> None:
     reason = b"the node hung up" if code == _BROKEN else b""
     with suppress(ConnectionError, TimeoutError):
-        async with asyncio.timeout(_CLOSE_SECONDS):
+        async with asyncio.timeout(seconds):
             await socket.close(code, reason)

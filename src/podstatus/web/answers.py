@@ -141,7 +141,8 @@ class Answers:
         """Talk, and only then refuse how somebody wants to.
 
         kubectl tries SPDY if a WebSocket is refused, and shows what comes of that: so whatever
-        else is wrong has been said before.
+        else is wrong has been said before. And a text with a colon and a space is YAML to it, of
+        which it shows nothing: these texts have none.
         """
         with self._stream():
             protocol = _check_upgrade(request)
@@ -215,13 +216,13 @@ def _check_upgrade(request: web.BaseRequest) -> str:
     upgrade = request.headers.get("Upgrade", "").lower()
     if upgrade.startswith("spdy/"):
         raise bad_request(
-            "this node speaks WebSocket, and not SPDY: use kubectl 1.30 or newer (1.30 with "
-            "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true) and an API server that speaks WebSocket to "
+            "this node speaks WebSocket, and not SPDY; use kubectl 1.30 or newer (without "
+            "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false) and an API server that speaks WebSocket to "
             "nodes (feature gate ExtendWebSocketsToKubelet)"
         )
     if upgrade != "websocket":
         raise bad_request(
-            f"Upgrade request required: ask for a WebSocket with the protocol {PROTOCOLS[0]}"
+            f"Upgrade request required; ask for a WebSocket with the protocol {PROTOCOLS[0]}"
         )
     offered = ",".join(request.headers.getall("Sec-WebSocket-Protocol", []))
     protocol = choose_protocol(offered)

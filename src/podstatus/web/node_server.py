@@ -10,6 +10,7 @@ from aiohttp import web
 
 from podstatus.web.access import Asked, Gate, bearer_token, certificate_user
 from podstatus.web.answers import Answers
+from podstatus.web.connections import BoundedServer
 from podstatus.web.refusals import Refusal, not_found
 from podstatus.web.routes import ROUTES, Found, find_route
 
@@ -45,10 +46,11 @@ class NodeServer:
         self._host = host
         self._port = port
         self._runner: web.ServerRunner | None = None
+        self._connections: BoundedServer | None = None
 
     async def start(self) -> int:
         """Begin to listen; the port. Raises OSError."""
-        server = web.Server(
+        server = self._connections = BoundedServer(
             self._serve,
             handler_cancellation=True,
             access_log=None,
@@ -87,6 +89,8 @@ class NodeServer:
             await asyncio.sleep(0)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._connections is not None:
+            self._connections.has_asked(request.protocol)
         try:
             return await self._answer(request)
         except Refusal as refusal:

@@ -96,7 +96,7 @@ def command_of(query: Query) -> tuple[str, ...]:
     """The command to run. Raises Refusal if there is none."""
     command = tuple(query.get("command", ()))
     if not command or not command[0]:
-        raise bad_request("you must specify the command to run: command=ls&command=-l")
+        raise bad_request("you must specify the command to run, as in command=ls&command=-l")
     if any("\0" in part for part in command):
         raise bad_request("a command cannot hold a null byte")
     return command

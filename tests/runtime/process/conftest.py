@@ -46,12 +46,13 @@ class Trials:
     def run(self, *containers: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
         """What came of these containers of one pod, started one after the other."""
         given = {key: more.pop(key, {}) for key in ("config_maps", "secrets")}
+        killed = [bool(container.pop("killed", False)) for container in containers]
         named = [
             {"name": f"c{number}", "image": "x", **container}
             for number, container in enumerate(containers)
         ]
         pod = pod_of(None, **{"containers": named, **more})
-        asked = {"root": str(self.root), "pod": to_document(pod), **given}
+        asked = {"root": str(self.root), "pod": to_document(pod), "killed": killed, **given}
         done = subprocess.run(
             [*self._prefix, str(_HERE / "sandbox_trial.py")],
             input=msgspec.json.encode(asked),

@@ -7,6 +7,8 @@ It prints what came of each container in turn: exit code, output, message, or th
 
 import asyncio
 import os
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,12 +27,40 @@ from podstatus.testing.clock import FakeClock
 from tests.runtime.process.pods import ObjectsInMemory
 
 
-def run(command: Command) -> subprocess.CompletedProcess[str]:
-    """Run it as the shim does: nothing of ours in its arguments or environment."""
+def outlives(command: Command) -> bool:
+    """Whether the command is still there some time after its bubblewrap was killed."""
     program, *arguments = command.bubblewrap or ()
+    handle, told = _args(arguments), os.pipe()
+    bwrap = subprocess.Popen(
+        [program, "--args", str(handle), "--json-status-fd", str(told[1]), "--", *command.argv],
+        pass_fds=[handle, told[1]],
+        env={},
+    )
+    # It is written in pieces: only a line is whole.
+    with os.fdopen(told[0], "rb") as status:
+        child = msgspec.json.decode(status.readline())["child-pid"]
+    while Path(f"/proc/{child}/comm").read_text().strip() != command.argv[-2]:
+        os.sched_yield()
+    ended = os.pidfd_open(child)
+    bwrap.kill()
+    bwrap.wait()
+    gone = bool(select.select([ended], [], [], 10)[0])
+    if not gone:
+        os.kill(child, signal.SIGKILL)
+    return not gone
+
+
+def _args(arguments: list[str]) -> int:
     handle = os.memfd_create("args")
     os.write(handle, b"".join(argument.encode() + b"\0" for argument in arguments))
     os.lseek(handle, 0, os.SEEK_SET)
+    return handle
+
+
+def run(command: Command) -> subprocess.CompletedProcess[str]:
+    """Run it as the shim does: nothing of ours in its arguments or environment."""
+    program, *arguments = command.bubblewrap or ()
+    handle = _args(arguments)
     try:
         return subprocess.run(
             [program, "--args", str(handle), "--", *command.argv],
@@ -72,6 +102,9 @@ async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:
             command = await preparer.prepare_container(pod, container, place)
         except CannotStartError as error:
             results.append({"refused": error.message, "reason": error.reason})
+            continue
+        if asked["killed"][number]:
+            results.append({"left": outlives(command)})
             continue
         done = run(command)
         results.append(

@@ -375,3 +375,19 @@ def test_a_folder_is_removed_whatever_its_modes_and_links(tmp_path: Path) -> Non
     remove_tree(folder)
     assert not folder.exists()
     assert stat.S_IMODE(victim.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize(
+    ("container", "spec"),
+    [
+        ({"command": ["echo", "a\0--bind"]}, {}),
+        ({"workingDir": "/\0--bind\0/\0/"}, {}),
+        ({"terminationMessagePath": "/x\0--bind"}, {}),
+        ({}, {"hostname": "p\0--bind\0/\0/host"}),
+    ],
+)
+def test_nobody_slips_an_argument_in(
+    isolated: Setting, container: dict[str, Any], spec: dict[str, Any]
+) -> None:
+    """Arguments reach bubblewrap one behind the other, with a NUL in between."""
+    assert isolated.refusal(pod_of(container, **spec)).reason == "CreateContainerConfigError"

@@ -283,3 +283,18 @@ def test_pods_do_not_see_each_other(trials: Trials) -> None:
     trials.shell("echo mine > /data/f", {"volumeMounts": [MOUNT]}, volumes=[VOLUME])
     script = f"find / -xdev -name f -path '*{UID}*' 2>/dev/null; true"
     assert trials.shell(script) == ""
+
+
+def test_a_container_ends_with_its_bubblewrap(trials: Trials) -> None:
+    (result,) = trials.run({"command": ["sleep", "60"], "killed": True})
+    assert result == {"left": False}
+
+
+def test_memory_is_shared_with_the_host_only_if_asked_for(trials: Trials) -> None:
+    name = Path("/dev/shm") / f"podstatus-test-{os.getpid()}"
+    name.touch()
+    try:
+        assert trials.shell(f"test -e {name} || echo no") == "no\n"
+        assert trials.shell(f"test -e {name} && echo yes", hostIPC=True) == "yes\n"
+    finally:
+        name.unlink()

@@ -13,6 +13,7 @@ from podstatus.runtime.process.security import Credentials
 
 _READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 """Of /proc: who is root may write there whatever its capabilities are."""
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,11 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
 
 
 def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
-    """What stands before the command to run it as somebody else inside; root may do that."""
+    """What stands before the command to run it as somebody else inside; root may do that.
+
+    The kernel then forgets bubblewrap's `--die-with-parent`, and would not let it kill another
+    user's process anyway: whoever started bubblewrap has to kill what is left.
+    """
     groups = ",".join(str(group) for group in who.groups or ())
     return (
         setpriv,
@@ -102,7 +107,11 @@ def _root(box: Sandbox) -> Iterator[str]:
             yield from ("--ro-bind-try", f"{base}/{name}", f"{base}/{name}")
         for name, target in folder.links.items():
             yield from ("--symlink", target, f"{base}/{name}")
-    yield from ("--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
+    yield from ("--dev", "/dev")
+    if box.share_ipc:
+        yield from ("--bind", _SHARED_MEMORY, _SHARED_MEMORY)
+    else:
+        yield from ("--perms", "1777", "--tmpfs", _SHARED_MEMORY)
     yield from ("--proc", "/proc")
     for name in _READ_ONLY_PROC:
         yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")

@@ -3,9 +3,11 @@
 import logging
 from collections.abc import Callable, Collection
 
+from podstatus.kube.codec import from_document
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import ResourceFacts
 from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.resources import ResourceRequirements
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups import (
     CannotLimitError,
@@ -45,7 +47,8 @@ class LimitEnforcer:
 
     def in_force(self, uid: PodUID, launch: Launch) -> ResourceFacts | None:
         """What holds for an attempt now."""
-        return self._cgroups.in_force(uid, launch.id, launch.resources)
+        asked = from_document(launch.resources, ResourceRequirements)
+        return self._cgroups.in_force(uid, launch.id, asked)
 
     def end(self, uid: PodUID, id: str) -> None:
         """Kill what is left of an attempt. Raises RuntimeDownError."""

@@ -4,6 +4,7 @@ import signal
 
 import msgspec
 
+from podstatus.kube.codec import to_document
 from podstatus.kube.containers import Container
 from podstatus.runtime.process.cgroups import CgroupPlace
 from podstatus.runtime.process.prepare import Command
@@ -62,7 +63,7 @@ def make_launch(
         tty=container.tty,
         log_max_bytes=log_limits.max_bytes,
         log_max_files=log_limits.max_files,
-        resources=container.resources,
+        resources=to_document(container.resources),
     )
 
 

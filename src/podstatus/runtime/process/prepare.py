@@ -163,13 +163,14 @@ class Preparer:
         builder = SandboxBuilder(pod, container, self._hidden)
         box = builder.build(things, tmp=place.tmp, env=env, hostname=hostname)
         switched = switch_user(bubblewrap.setpriv, who) if who.groups is not None else ()
-        root = os.geteuid() == 0
+        arguments = bubblewrap_args(bubblewrap.program, box, who, root=os.geteuid() == 0)
+        _check_words(arguments)
         return Command(
             argv=(*switched, *argv),
             env=env,
             cwd="",
-            bubblewrap=bubblewrap_args(bubblewrap.program, box, who, root=root),
-            no_new_privileges=True,
+            bubblewrap=arguments,
+            # Not `no_new_privileges`: bubblewrap sees to it, and may itself be set-user-ID.
             message_path=str(place.message),
         )
 
@@ -192,9 +193,14 @@ def _argv(container: Container, env: Mapping[str, str]) -> tuple[str, ...]:
     argv = tuple(expand(word, env) for word in words)
     if not argv:
         raise CannotStartError("CreateContainerError", "no command specified")
-    if any("\0" in word for word in argv):
-        raise config_error("a command or argument has a NUL in it; no process can be given one")
+    _check_words((*argv, container.working_dir))
     return argv
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """A NUL ends an argument: what is behind it would be another one, of bubblewrap's as well."""
+    if any("\0" in word for word in words):
+        raise config_error("a command, an argument or a path has a NUL in it; leave it out")
 
 
 def _make_own(place: ContainerFolder) -> None:

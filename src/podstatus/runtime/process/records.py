@@ -5,11 +5,11 @@ pid by when it was started (field 22 of /proc/<pid>/stat, clock ticks since the 
 and by the boot (/proc/sys/kernel/random/boot_id).
 """
 
+from typing import Any
+
 import msgspec
-from msgspec import field
 
 from podstatus.kube.pod import PodUID
-from podstatus.kube.resources import ResourceRequirements
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +80,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
     log_max_bytes: int
     log_max_files: int
-    resources: ResourceRequirements = field(default_factory=ResourceRequirements)
-    """What was asked for."""
+    resources: dict[str, Any] = {}
+    """What was asked for, as it travels."""
 
 
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):

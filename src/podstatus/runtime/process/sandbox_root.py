@@ -83,7 +83,7 @@ def _opened(path: str, hidden: Collection[str]) -> OpenedFolder:
     entries, links = [], {}
     with os.scandir(path) as found:
         for entry in found:
-            if lies_in_any(entry.path, (*OWN, *hidden)):
+            if lies_in_any(entry.path, (*OWN, *hidden)) or not _is_text(entry.name):
                 continue
             if entry.is_symlink():
                 links[entry.name] = str(Path(entry.path).readlink())
@@ -93,6 +93,15 @@ def _opened(path: str, hidden: Collection[str]) -> OpenedFolder:
         why = f"there is no such path on the host, and {path} is too large; make it there"
         raise not_honoured("volumeMounts.mountPath", path, why)
     return OpenedFolder(path=path, entries=tuple(sorted(entries)), links=links)
+
+
+def _is_text(name: str) -> bool:
+    """Whether it can be handed on; what is no UTF-8 is not shown."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _steps(path: str) -> list[str]:

@@ -1,6 +1,8 @@
 """Put the process runtime together."""
 
+import hashlib
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -75,7 +77,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
                 max_bytes=settings.container_log_max_size,
                 max_files=settings.container_log_max_files,
             ),
-            cgroups=_cgroups(settings.node_name),
+            cgroups=_cgroups(settings),
             on_unlimited=_unlimited(around.recorder),
         )
     except RuntimeDownError as error:
@@ -95,9 +97,12 @@ def find_isolation(wanted: str) -> Bubblewrap | None:
         return None
 
 
-def _cgroups(node_name: str) -> Cgroups:
+def _cgroups(settings: AgentSettings) -> Cgroups:
+    # By the root-dir: agents of several clusters may call their nodes the same, and each removes
+    # what it does not know.
+    place = hashlib.sha256(os.fsencode(settings.root_dir.resolve())).hexdigest()[:16]
     try:
-        return find_cgroups(f"podstatus-{node_name}")
+        return find_cgroups(f"podstatus-{settings.node_name[:64]}-{place}")
     except NoCgroupsError as error:
         logger.info("limits of containers are not enforced: %s", error)
         return no_cgroups(str(error))

@@ -66,7 +66,7 @@ class ProcessRuntime:
         cgroups = cgroups or no_cgroups("cgroups are not used")
         self._shelf = Shelf(folder)
         limits = LimitEnforcer(cgroups, on_unlimited)
-        book = Book(self._shelf, host_ips, limits.in_force)
+        book = Book(self._shelf, host_ips, limits.in_force, clock.now)
         self._machinery = Machinery(self._shelf, book, limits)
         self._starter = Starter(
             self._machinery, preparer, clock=clock, log_limits=log_limits or LogLimits()

@@ -137,6 +137,18 @@ class Cgroups:
         read = self._reader(pod_uid)
         return None if read is None else usage_from(self.version, read)
 
+    def empty(self, pod_uid: PodUID, container_id: str) -> None:
+        """End what is left in it; it stays. Raises CgroupInUseError."""
+        path = _path(pod_uid, container_id)
+        for base in self._hierarchies if path is not None else ():
+            folder = base / path
+            for _ in self._tries():
+                if not (pids := self._folders.pids(folder)):
+                    break
+                self._folders.kill(folder)
+            else:
+                raise CgroupInUseError(f"in cgroup {folder} the processes {pids} do not end")
+
     def remove(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it, and remove it. Raises CgroupInUseError."""
         self._remove(_path(pod_uid, container_id))

@@ -117,6 +117,21 @@ class Shelf:
         except OSError as error:
             raise _no_use_of(place.path, error) from error
 
+    def write_exit(self, place: ContainerFolder, record: ExitRecord) -> ExitRecord:
+        """Record how an attempt ended, unless somebody else has; what is recorded then."""
+        new = place.exit.with_name(f"{place.exit.name}.guess")
+        try:
+            _write(new, record)
+            # Not a rename: what a keeper knows is not replaced by what we think.
+            os.link(new, place.exit)
+        except FileExistsError:
+            return self.read_exit(place) or record
+        except OSError as error:
+            logger.warning("end of a container cannot be recorded: %s error=%s", new, error)
+        finally:
+            new.unlink(missing_ok=True)
+        return record
+
     def force(self, path: Path) -> None:
         """Have a file that was written on the disk when this returns, unless it is gone again."""
         for forced in (path, path.parent):

@@ -69,12 +69,14 @@ class Starter:
 
         Raises CannotStartError.
         """
-        attempt = state.find_attempt(container.name, restart_count)
+        # What an agent before this one began is not begun again: there would be two of it.
+        attempt = state.find_begun(container.name)
+        attempt = attempt or state.find_attempt(container.name, restart_count)
         if attempt is None:
             attempt = await self._make(pod, container, state.record, restart_count)
         attempt = await self._machinery.settled(pod.uid, attempt)
         await self._force(pod, attempt)
-        if attempt.lost:
+        if attempt.is_lost:
             raise CannotStartError(_NOT_RUN, "the pod's shim has ended")
         if attempt.exit is not None and attempt.exit.reason == START_ERROR:
             raise CannotStartError(_NOT_RUN, attempt.exit.message)

@@ -1,5 +1,6 @@
 """Stop containers and pods: ask, wait, kill; and come back when nothing runs any more."""
 
+import asyncio
 import signal
 
 from msgspec import structs
@@ -67,6 +68,14 @@ class Stopper:
         book.stopped(record)
         if not await machinery.comes_true(uid, lambda: self._all_ended(uid), _END_SECONDS):
             raise RuntimeDownError(f"pod {uid} was killed and has not ended")
+        await self._end_strays(uid)
+
+    async def _end_strays(self, uid: PodUID) -> None:
+        """Who was killed together with all who looked after it may have left daemons behind."""
+        state = self._machinery.book.find(uid)
+        for attempt in state.attempts if state is not None else ():
+            if attempt.is_lost:
+                await asyncio.to_thread(self._machinery.limits.end, uid, attempt.launch.id)
 
     async def _end_shim(self, uid: PodUID) -> None:
         machinery = self._machinery

@@ -394,6 +394,7 @@ class ProcessRuntime:
     def close(self) -> None:
         """Watch nobody any more; all that runs goes on."""
         self._book.close()
+        self._limits.close()
 
     # Both sides
 

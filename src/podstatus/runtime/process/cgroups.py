@@ -140,8 +140,8 @@ class Cgroups:
     def empty(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it; it stays. Raises CgroupInUseError."""
         path = _path(pod_uid, container_id)
-        for base in self._hierarchies if path is not None else ():
-            folder = base / path
+        folders = [] if path is None else [base / path for base in self._hierarchies]
+        for folder in folders:
             for _ in self._tries():
                 if not (pids := self._folders.pids(folder)):
                     break

@@ -46,6 +46,7 @@ class Machinery:
     def close(self) -> None:
         """Watch nobody any more."""
         self._book.close()
+        self.limits.close()
 
     def find(self, uid: PodUID, id: str) -> Attempt | None:
         """An attempt, if it is there."""

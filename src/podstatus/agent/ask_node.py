@@ -62,8 +62,7 @@ class NodePort:
                 raise CannotAskError(told or f"the agent answered {answer.status} {answer.reason}")
             if connection.sock is not None:
                 connection.sock.settimeout(None)
-            while piece := answer.read1(_PIECE):
-                yield piece
+            yield from _pieces(answer, self._endpoints.agent)
         except (OSError, http.client.HTTPException) as error:
             why = str(error) or type(error).__name__
             raise CannotAskError(
@@ -93,6 +92,17 @@ class NodePort:
     def _headers(self) -> dict[str, str]:
         token = self._endpoints.token
         return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _pieces(answer: http.client.HTTPResponse, agent: str) -> Iterator[bytes]:
+    try:
+        while piece := answer.read1(_PIECE):
+            yield piece
+    except (ConnectionError, ssl.SSLError, http.client.HTTPException) as error:
+        raise CannotAskError(
+            f"the answer of the agent at {agent} broke off, this is not all; has it stopped? Ask "
+            "again, or see logs/podstatus.log in its root-dir"
+        ) from error
 
 
 def find_node(root_dir: Path | None, environment: Mapping[str, str]) -> NodePort:

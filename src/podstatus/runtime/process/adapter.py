@@ -144,11 +144,12 @@ class ProcessRuntime:
     async def remove_pod(self, uid: PodUID) -> None:
         """Let go of all there is of the pod; what still runs is ended."""
         state = self._machinery.book.find(uid)
-        if state is None:
-            return
         await self._stopper.stop_pod(uid)
+        # Also without a sandbox: there may be volumes of one that could not be started.
         await self._preparer.remove_pod(uid)
         await asyncio.to_thread(self._remove_pod, uid)
+        if state is None:
+            return
         for attempt in state.attempts:
             self._stopper.forget(attempt.launch.id)
         self._machinery.book.drop(uid)

@@ -91,12 +91,19 @@ class Shelf:
         """How an attempt ended."""
         return _read(place.exit, ExitRecord)
 
+    def make_folder(self, uid: PodUID) -> None:
+        """Have a folder for a pod. Raises RuntimeDownError."""
+        folder = self.folder(uid)
+        try:
+            for path in (folder.path, folder.volumes, folder.containers):
+                path.mkdir(mode=_PRIVATE, exist_ok=True)
+        except OSError as error:
+            raise _no_use_of(folder.path, error) from error
+
     def write_pod(self, record: PodRecord) -> None:
         """Make this what is known of a pod. Raises RuntimeDownError."""
         folder = self.folder(record.uid)
         try:
-            for path in (folder.path, folder.volumes, folder.containers):
-                path.mkdir(mode=_PRIVATE, exist_ok=True)
             _write(folder.record, record)
         except OSError as error:
             raise _no_use_of(folder.path, error) from error

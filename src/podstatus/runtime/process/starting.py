@@ -33,12 +33,15 @@ class Starter:
 
     async def start_pod(self, pod: Pod, known: PodState | None) -> None:
         """Make a folder with the pod's volumes, and start a shim. Raises CannotStartError."""
-        record = self._next_record(pod, known)
         shelf = self._machinery.shelf
+        shelf.make_folder(pod.uid)
+        # Before anybody is told of a sandbox: a change makes the pod be looked at again at once,
+        # and what cannot be prepared would be tried without end.
+        await self._preparer.prepare_pod(pod)
+        record = self._next_record(pod, known)
         shelf.write_pod(record)
         self._machinery.book.begin(record)
         await asyncio.to_thread(shelf.force, shelf.folder(pod.uid).record)
-        await self._preparer.prepare_pod(pod)
         self._machinery.limits.make_pod(pod)
         await self._start_shim(record)
 

@@ -66,27 +66,29 @@ class Shelf:
         ]
 
     def read_launches(self, uid: PodUID) -> list[Launch]:
-        """All attempts that were made at a pod's containers."""
+        """All attempts that were made at a pod's containers. Raises RuntimeDownError."""
         try:
             found = sorted(self.folder(uid).containers.iterdir())
-        except OSError:
+        except FileNotFoundError:
             return []
+        except OSError as error:
+            raise _no_use_of(self.folder(uid).path, error) from error
         launches = ((path, _read(ContainerFolder(path).launch, Launch)) for path in found)
         return [
             launch for path, launch in launches if launch is not None and launch.id == path.name
         ]
 
     def read_shim(self, record: PodRecord) -> ShimRecord | None:
-        """What the shim of a pod tells about itself."""
+        """What the shim of a pod tells about itself. Raises RuntimeDownError."""
         shim = _read(self.folder(record.uid).shim, ShimRecord)
         return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
 
     def read_started(self, place: ContainerFolder) -> StartRecord | None:
-        """Whether the command of an attempt was executed."""
+        """Whether the command of an attempt was executed. Raises RuntimeDownError."""
         return _read(place.started, StartRecord)
 
     def read_exit(self, place: ContainerFolder) -> ExitRecord | None:
-        """How an attempt ended."""
+        """How an attempt ended. Raises RuntimeDownError."""
         return _read(place.exit, ExitRecord)
 
     def write_pod(self, record: PodRecord) -> None:
@@ -165,11 +167,14 @@ class Shelf:
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
+    """None if it is not there. That it cannot be read says nothing: Raises RuntimeDownError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeError) as error:
+    except OSError as error:
+        raise RuntimeDownError(f"{path} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeError) as error:
         logger.error("record of a pod cannot be read: file=%s error=%s", path, error)
         return None
 

@@ -28,19 +28,19 @@ def test_an_end_that_could_not_be_noted_is_told_again(failure: Exception) -> Non
         if told == ["failed"]:
             raise failure
 
-    async def scenario() -> None:
+    async def scenario(process: "subprocess.Popen[bytes]") -> None:
         ends = Ends()
-        with subprocess.Popen(["/bin/sleep", "600"]) as process:
-            identity = identity_of(process.pid)
-            assert identity is not None
-            assert ends.watch(identity, note)
-            process.kill()
-            while not told:  # noqa: ASYNC110 - that is what is tested
-                await asyncio.sleep(0)
+        identity = identity_of(process.pid)
+        assert identity is not None
+        assert ends.watch(identity, note)
+        process.kill()
+        while not told:  # noqa: ASYNC110 - that is what is tested
+            await asyncio.sleep(0)
         for _ in range(3):
             ends.look()
 
-    asyncio.run(scenario())
+    with subprocess.Popen(["/bin/sleep", "600"]) as process:
+        asyncio.run(scenario(process))
     assert told == ["failed", "noted"]
 
 
@@ -64,5 +64,5 @@ def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path)
             read()
     shelf.folder(UID).record.unlink()
     shelf.folder(UID).record.mkdir()
-    with pytest.raises(RuntimeDownError, match="pod.json cannot be read"):
+    with pytest.raises(RuntimeDownError, match=r"pod\.json cannot be read"):
         shelf.read_pods()

@@ -35,11 +35,14 @@ def open_process(process: ProcessIdentity) -> int | None:
         if error.errno not in _NO_PROCESS:
             raise
         return None
-    # Only now: what is open cannot become another one.
-    if is_alive(process):
-        return opened
-    os.close(opened)
-    return None
+    is_it = False
+    try:
+        # Only now: what is open cannot become another one.
+        is_it = is_alive(process)
+    finally:
+        if not is_it:
+            os.close(opened)
+    return opened if is_it else None
 
 
 def send_signal(process: ProcessIdentity, number: int) -> bool:

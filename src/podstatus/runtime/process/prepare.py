@@ -70,12 +70,12 @@ class Preparer:
         hidden: Sequence[Path],
         clock: Clock,
     ) -> None:
-        """`root` has the pods' folders; `hidden` is what no container may look into."""
+        """`root` has the pods' folders; `hidden` are files and folders for no container."""
         self._bubblewrap = bubblewrap
         self._references = References(objects, clock)
         self._host_ips = host_ips
         self._allocatable = allocatable
-        self._hidden = tuple(str(path) for path in (root, *hidden))
+        self._hidden = tuple(os.path.realpath(path) for path in (root, *hidden))
         self._outside = Outside(root)
         self._volumes = Volumes(root, self._references, self._around, self._hidden, clock)
 

@@ -73,10 +73,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "others" / "file").read_text() == "kept"
 
 
-LOADED = (
-    "import os; from pathlib import Path;"
-    "from podstatus.runtime.process.shelf import Shelf"
-)
+LOADED = "import os; from pathlib import Path;from podstatus.runtime.process.shelf import Shelf"
 LOCKED = """
 shelf, tree = Shelf(Path({place!r})), Path({place!r}, "tree")
 folders = [tree, tree / "a", tree / "a" / "b", tree / "a" / "b" / "c", tree / "read-only"]

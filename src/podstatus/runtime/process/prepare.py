@@ -1,5 +1,6 @@
 """From a pod's spec to a command that the shim can start."""
 
+import asyncio
 import os
 import pwd
 import socket
@@ -95,7 +96,7 @@ class Preparer:
     async def remove_pod(self, uid: PodUID) -> None:
         """Remove what lies outside of the pod's folder, before that itself is removed."""
         self._references.forget(uid)
-        self._outside.remove(uid)
+        await asyncio.to_thread(self._outside.remove, uid)
 
     async def prepare_container(
         self, pod: Pod, container: Container, place: ContainerFolder

@@ -63,7 +63,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         objects=HttpPodObjects(around.client),
         host_ips=around.host_ips,
         allocatable=around.allocatable,
-        hidden=(settings.root_dir,),
+        hidden=_secrets(settings),
         clock=around.clock,
     )
     try:
@@ -83,6 +83,12 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         )
     except RuntimeDownError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+def _secrets(settings: AgentSettings) -> list[Path]:
+    """By what is in these, a container that runs as the agent's user could be the agent."""
+    named = settings.root_dir, settings.kubeconfig, settings.tls_private_key_file
+    return [path for path in named if path is not None]
 
 
 def find_isolation(wanted: str) -> Bubblewrap | None:

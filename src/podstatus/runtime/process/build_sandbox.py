@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from podstatus.runtime.process.safe_paths import UnsafePathError, kind_below, op
 from podstatus.runtime.process.sandbox_root import (
     OWN,
     find_target,
+    hidden_files,
     hidden_folders,
     lies_in,
     masked_files,
@@ -55,10 +56,11 @@ class SandboxBuilder:
         return Sandbox(
             folders=open_folders(self._missing_in, self._hidden),
             hidden=self._hidden,
-            masked=masked_files() if os.geteuid() == 0 else (),
+            masked=self._masked(),
             tmp=str(tmp),
             mounts=tuple(mount for mount, _ in self._mounts),
-            hidden_in_mounts=self._hidden_in_mounts(),
+            hidden_in_mounts=self._seen_in_mounts(filter(os.path.isdir, self._secret)),
+            masked_in_mounts=self._seen_in_mounts(filter(os.path.isfile, self._secret)),
             env=env,
             cwd=self._container.working_dir or "/",
             hostname=hostname,
@@ -105,13 +107,17 @@ class SandboxBuilder:
                 "meanwhile; choose a path outside of it"
             )
 
-    def _hidden_in_mounts(self) -> tuple[str, ...]:
-        """Where the agent's folders would be seen through a path of the host."""
+    def _masked(self) -> tuple[str, ...]:
+        of_the_machine = masked_files() if os.geteuid() == 0 else ()
+        return (*of_the_machine, *hidden_files(self._secret, self._hidden))
+
+    def _seen_in_mounts(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Where what is the agent's would be seen through a path of the host."""
         return tuple(
-            mount.target.rstrip("/") + "/" + os.path.relpath(folder, mount.source)
+            mount.target.rstrip("/") + "/" + os.path.relpath(path, mount.source)
+            for path in paths
             for mount, _ in self._mounts
-            for folder in self._secret
-            if lies_in(folder, mount.source) and Path(folder).is_dir()
+            if lies_in(path, mount.source)
         )
 
 

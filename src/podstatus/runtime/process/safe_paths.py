@@ -7,13 +7,14 @@ so what is found lies where the path says.
 import contextlib
 import errno
 import os
-import shutil
 import stat
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ANYTHING = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_PRIVATE = 0o700
 
 
 class UnsafePathError(Exception):
@@ -60,7 +61,7 @@ def make_private(folder: Path) -> None:
     """Make a folder for the agent alone, and those above it that are missing."""
     if not folder.is_dir():
         make_private(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=_PRIVATE, exist_ok=True)
 
 
 def split_steps(path: str) -> tuple[str, ...]:
@@ -71,7 +72,8 @@ def split_steps(path: str) -> tuple[str, ...]:
 def remove_tree(path: Path) -> None:
     """Remove a folder and all in it, never following a link. It is no error if it is gone.
 
-    Folders that their owner may not look into are opened up first, as far as they are ours.
+    Folders that their owner may not look into are opened up first, as far as they are ours. What
+    cannot be removed does not keep the rest. Raises OSError, the first.
     """
     try:
         with open_folder(path.parent) as parent:
@@ -81,43 +83,83 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_below(folder: int, name: str) -> None:
-    """Remove something in an open folder, with all in it. It is no error if it is gone."""
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISDIR(mode):
-        with contextlib.suppress(FileNotFoundError):
+    """Remove something in an open folder, with all in it; as `remove_tree`."""
+    failed: list[OSError] = []
+    with _noting(failed):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=folder)
-        return
+            return
+        with _opened_up(folder, name) as top:
+            _empty(top, failed)
+        os.rmdir(name, dir_fd=folder)
+    if failed:
+        raise failed[0]
+
+
+def _empty(top: int, failed: list[OSError]) -> None:
+    """Remove all in a folder, however deep it is: the way to the bottom may have no name.
+
+    So what a folder holds of folders is moved up before it is removed, and no more than two are
+    open at a time.
+    """
+    waiting = _remove_files(top, failed)
+    while waiting:
+        name = waiting.pop()
+        with _noting(failed):
+            with _opened_up(top, name) as here:
+                for inner in _remove_files(here, failed):
+                    with _noting(failed):
+                        waiting.append(_move_up(here, inner, top))
+            os.rmdir(name, dir_fd=top)
+
+
+def _remove_files(folder: int, failed: list[OSError]) -> list[str]:
+    """Remove all but folders; the names of those."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            with _noting(failed):
+                os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in found if is_folder]
+
+
+def _move_up(folder: int, name: str, top: int) -> str:
+    """The new name. To move a folder takes the right to change it."""
+    with _opened_up(folder, name):
+        new = uuid.uuid4().hex
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
+        return new
+
+
+@contextlib.contextmanager
+def _opened_up(folder: int, name: str) -> Iterator[int]:
+    """Let us look into a folder and change it; a link is none."""
+    found = os.open(name, _ANYTHING | os.O_DIRECTORY, dir_fd=folder)
     try:
-        shutil.rmtree(name, dir_fd=folder)
+        # By the descriptor of the folder itself: by name it could be another one by now.
+        itself = Path(f"/proc/self/fd/{found}")
+        if os.fstat(found).st_mode & _PRIVATE != _PRIVATE:
+            with contextlib.suppress(PermissionError):
+                itself.chmod(_PRIVATE)
+        opened = os.open(itself, _FOLDER & ~os.O_NOFOLLOW)
+    finally:
+        os.close(found)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+@contextlib.contextmanager
+def _noting(failed: list[OSError]) -> Iterator[None]:
+    """Go on whatever cannot be done; what is gone already needs nothing done."""
+    try:
+        yield
     except FileNotFoundError:
-        remove_below(folder, name)
-    except PermissionError:
-        _open_up(folder, name)
-        shutil.rmtree(name, dir_fd=folder)
-
-
-def _open_up(folder: int, name: str) -> None:
-    """Let us look into a folder and those in it; links are passed over."""
-    with contextlib.suppress(OSError):
-        # By the descriptor of the path itself: chmod by name would follow a link.
-        opened = os.open(name, _ANYTHING, dir_fd=folder)
-        try:
-            if not stat.S_ISDIR(os.fstat(opened).st_mode):
-                return
-            Path(f"/proc/self/fd/{opened}").chmod(0o700)
-        finally:
-            os.close(opened)
-        below = os.open(name, _FOLDER, dir_fd=folder)
-        try:
-            with os.scandir(below) as entries:
-                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            for inner in names:
-                _open_up(below, inner)
-        finally:
-            os.close(below)
+        return
+    except OSError as error:
+        failed.append(error)
 
 
 def _step(here: int, step: str, walked: Path, make: int | None) -> int:

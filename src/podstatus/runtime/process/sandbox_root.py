@@ -30,6 +30,13 @@ def hidden_folders(more: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in real if not lies_in_any(path, {*OWN, *real} - {path})))
 
 
+def hidden_files(paths: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
+    """Those of the paths that are files, and would be seen."""
+    return tuple(
+        path for path in paths if Path(path).is_file() and not lies_in_any(path, (*OWN, *hidden))
+    )
+
+
 def masked_files() -> tuple[str, ...]:
     """Files of /proc that are not for containers, of those that are there."""
     return tuple(path for path in _MASKED if Path(path).exists())

@@ -5,13 +5,10 @@ What lies in a pod's folder may have been made by its containers: nothing is fol
 
 import logging
 import os
-import shutil
-import stat
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -31,6 +28,7 @@ from podstatus.runtime.process.records import (
     ShimRecord,
     StartRecord,
 )
+from podstatus.runtime.process.safe_paths import remove_tree
 
 logger = logging.getLogger(__name__)
 
@@ -68,27 +66,29 @@ class Shelf:
         ]
 
     def read_launches(self, uid: PodUID) -> list[Launch]:
-        """All attempts that were made at a pod's containers."""
+        """All attempts that were made at a pod's containers. Raises RuntimeDownError."""
         try:
             found = sorted(self.folder(uid).containers.iterdir())
-        except OSError:
+        except FileNotFoundError:
             return []
+        except OSError as error:
+            raise _no_use_of(self.folder(uid).path, error) from error
         launches = ((path, _read(ContainerFolder(path).launch, Launch)) for path in found)
         return [
             launch for path, launch in launches if launch is not None and launch.id == path.name
         ]
 
     def read_shim(self, record: PodRecord) -> ShimRecord | None:
-        """What the shim of a pod tells about itself."""
+        """What the shim of a pod tells about itself. Raises RuntimeDownError."""
         shim = _read(self.folder(record.uid).shim, ShimRecord)
         return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
 
     def read_started(self, place: ContainerFolder) -> StartRecord | None:
-        """Whether the command of an attempt was executed."""
+        """Whether the command of an attempt was executed. Raises RuntimeDownError."""
         return _read(place.started, StartRecord)
 
     def read_exit(self, place: ContainerFolder) -> ExitRecord | None:
-        """How an attempt ended."""
+        """How an attempt ended. Raises RuntimeDownError."""
         return _read(place.exit, ExitRecord)
 
     def make_folder(self, uid: PodUID) -> None:
@@ -174,11 +174,14 @@ class Shelf:
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
+    """None if it is not there. That it cannot be read says nothing: Raises RuntimeDownError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeError) as error:
+    except OSError as error:
+        raise RuntimeDownError(f"{path} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeError) as error:
         logger.error("record of a pod cannot be read: file=%s error=%s", path, error)
         return None
 
@@ -201,23 +204,14 @@ def _force(path: Path) -> None:
 
 
 def _remove_tree(path: Path) -> None:
-    # Does not follow symlinks, not even ones that are swapped in meanwhile.
-    shutil.rmtree(path, onerror=_open_up)
-    if path.exists():
-        logger.warning("folder of a pod cannot be removed, the next start tries again: %s", path)
-
-
-def _open_up(_function: Callable[..., Any], path: str, _error: object) -> None:
-    """A container may have locked its own folders. Nothing of it runs any more."""
-    found = Path(path)
-    with suppress(OSError):
-        for locked in (found.parent, found):
-            if stat.S_ISDIR(locked.lstat().st_mode):
-                locked.chmod(_PRIVATE)
-        if stat.S_ISDIR(found.lstat().st_mode):
-            shutil.rmtree(found, ignore_errors=True)
-        else:
-            found.unlink()
+    try:
+        remove_tree(path)
+    except OSError as error:
+        logger.warning(
+            "folder of a pod cannot be removed, the next start tries again: %s error=%s",
+            path,
+            error,
+        )
 
 
 def _no_use_of(path: Path, error: OSError) -> RuntimeDownError:

@@ -1,0 +1,183 @@
+"""Whoever looks after a container is killed: its end is reported as one that nobody saw.
+
+Nothing of it is left then, also no daemon that ignores all signals, and its policy says whether
+it is started again.
+"""
+
+import itertools
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.agent.process_node import (
+    DAEMON,
+    ISOLATIONS,
+    ProcessNode,
+    events_about,
+    pod_of,
+    process_node,
+    processes_with,
+    starts,
+)
+from tests.agent_process import Cluster, Document, container, has_phase, is_ready, until
+
+pytestmark = pytest.mark.timeout(240)
+
+UNSEEN = {
+    "exitCode": 137,
+    "reason": "ContainerStatusUnknown",
+    "message": "The container could not be located when the pod was terminated",
+}
+
+
+def kill_shim(node: ProcessNode, pod: Document) -> None:
+    os.kill(node.shim(pod).pid, signal.SIGKILL)
+
+
+def kill_keeper(node: ProcessNode, pod: Document) -> None:
+    os.kill(node.attempt(pod).started.keeper.pid, signal.SIGKILL)
+
+
+def kill_both(node: ProcessNode, pod: Document) -> None:
+    """So that neither sees the other end."""
+    keeper = node.attempt(pod).started.keeper.pid
+    os.kill(keeper, signal.SIGSTOP)
+    kill_shim(node, pod)
+    os.kill(keeper, signal.SIGKILL)
+
+
+Kill = Callable[[ProcessNode, Document], None]
+VICTIMS: dict[str, Kill] = {"shim": kill_shim, "keeper": kill_keeper, "both": kill_both}
+
+
+class Victim:
+    """A pod with a daemon, and what was seen of it before it happens."""
+
+    def __init__(self, kind: str, policy: str, number: int) -> None:
+        self.kind, self.policy = kind, policy
+        self.name = f"{kind}-{policy.lower()}-{number}"
+        self.sleep = f"1000.{os.getpid()}{number:03}"
+        self.before: Document = {}
+        self.family: list[psutil.Process] = []
+
+    @property
+    def manifest(self) -> Document:
+        return pod_of(self.name, "sh", "-c", DAEMON, self.sleep, restartPolicy=self.policy)
+
+    def meet(self, node: ProcessNode, cluster: Cluster) -> None:
+        """Look at it while all is well."""
+        (self.before,) = cluster.wait_ready(self.name)
+        cluster.wait_for_event("Started", self.name)
+        until(self.daemons)
+        self.family = [*node.family_of(self.before), *self.daemons()]
+
+    def daemons(self) -> list[psutil.Process]:
+        return [p for p in processes_with("sleep", self.sleep) if p.cmdline()[0] == "sleep"]
+
+    def check(self, cluster: Cluster) -> None:
+        """What came of it."""
+        if self.policy == "Never":
+            self._check_ended(cluster)
+        else:
+            self._check_restarted(cluster)
+
+    def _check_ended(self, cluster: Cluster) -> None:
+        status = container(cluster.wait_for(self.name, has_phase("Failed")))
+        assert unseen(status["state"]) == UNSEEN
+        assert status["restartCount"] == 0
+        assert not status["lastState"]
+        until(lambda: not self._alive(self.family), lambda: self._alive(self.family))
+        assert self.daemons() == []
+        assert events_about(cluster, self.before) == starts(1)
+
+    def _check_restarted(self, cluster: Cluster) -> None:
+        status = container(cluster.wait_for(self.name, self._is_another))
+        assert unseen(status["lastState"]) == UNSEEN
+        assert status["restartCount"] == 1
+        old = [p for p in self.family if self.kind != "keeper" or p != self.family[0]]
+        until(lambda: not self._alive(old), lambda: self._alive(old))
+        (daemon,) = until(self.daemons)
+        assert daemon not in self.family
+        sandboxes = {} if self.kind == "keeper" else {"SandboxChanged": 1}
+        until(lambda: events_about(cluster, self.before) == starts(2, **sandboxes))
+
+    def _is_another(self, pod: Document) -> bool:
+        known = container(self.before)["containerID"]
+        return is_ready(pod) and container(pod)["containerID"] != known
+
+    def _alive(self, processes: list[psutil.Process]) -> list[psutil.Process]:
+        return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def unseen(state: Document) -> Document:
+    return {name: state["terminated"][name] for name in UNSEEN}
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_what_nobody_saw_end_is_told_and_nothing_of_it_is_left(
+    tmp_path: Path, isolation: str
+) -> None:
+    kinds = itertools.product(VICTIMS, ("Never", "Always"), range(2))
+    victims = [Victim(kind, policy, number) for number, (kind, policy, _) in enumerate(kinds)]
+    now, later = victims[::2], victims[1::2]
+    with process_node(tmp_path, isolation) as node:
+        cluster = node.start_ready()
+        cluster.create(*(victim.manifest for victim in victims))
+        for victim in victims:
+            victim.meet(node, cluster)
+        for victim in now:
+            VICTIMS[victim.kind](node, victim.before)
+        for victim in now:
+            victim.check(cluster)
+        node.kill()
+        for victim in later:
+            VICTIMS[victim.kind](node, victim.before)
+        cluster = node.start_ready()
+        for victim in later:
+            victim.check(cluster)
+        # What happened before was told once.
+        for victim in now:
+            victim.check(cluster)
+        assert "Traceback" not in node.log()
+        assert "status refused" not in node.log()
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_one_container_of_two_is_lost_and_the_other_runs_on(
+    tmp_path: Path, isolation: str
+) -> None:
+    command = ["sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"]
+    both = [{"name": name, "image": "busybox", "command": command} for name in ("a", "b")]
+    with process_node(tmp_path, isolation) as node:
+        cluster = node.start_ready()
+        cluster.create(pod_of("once", containers=both, restartPolicy="Never"))
+        (before,) = cluster.wait_ready("once")
+        attempts = {found.launch.container: found for found in node.attempts(before)}
+        os.kill(attempts["a"].started.keeper.pid, signal.SIGKILL)
+        after = cluster.wait_for("once", lambda pod: not is_ready(pod))
+        a, b = after["status"]["containerStatuses"]
+        assert unseen(a["state"]) == UNSEEN
+        assert b == before["status"]["containerStatuses"][1]
+        # It is not started again: its policy says so.
+        attempts["b"].send(signal.SIGTERM)
+        ended = cluster.wait_for("once", has_phase("Failed"))
+        assert [c["restartCount"] for c in ended["status"]["containerStatuses"]] == [0, 0]
+        assert len(node.attempts(before)) == 2
+        assert events_about(cluster, before) == starts(2)
+        assert "status refused" not in node.log()
+
+
+def test_agents_whose_nodes_have_the_same_name_let_each_other_be(tmp_path: Path) -> None:
+    with process_node(tmp_path / "one", "none") as one, process_node(tmp_path / "two", "none") as two:
+        cluster = one.start_ready()
+        cluster.create(Victim("keeper", "Never", 999).manifest)
+        (before,) = cluster.wait_ready("keeper-never-999")
+        other = two.start_ready()
+        other.create(pod_of("runs", "sleep", "1000"))
+        other.wait_ready("runs")
+        assert all(p.is_running() for p in one.family_of(before))
+        assert cluster.pod("keeper-never-999")["status"] == before["status"]

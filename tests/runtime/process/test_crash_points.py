@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from msgspec import structs
@@ -22,10 +23,9 @@ from podstatus.kube.containers import Container
 from podstatus.kube.cri import ContainerFacts, ContainerRunState
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_spec import PodSpec
-from podstatus.runtime.process import adapter
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
-from tests.agent.process_node import processes_with
+from tests.agent.process_node import end_family, processes_with
 from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
 from tests.runtime.process.shim_on_trial import wait_for
 
@@ -43,6 +43,7 @@ def folder() -> Iterator[Path]:
     # Not below /tmp, which containers have one of their own of.
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
+        end_family(processes_with("run_shim.py", folder))
 
 
 def pod_that_sleeps(number: int) -> Pod:
@@ -87,13 +88,13 @@ def _count_down(steps: int) -> None:
         if event in STEPS and next(left) == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    send = adapter.send_signal
+    send = signal.pidfd_send_signal
 
-    def send_counted(*arguments: Any) -> bool:
+    def send_counted(*arguments: Any) -> None:
         count(STEPS[0])
-        return send(*arguments)
+        send(*arguments)
 
-    adapter.send_signal = send_counted
+    mock.patch.object(signal, "pidfd_send_signal", send_counted).start()
     sys.addaudithook(count)
 
 

@@ -54,7 +54,7 @@ def read_sandbox(pod: Path) -> str | None:
 
 
 def is_wanted(pod: Path, sandbox_id: str) -> bool:
-    """Whether the agent still wants a sandbox. Raises OSError, ValueError, KeyError or TypeError."""
+    """Whether the agent still wants a sandbox. Raises OSError, ValueError, KeyError, TypeError."""
     try:
         told = json.loads((pod / POD).read_bytes())
     except FileNotFoundError:

@@ -1,229 +1,247 @@
-"""A node on real processes, whose agent, shims and keepers can be killed one by one."""
+"""`podstatus run --runtime process` as a process, pods with commands for it, and what they say."""
 
+import asyncio
+import json
 import os
-import ssl
+import shutil
+import signal
 import subprocess
-import urllib.request
-from collections import Counter
-from collections.abc import Iterator
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+from urllib.parse import urlencode
 
+import aiohttp
 import msgspec
 import psutil
 import pytest
 
-from podstatus.kube.pod import PodUID
-from podstatus.runtime.process.layout import ContainerFolder, PodFolder
-from podstatus.runtime.process.records import (
-    ExitRecord,
-    Launch,
-    ProcessIdentity,
-    ShimRecord,
-    StartRecord,
-)
-from tests.agent_process import (
-    ENVIRONMENT,
-    NODE,
-    SECONDS,
-    AgentProcess,
-    Cluster,
-    Document,
-    container,
-    until,
-)
-from tests.api_servers import RealServer, Server
-from tests.programs import COMMAND
-from tests.runtime.process.machine import need_bubblewrap
+from podstatus.runtime.process.identity import send_signal
+from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
+from podstatus.runtime.process.records import ShimRecord
+from tests.agent_process import ENVIRONMENT, SECONDS, AgentProcess, Document, until
+from tests.runtime.process.machine import AS_NOBODY, NOBODY
+from tests.stand_in_node import ERROR, STDERR, STDOUT, V5
 
-T = TypeVar("T")
-
-ISOLATIONS = (pytest.param("bubblewrap", marks=need_bubblewrap), "none")
-
-TALKER = """
-trap 'for number in $(seq 500); do echo "line $number"; done; exit 7' USR1
-trap 'exit 0' TERM
-echo begin
-sleep 1000 & wait
-"""
-"""Says something and ends with 7 when it is told to."""
-
-DAEMON = """
-(setsid sh -c 'trap "" TERM HUP INT USR1; echo daemon; exec sleep "$0" > /dev/null 2>&1' "$0" &)
-trap 'exit 0' TERM
-sleep 1000 & wait
-"""
-"""A command with a daemon of the second fork that ignores what it can, and is found by how long
-it sleeps."""
+ISOLATIONS = ("bubblewrap", "none")
+PYTHON = "/usr/bin/python3"
+"""One that everybody may execute, also inside of a sandbox."""
+_REPOSITORY = Path(__file__).parents[2]
+_PYTHON_PATH = f"{_REPOSITORY / 'src'}:{sysconfig.get_path('purelib')}"
 
 
 class ProcessNode(AgentProcess):
-    """The agent with the process runtime, and all that belongs to it on this machine."""
+    """The agent on the process runtime, as whoever runs the tests or as somebody else."""
 
-    def __init__(self, folder: Path, isolation: str, *options: str, **more: Any) -> None:
-        options = ("--runtime", "process", "--isolation", isolation, "--no-samples", *options)
-        super().__init__(folder, *options, **more)
-        self.runtime_dir = self.root_dir / "runtime"
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        isolation: str,
+        user: int | None = None,
+        path: str = ENVIRONMENT["PATH"],
+    ) -> None:
+        chosen = ("--runtime", "process", "--isolation", isolation)
+        super().__init__(folder, *chosen, *options)
+        self._environment = {**ENVIRONMENT, "PATH": path}
+        if user is not None:
+            shutil.chown(folder, user)
+            self.words = [*AS_NOBODY, PYTHON, *self.words[1:]]
+            self._environment |= {"PYTHONPATH": _PYTHON_PATH, "HOME": str(folder)}
 
-    def pod_folder(self, pod: Document) -> PodFolder:
-        return PodFolder(self.runtime_dir, PodUID(pod["metadata"]["uid"]))
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.words,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=self._environment,
+                cwd="/",
+            )
 
-    def attempt(self, pod: Document) -> "AttemptOnDisk":
-        """The attempt that the status of its only container shows."""
-        name = container(pod)["containerID"].removeprefix("process://")
-        return AttemptOnDisk(self.pod_folder(pod).container(name))
+    @property
+    def pods_folder(self) -> Path:
+        """Where the runtime has the folders of pods."""
+        return self.root_dir / "runtime/pods"
 
-    def attempts(self, pod: Document) -> list["AttemptOnDisk"]:
-        """All that are on the disk, the oldest first."""
-        found = map(AttemptOnDisk, map(ContainerFolder, self.pod_folder(pod).containers.iterdir()))
-        return sorted(found, key=lambda attempt: attempt.launch.created_at)
+    def pod_folder(self, name: str) -> Path:
+        """Of the pod with this name."""
+        pod = self.cluster.pod(name)
+        assert pod is not None
+        return self.pods_folder / pod["metadata"]["uid"]
 
-    def shim(self, pod: Document) -> ProcessIdentity:
-        return read(self.pod_folder(pod).shim, ShimRecord).process
+    def shim(self, name: str) -> ShimRecord:
+        """Of the pod with this name."""
+        data = (self.pod_folder(name) / "shim.json").read_bytes()
+        return msgspec.json.decode(data, type=ShimRecord)
 
-    def shims(self) -> list[psutil.Process]:
-        """All of this node, also those that it should not have any more."""
-        found = processes_with("run_shim.py", str(self.runtime_dir))
-        return [process for process in found if _name(process) == "podstatus-shim"]
+    def log_of(self, name: str, container: str = "") -> str:
+        """What a container wrote, by way of the API server."""
+        query = urlencode({"container": container} if container else {})
+        access = self.cluster.access
+        connection = access.connect()
+        try:
+            connection.request(
+                "GET",
+                f"/api/v1/namespaces/default/pods/{name}/log?{query}",
+                headers={"Authorization": f"Bearer {access.token}"},
+            )
+            answer = connection.getresponse()
+            text = answer.read().decode(errors="replace")
+            assert answer.status == 200, text
+            return text
+        finally:
+            connection.close()
 
-    def family_of(self, pod: Document) -> list[psutil.Process]:
-        """All processes of a pod: its shim and what that has started."""
-        shim = psutil.Process(self.shim(pod).pid)
-        return [shim, *shim.children(recursive=True)]
+    def wait_for_log(self, name: str, text: str, container: str = "") -> str:
+        """The log, once it has this text."""
 
-    def kill_all(self) -> None:
-        """The agent, and whatever it started; daemons that lost their parents are not found so."""
+        def look() -> str | None:
+            with suppress(AssertionError):  # it is not started yet
+                said = self.log_of(name, container)
+                return said if text in said else None
+            return None
+
+        return until(look, lambda: (self.cluster.pod(name), self.log()))
+
+    def exec(self, name: str, *command: str) -> tuple[str, Document]:
+        """What a command in a pod said, and how it ended."""
+        return asyncio.run(asyncio.wait_for(self._exec(name, command), SECONDS))
+
+    async def _exec(self, name: str, command: Sequence[str]) -> tuple[str, Document]:
+        access = self.cluster.access
+        pairs = [*(("command", word) for word in command), ("stdout", "true"), ("stderr", "true")]
+        url = f"{access.url}/api/v1/namespaces/default/pods/{name}/exec?{urlencode(pairs)}"
+        context = access.connect()._context  # type: ignore[attr-defined]
+        headers = {"Authorization": f"Bearer {access.token}"}
+        said: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ERROR: b""}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
+        ):
+            transport = socket._conn.transport
+            async for message in socket:
+                said[message.data[0]] += message.data[1:]
+            await socket.close()
+            if transport is not None:
+                transport.abort()
+            # What was aborted is closed in the next turns of the loop.
+            for _ in range(3):
+                await asyncio.sleep(0)
+        return (said[STDOUT] + said[STDERR]).decode(), json.loads(said[ERROR])
+
+    def result(self, name: str) -> Any:
+        """What a pod that has run to its end printed last, as JSON."""
+        self.cluster.wait_for(name, lambda pod: pod["status"].get("phase") == "Succeeded")
+        return json.loads(self.log_of(name).splitlines()[-1])
+
+    def end_all(self) -> None:
+        """End it, and all pods that it or one before it has started."""
+        family = self.family() if self.process is not None and self.process.poll() is None else []
         self.kill()
-        end_family(processes_with("run_shim.py", str(self.runtime_dir)))
-
-    def container_logs(self, pod: Document, query: str = "") -> str:
-        """What the agent's own port answers."""
-        agent, meta = self.wait_serving(), pod["metadata"]
-        path = f"/containerLogs/{meta['namespace']}/{meta['name']}/{container(pod)['name']}{query}"
-        asked = urllib.request.Request(  # noqa: S310 - ours
-            agent["agent"] + path, headers={"Authorization": f"Bearer {agent['token']}"}
-        )
-        trust = ssl.create_default_context(cafile=agent["agent_certificate"])
-        with urllib.request.urlopen(asked, context=trust, timeout=SECONDS) as answer:  # noqa: S310
-            told: bytes = answer.read()
-            return told.decode()
-
-    def logs_command(self, pod: Document, *options: str) -> str:
-        """What `podstatus logs` prints."""
-        meta = pod["metadata"]
-        where = ("-n", meta["namespace"], "--root-dir", str(self.root_dir))
-        done = subprocess.run(
-            [*COMMAND, "logs", meta["name"], *where, *options],
-            capture_output=True,
-            text=True,
-            env=ENVIRONMENT,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-
-class AttemptOnDisk:
-    """What agent and shim tell each other of an attempt."""
-
-    def __init__(self, place: ContainerFolder) -> None:
-        self.place = place
-
-    @property
-    def launch(self) -> Launch:
-        return read(self.place.launch, Launch)
-
-    @property
-    def started(self) -> StartRecord:
-        return read(self.place.started, StartRecord)
-
-    def send(self, number: int) -> None:
-        """A signal to the command."""
-        os.kill(self.started.process.pid, number)
-
-    def wait_for_exit(self) -> ExitRecord:
-        until(self.place.exit.exists, lambda: list(self.place.path.iterdir()))
-        return read(self.place.exit, ExitRecord)
-
-    def wait_for_text(self, text: str) -> None:
-        until(lambda: self.place.log.exists() and text in self.place.log.read_text())
-
-
-def read(path: Path, kind: type[T]) -> T:
-    return msgspec.json.decode(path.read_bytes(), type=kind)
+        for record in self.pods_folder.glob("*/shim.json"):
+            with suppress(OSError, msgspec.DecodeError):
+                shim = msgspec.json.decode(record.read_bytes(), type=ShimRecord)
+                send_signal(shim.process, signal.SIGKILL)
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, SECONDS)
 
 
 @contextmanager
 def process_node(
-    folder: Path, isolation: str, *options: str, server: Server | None = None, node: str = NODE
+    *options: str,
+    isolation: str,
+    user: int | None = None,
+    path: str = ENVIRONMENT["PATH"],
+    samples: bool = False,
 ) -> Iterator[ProcessNode]:
-    """A node, not started yet; on this server, or on one of its own. Ended at the end."""
-    kubeconfig = None
-    if server is not None:
-        access = server.access
-        if isinstance(server, RealServer):
-            access = server.process.node_access(node)
-        kubeconfig, options = access.kubeconfig, (*options, "--register-with-taints", "")
-    made = ProcessNode(folder, isolation, *options, kubeconfig=kubeconfig, node=node)
+    """The agent, not started yet, and ended at the end with all that it started."""
+    if isolation == "bubblewrap":
+        need_bubblewrap()
+    # Not below /tmp, which every sandbox has for itself: what hides it is to be seen.
+    folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir=None if os.geteuid() else "/var/lib"))
+    wanted = options if samples else ("--no-samples", *options)
+    node = ProcessNode(folder, *wanted, isolation=isolation, user=user, path=path)
     try:
-        yield made
+        yield node
     finally:
-        made.kill_all()
+        node.end_all()
+        until(lambda: _is_removed(folder), lambda: list(folder.rglob("*")))
 
 
-def end_family(processes: list[psutil.Process]) -> None:
-    """End these with all that they started."""
-    family = list(processes)
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            family += process.children(recursive=True)
-    for process in family:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(family, SECONDS)
+def need_bubblewrap() -> None:
+    """Skip if there is no bubblewrap; in CI there must be one."""
+    try:
+        find_bubblewrap()
+    except NoBubblewrapError as error:
+        skip(str(error))
 
 
-def processes_with(*words: str) -> list[psutil.Process]:
-    """The processes that have all of these in their command lines, and are no mere remains."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess):
-            line = "\0".join(process.cmdline())
-            if all(word in line for word in words):
-                found.append(process)
-    return found
+def need_root() -> None:
+    """Skip if we are not root; in CI we are."""
+    if os.geteuid():
+        skip("only root can do this")
 
 
-def _name(process: psutil.Process) -> str:
-    with suppress(psutil.NoSuchProcess):
-        return str(process.name())
-    return ""
+def need_nobody() -> int:
+    """Skip if nobody else can run the agent; whom it will be."""
+    need_root()
+    tried = subprocess.run(
+        [*AS_NOBODY, PYTHON, "-c", "import podstatus.agent.cli"],
+        env={"PYTHONPATH": _PYTHON_PATH},
+        cwd="/",
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if tried.returncode:
+        why = (tried.stderr.splitlines() or ["?"])[-1]
+        skip(f"an ordinary user cannot use {_REPOSITORY} with {PYTHON}: {why}")
+    return NOBODY
 
 
-def pod_of(name: str, *command: str, node: str = "", **spec: Any) -> Document:
+def skip(why: str) -> None:
+    """Skip with one line; in CI, which has all that is needed, fail."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def command_pod(
+    name: str, *command: str, container: Document | None = None, **spec: Any
+) -> Document:
     """A pod of one container that runs a command."""
-    more = {"nodeName": node} if node else {}
-    containers = [{"name": "app", "image": "busybox", "command": list(command)}]
+    own = {"name": "app", "image": "a", "command": list(command), **(container or {})}
+    return pod_of(name, own, **spec)
+
+
+def pod_of(name: str, *containers: Document, **spec: Any) -> Document:
+    """A pod with these containers, which need no name."""
+    named = [
+        {"name": f"c{number}", "image": "a", **container}
+        for number, container in enumerate(containers)
+    ]
+    grace = {"terminationGracePeriodSeconds": 2, "automountServiceAccountToken": False}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name},
-        "spec": {"terminationGracePeriodSeconds": 3, "containers": containers, **more, **spec},
+        "spec": {"containers": named, **grace, **spec},
     }
 
 
-def events_about(cluster: Cluster, pod: Document) -> Counter[str]:
-    """How often the agent has told what about a pod."""
-    found: Counter[str] = Counter()
-    for event in cluster.events():
-        is_ours = event.get("source", {}).get("component") == "kubelet"
-        if is_ours and event["involvedObject"].get("uid") == pod["metadata"]["uid"]:
-            found[event["reason"]] += event.get("count") or 1
-    return found
+def python_pod(name: str, script: str, *arguments: str, **more: Any) -> Document:
+    """A pod that runs a script of Python once."""
+    more = {"restartPolicy": "Never", **more}
+    return command_pod(name, PYTHON, "-I", "-c", script, *arguments, **more)
 
 
-def starts(number: int, **others: int) -> Counter[str]:
-    """What is told of so many starts of a container, and what else."""
-    return Counter({"Pulled": number, "Created": number, "Started": number, **others})
+def _is_removed(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()

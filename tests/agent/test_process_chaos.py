@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.process_node import ISOLATIONS, ProcessNode, pod_of, process_node, processes_with
+from tests.agent.mortal_node import ISOLATIONS, MortalNode, mortal_node, pod_of, processes_with
 from tests.agent_process import Cluster, Document, container, has_phase, until
 from tests.api_servers import EmbeddedServer
 
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 class Chaos:
     """Pods that run, pods that end, and which of them somebody has deleted."""
 
-    def __init__(self, node: ProcessNode, cluster: Cluster) -> None:
+    def __init__(self, node: MortalNode, cluster: Cluster) -> None:
         self._node, self._cluster = node, cluster
         self._random = random.Random(SEED)
         self.running: dict[str, str] = {}
@@ -93,7 +93,7 @@ def test_pods_come_to_the_right_end_whenever_the_agent_is_killed(
 ) -> None:
     name = f"chaos-{isolation}"
     cluster = Cluster(embedded_server.access, name, embedded_server.new_namespace())
-    with process_node(tmp_path, isolation, server=embedded_server, node=name) as node:
+    with mortal_node(tmp_path, isolation, server=embedded_server, node=name) as node:
         chaos = Chaos(node, cluster)
         for batch in batches():
             node.start()

@@ -14,14 +14,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.agent.process_node import (
+from tests.agent.mortal_node import (
     DAEMON,
     ISOLATIONS,
-    ProcessNode,
+    MortalNode,
     end_family,
     events_about,
+    mortal_node,
     pod_of,
-    process_node,
     processes_with,
     starts,
 )
@@ -39,15 +39,15 @@ UNSEEN = {
 }
 
 
-def kill_shim(node: ProcessNode, pod: Document) -> None:
+def kill_shim(node: MortalNode, pod: Document) -> None:
     os.kill(node.shim(pod).pid, signal.SIGKILL)
 
 
-def kill_keeper(node: ProcessNode, pod: Document) -> None:
+def kill_keeper(node: MortalNode, pod: Document) -> None:
     os.kill(node.attempt(pod).started.keeper.pid, signal.SIGKILL)
 
 
-def kill_both(node: ProcessNode, pod: Document) -> None:
+def kill_both(node: MortalNode, pod: Document) -> None:
     """So that neither sees the other end."""
     keeper = node.attempt(pod).started.keeper.pid
     os.kill(keeper, signal.SIGSTOP)
@@ -55,7 +55,7 @@ def kill_both(node: ProcessNode, pod: Document) -> None:
     os.kill(keeper, signal.SIGKILL)
 
 
-Kill = Callable[[ProcessNode, Document], None]
+Kill = Callable[[MortalNode, Document], None]
 VICTIMS: dict[str, Kill] = {"shim": kill_shim, "keeper": kill_keeper, "both": kill_both}
 
 
@@ -74,7 +74,7 @@ class Victim:
         command = ("sh", "-c", DAEMON, self.sleep)
         return pod_of(self.name, *command, node=self._node, restartPolicy=self.policy)
 
-    def meet(self, node: ProcessNode, cluster: Cluster) -> None:
+    def meet(self, node: MortalNode, cluster: Cluster) -> None:
         """Look at it while all is well."""
         (self.before,) = cluster.wait_ready(self.name)
         cluster.wait_for_event("Started", self.name)
@@ -139,7 +139,7 @@ def test_what_nobody_saw_end_is_told_and_nothing_of_it_is_left(
     kinds = itertools.product(VICTIMS, ("Never", "Always"), range(2))
     victims = [Victim(kind, policy, number) for number, (kind, policy, _) in enumerate(kinds)]
     now, later = victims[::2], victims[1::2]
-    with no_daemons_after(victims), process_node(tmp_path, isolation) as node:
+    with no_daemons_after(victims), mortal_node(tmp_path, isolation) as node:
         cluster = node.start_ready()
         cluster.create(*(victim.manifest for victim in victims))
         for victim in victims:
@@ -168,7 +168,7 @@ def test_either_server_is_told_what_became_of_a_pod_whose_shim_was_killed(
     policies = enumerate(("Never", "Always"), 900)
     victims = [Victim("shim", policy, number, NODE) for number, policy in policies]
     cluster = Cluster(each_server.access, NODE, each_server.new_namespace())
-    running = process_node(tmp_path, "bubblewrap", server=each_server, node=NODE)
+    running = mortal_node(tmp_path, "bubblewrap", server=each_server, node=NODE)
     with no_daemons_after(victims), running as node:
         node.start()
         node.wait_ready(cluster)
@@ -185,7 +185,7 @@ def test_either_server_is_told_what_became_of_a_pod_whose_shim_was_killed(
 def test_one_container_of_two_is_lost_and_the_other_runs_on(tmp_path: Path, isolation: str) -> None:
     command = ["sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"]
     both = [{"name": name, "image": "busybox", "command": command} for name in ("a", "b")]
-    with process_node(tmp_path, isolation) as node:
+    with mortal_node(tmp_path, isolation) as node:
         cluster = node.start_ready()
         cluster.create(pod_of("once", containers=both, restartPolicy="Never"))
         (before,) = cluster.wait_ready("once")
@@ -206,8 +206,8 @@ def test_one_container_of_two_is_lost_and_the_other_runs_on(tmp_path: Path, isol
 
 def test_agents_whose_nodes_have_the_same_name_let_each_other_be(tmp_path: Path) -> None:
     with (
-        process_node(tmp_path / "one", "none") as one,
-        process_node(tmp_path / "two", "none") as two,
+        mortal_node(tmp_path / "one", "none") as one,
+        mortal_node(tmp_path / "two", "none") as two,
     ):
         cluster = one.start_ready()
         cluster.create(pod_of("runs", "sleep", "1000", restartPolicy="Never"))

@@ -13,14 +13,14 @@ import pytest
 
 from podstatus.runtime.process.identity import identity_of
 from podstatus.runtime.process.records import PodRecord
-from tests.agent.process_node import (
+from tests.agent.mortal_node import (
     ISOLATIONS,
     TALKER,
-    ProcessNode,
+    MortalNode,
     end_family,
     events_about,
+    mortal_node,
     pod_of,
-    process_node,
     read,
     starts,
 )
@@ -52,7 +52,7 @@ def wait_until_later(moment: float) -> None:
     until(lambda: time.time() > moment + 2)
 
 
-def wait_until_told(node: ProcessNode, cluster: Cluster) -> None:
+def wait_until_told(node: MortalNode, cluster: Cluster) -> None:
     """Come back when the agent has said something about all pods: it does so of a new one."""
     cluster.create(pod_of("later", *RUNS, node=node.node))
     cluster.wait_ready("later")
@@ -69,7 +69,7 @@ def test_what_containers_say_and_how_they_end_while_the_agent_is_dead_is_not_los
 ) -> None:
     name = NODES[isolation]
     cluster = Cluster(each_server.access, name, each_server.new_namespace())
-    with process_node(tmp_path, isolation, server=each_server, node=name) as node:
+    with mortal_node(tmp_path, isolation, server=each_server, node=name) as node:
         node.start()
         node.wait_ready(cluster)
         pods = [f"talks-{policy.lower()}" for policy in POLICIES]
@@ -125,7 +125,7 @@ def what_lasts(pod: Document | None) -> tuple[list[Document], Document]:
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_an_upgrade_of_the_agent_is_not_noticed_by_pods(tmp_path: Path, isolation: str) -> None:
-    with process_node(tmp_path, isolation) as node:
+    with mortal_node(tmp_path, isolation) as node:
         cluster = node.start_ready()
         limited = {"resources": {"limits": {"cpu": "500m", "memory": "64Mi"}}}
         two = [{"name": n, "image": "busybox", "command": [*RUNS], **limited} for n in "ab"]
@@ -173,7 +173,7 @@ def bystander() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def reboot(node: ProcessNode, innocent: int) -> None:
+def reboot(node: MortalNode, innocent: int) -> None:
     """As after a reboot: nothing of before runs, and its pids are somebody else's."""
     seen = identity_of(innocent)
     assert seen is not None
@@ -185,7 +185,7 @@ def reboot(node: ProcessNode, innocent: int) -> None:
 
 
 def test_after_a_reboot_pods_are_started_anew_and_ends_are_known(tmp_path: Path) -> None:
-    with bystander() as somebody_else, process_node(tmp_path, "none") as node:
+    with bystander() as somebody_else, mortal_node(tmp_path, "none") as node:
         cluster = node.start_ready()
         cluster.create(
             pod_of("ended", "sh", "-c", TALKER, restartPolicy="Never"),

@@ -157,6 +157,8 @@ class NodeAgent:
     async def run(self, serving: Callable[[Listening], None]) -> None:
         """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
         async with AsyncExitStack() as stack:
+            if isinstance(self._runtime, ProcessRuntime):
+                stack.callback(self._runtime.close)
             for client in (self._pod_client, self._node_client, self._event_client):
                 await stack.enter_async_context(client)
             where = Listening(health=await self._listen(stack), agent=await self._open_port(stack))

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -36,6 +35,8 @@ from podstatus.runtime.process.prepare import Preparer
 logger = logging.getLogger(__name__)
 
 _AUTO = "auto"
+_MOST_SHOWN = 150
+"""Of a node name, in that of a cgroup, which may have 200."""
 
 
 class Around(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,12 +98,19 @@ def find_isolation(wanted: str) -> Bubblewrap | None:
         return None
 
 
+def cgroups_name(node_name: str, root_dir: Path) -> str:
+    """What the cgroup of all pods of an agent is called.
+
+    Agents on one machine may have the same node name, which is its own unless told; each removes
+    what it finds in its cgroup and does not know. No two have the same root-dir.
+    """
+    digest = hashlib.sha256(bytes(root_dir.resolve())).hexdigest()[:12]
+    return f"podstatus-{node_name[:_MOST_SHOWN]}-{digest}"
+
+
 def _cgroups(settings: AgentSettings) -> Cgroups:
-    # By the root-dir: agents of several clusters may call their nodes the same, and each removes
-    # what it does not know.
-    place = hashlib.sha256(os.fsencode(settings.root_dir.resolve())).hexdigest()[:16]
     try:
-        return find_cgroups(f"podstatus-{settings.node_name[:64]}-{place}")
+        return find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
     except NoCgroupsError as error:
         logger.info("limits of containers are not enforced: %s", error)
         return no_cgroups(str(error))

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from podstatus.agent.build_runtime import cgroups_name
 from podstatus.agent.findings import (
     HINT,
     OK,
@@ -186,7 +187,7 @@ def _runtime(settings: AgentSettings) -> Iterator[Finding]:
     else:
         yield _bubblewrap(must=settings.isolation == Isolation.BUBBLEWRAP.value)
     try:
-        find_cgroups(f"podstatus-{settings.node_name}").close()
+        find_cgroups(cgroups_name(settings.node_name, settings.root_dir)).close()
     except NoCgroupsError as error:
         yield Finding("limits", HINT, f"not enforced: {error}")
     else:

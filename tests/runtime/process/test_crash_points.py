@@ -25,7 +25,7 @@ from podstatus.kube.pod import Pod
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
-from tests.agent.process_node import end_family, processes_with
+from tests.agent.mortal_node import end_family, processes_with
 from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
 from tests.runtime.process.shim_on_trial import wait_for
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection
+from contextlib import suppress
 
 from podstatus.kube.codec import from_document
 from podstatus.kube.containers import Container
@@ -77,3 +78,8 @@ class LimitEnforcer:
             self._cgroups.sweep(keep)
         except CgroupInUseError as error:
             logger.warning("cgroups of earlier pods are left: %s", error)
+
+    def close(self) -> None:
+        """Let go of the cgroup of all pods, if there are none."""
+        with suppress(OSError):  # another one is being made in it; the next end removes it
+            self._cgroups.close()

@@ -69,6 +69,8 @@ class Keeper:
         """Returns when nothing of the container is left and its end is recorded."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._signals.start()
+        # Who kills the shim's group has not killed those who clean up.
+        os.setpgid(0, 0)
         kernel.set_name("podstatus-keep")
         kernel.adopt_orphans()
         if not kernel.die_with(self._shim, _SHIM_ENDED):

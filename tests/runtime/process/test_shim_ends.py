@@ -1,5 +1,6 @@
 """Whatever ends first, nothing of a container is left, and only what is known is recorded."""
 
+import json
 import os
 import resource
 import shutil
@@ -18,6 +19,7 @@ from tests.runtime.process.machine import AS_NOBODY, NOBODY
 from tests.runtime.process.shim_on_trial import (
     DEADLINE,
     PROGRAM,
+    SANDBOX,
     Container,
     ShimOnTrial,
     wait_for,
@@ -303,3 +305,35 @@ def _run_as_nobody(root: Path, python: str, changes: dict[str, object]) -> None:
     assert shim.end() == 0
     assert containers[2].ended().exit_code == 137
     assert shim.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "stopped"), [("another", False), (SANDBOX, True)], ids=["given up", "stopped"]
+)
+def test_a_shim_that_comes_too_late_ends(tmp_path: Path, sandbox: str, stopped: bool) -> None:
+    late = ShimOnTrial(tmp_path)
+    told = {"sandbox_id": sandbox, "stopped": stopped}
+    late.folder.record.write_text(json.dumps(told))
+    command = [sys.executable, "-I", "-S", str(PROGRAM), str(late.folder.path), SANDBOX]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert done.returncode == 1
+    assert "was given up before its shim came up" in done.stderr
+    assert not late.folder.shim.exists()
+
+
+def test_nothing_is_started_while_something_is_left_of_a_killed_keeper_s_container(
+    shim: ShimOnTrial,
+) -> None:
+    container = launch_daemon(shim)
+    container.wait_for_text(b"daemon")
+    keeper = container.started().keeper.pid
+    family = descendants(keeper)
+    # Both wait for the shim: the end of the keeper, and what the agent asks for.
+    shim.send(signal.SIGSTOP)
+    os.kill(keeper, signal.SIGKILL)
+    pids = " ".join(str(process.pid) for process in family)
+    script = f"for pid in {pids}; do kill -0 $pid 2> /dev/null && echo $pid; done; echo looked"
+    after = shim.launch("/bin/sh", "-c", script)
+    shim.send(signal.SIGCONT)
+    assert after.ended().exit_code == 0
+    assert after.wrote() == b"looked\n"

@@ -140,14 +140,9 @@ class Cgroups:
     def empty(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it; it stays. Raises CgroupInUseError."""
         path = _path(pod_uid, container_id)
-        folders = [] if path is None else [base / path for base in self._hierarchies]
-        for folder in folders:
-            for _ in self._tries():
-                if not (pids := self._folders.pids(folder)):
-                    break
-                self._folders.kill(folder)
-            else:
-                raise CgroupInUseError(f"in cgroup {folder} the processes {pids} do not end")
+        if path is not None:
+            for base in self._hierarchies:
+                self._empty(base / path)
 
     def remove(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it, and remove it. Raises CgroupInUseError."""
@@ -235,6 +230,13 @@ class Cgroups:
         others = self._hierarchies if self.version is Version.V2 else ()
         base = self._bases.get(controller) or next(iter(others), None)
         return None if base is None else self._folders.read(base / path / file)
+
+    def _empty(self, folder: Path) -> None:
+        for _ in self._tries():
+            if not (pids := self._folders.pids(folder)):
+                return
+            self._folders.kill(folder)
+        raise CgroupInUseError(f"in cgroup {folder} the processes {pids} do not end")
 
     def _remove(self, path: Path | None) -> None:
         if path is not None:

@@ -45,7 +45,8 @@ class Book:
     def open(self) -> None:
         """Find out what agents before this one left. Raises RuntimeDownError."""
         for record in self._shelf.read_pods():
-            self._put(PodState(record=record))
+            was_ready = self._shelf.read_shim(record) is not None
+            self._put(PodState(record=record, was_ready=was_ready))
             self.look_for_shim(record.uid)
             for launch in self._shelf.read_launches(record.uid):
                 self.add(record.uid, launch)
@@ -106,7 +107,7 @@ class Book:
         sandbox_id = state.record.sandbox_id
         if not self.ends.watch(shim.process, lambda: self._shim_over(uid, sandbox_id)):
             return False
-        self._put(structs.replace(state, is_ready=True))
+        self._put(structs.replace(state, is_ready=True, was_ready=True))
         return True
 
     def shim(self, uid: PodUID) -> ShimRecord | None:

@@ -46,12 +46,14 @@ class Starter:
         await self._start_shim(record)
 
     def _next_record(self, pod: Pod, known: PodState | None) -> PodRecord:
+        # One that never came up, for want of a volume say, was none.
+        before = 0 if known is None else known.record.sandbox_attempt + known.was_ready
         return PodRecord(
             uid=pod.uid,
             namespace=pod.namespace,
             name=pod.name,
             sandbox_id=uuid.uuid4().hex,
-            sandbox_attempt=known.record.sandbox_attempt + 1 if known is not None else 0,
+            sandbox_attempt=before,
             created_at=self._clock.now(),
         )
 

@@ -58,7 +58,14 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
     record: PodRecord
     is_ready: bool = False
     """Whether its shim can be asked."""
+    was_ready: bool = False
+    """Whether it ever could: before that, there is no sandbox to speak of."""
     attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def has_sandbox(self) -> bool:
+        """Whether there is one, or was one, this or another."""
+        return self.was_ready or self.record.sandbox_attempt > 0
 
     def find(self, id: str) -> Attempt | None:
         """This attempt."""
@@ -141,7 +148,7 @@ def runtime_pod(state: PodState, ips: Sequence[str]) -> RuntimePod:
         ip=ips[0] if ips and is_up else None,
     )
     facts = PodFacts(
-        sandboxes=(sandbox,),
+        sandboxes=(sandbox,) if state.has_sandbox else (),
         containers=tuple(
             _facts(found, active=found.launch.sandbox_id == record.sandbox_id)
             for found in state.attempts

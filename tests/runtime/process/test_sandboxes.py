@@ -1,0 +1,76 @@
+"""A sandbox is listed once there was one: of a pod that waits for a volume there is none."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import SandboxState
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.volumes import ConfigMapVolumeSource, Volume
+from podstatus.runtime.port import CannotStartError, Runtime
+from podstatus.testing.builders import make_pod
+from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
+
+pytestmark = need_bubblewrap
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        yield Path(name)
+
+
+def a_pod(*volumes: Volume) -> Pod:
+    container = Container(name="app", image="busybox", command=("sleep", "600"))
+    return structs.replace(
+        make_pod("web", uid="uid-1"), spec=PodSpec(containers=(container,), volumes=volumes)
+    )
+
+
+WAITING = a_pod(Volume(name="v", config_map=ConfigMapVolumeSource(name="missing")))
+
+
+async def sandboxes(runtime: Runtime) -> list[tuple[SandboxState, int]]:
+    (pod,) = await runtime.list_pods()
+    return [(sandbox.state, sandbox.attempt) for sandbox in pod.facts.sandboxes]
+
+
+def test_a_pod_that_waits_for_a_volume_has_none(folder: Path) -> None:
+    async def scenario() -> None:
+        for _ in range(2):
+            async with open_process_runtime(folder, isolated=True) as runtime:
+                for _ in range(2):
+                    with pytest.raises(CannotStartError):
+                        await runtime.start_pod(WAITING)
+                    assert await sandboxes(runtime) == []
+        async with open_process_runtime(folder, isolated=True) as runtime:
+            assert await sandboxes(runtime) == []
+            await runtime.start_pod(a_pod())
+            assert await sandboxes(runtime) == [(SandboxState.READY, 0)]
+            await runtime.remove_pod(WAITING.uid)
+            assert await runtime.list_pods() == []
+
+    asyncio.run(scenario())
+
+
+def test_one_that_was_given_up_is_still_listed(folder: Path) -> None:
+    async def scenario() -> None:
+        async with open_process_runtime(folder, isolated=True) as runtime:
+            await runtime.start_pod(a_pod())
+            await runtime.stop_pod(WAITING.uid)
+            assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
+        async with open_process_runtime(folder, isolated=True) as runtime:
+            assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
+            for _ in range(2):
+                with pytest.raises(CannotStartError):
+                    await runtime.start_pod(WAITING)
+                assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 1)]
+            await runtime.remove_pod(WAITING.uid)
+
+    asyncio.run(scenario())

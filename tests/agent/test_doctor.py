@@ -1,5 +1,6 @@
 """The doctor, in surroundings that are fine and in such that are not."""
 
+import re
 import socket
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from podstatus.apiserver import credentials
 from podstatus.kube.times import Time
 from podstatus.testing.apiserver import running_api_server
 from tests.api_servers import NODES, RealServer
+from tests.runtime.process.machine import need_bubblewrap
 
 MIB = 2**20
 
@@ -156,3 +158,11 @@ def test_the_user_of_a_node_may_be_that_node_and_no_other(
     assert found["rights"][0] == "problem"
     assert "may not" in found["rights"][1]
     assert "update leases" in found["rights"][1]
+
+
+@need_bubblewrap
+def test_what_isolates_pods_is_told_in_words(tmp_path: Path) -> None:
+    _, found = doctor("--root-dir", str(tmp_path / "root"), "--port", "0")
+    result, words = found["runtime"]
+    assert result == OK
+    assert re.fullmatch(r"process, isolated by bubblewrap [\d.]+ \(/.*/bwrap\)", words)

@@ -119,7 +119,10 @@ def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
     except CannotRunError as error:
         _fail(str(error), error.code)
     root_dir = shlex.quote(str(found.settings.root_dir))
-    typer.echo(f"stopped; containers run on. Go on with: {_program()} run --root-dir {root_dir}")
+    typer.echo(
+        "stopped; containers run on until their pods are deleted. "
+        f"Go on with: {_program()} run --root-dir {root_dir}"
+    )
 
 
 @with_settings

@@ -118,10 +118,12 @@ async def run_agent(
                 await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 whole.cancel()
                 stopping.cancel()
-        except* CannotRunError as errors:
-            raise _first(errors) from errors
-        except* RootDirError as errors:
-            raise CannotRunError(str(_first(errors)), code=MISTAKE) from errors
+        except BaseExceptionGroup as errors:
+            # Not `except*`: Python before 3.11.4 makes another group of what is raised there.
+            told, others = errors.split((CannotRunError, RootDirError))
+            if told is None or others is not None:
+                raise
+            raise _cannot_run(_first(told)) from errors
 
 
 async def _run(settings: AgentSettings, build: Build, announce: Announce, restarted: str) -> None:
@@ -205,6 +207,12 @@ def _endpoints(surroundings: Surroundings, server: _Server, where: Listening) ->
         node=settings.node_name,
         pid=os.getpid(),
     )
+
+
+def _cannot_run(error: BaseException) -> CannotRunError:
+    if isinstance(error, CannotRunError):
+        return error
+    return CannotRunError(str(error), code=MISTAKE)
 
 
 def _first(errors: BaseExceptionGroup[Raised]) -> Raised:

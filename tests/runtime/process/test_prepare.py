@@ -122,7 +122,9 @@ def test_arguments_alone_are_a_command(plain: Setting) -> None:
 
 def test_an_image_has_no_command(plain: Setting) -> None:
     refused = plain.refusal(pod_of({"command": None}))
-    assert (refused.reason, refused.message) == ("CreateContainerError", "no command specified")
+    assert refused.reason == "CreateContainerError"
+    assert refused.message.startswith("no command specified: ")
+    assert refused.message.endswith("; put a command into the spec")
 
 
 def test_what_the_server_denies_is_told(plain: Setting) -> None:

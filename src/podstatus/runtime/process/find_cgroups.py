@@ -75,9 +75,14 @@ class CgroupFinder:
         else:
             raise NoCgroupsError("no cgroups are mounted on this machine")
         if not bases:
-            raise NoCgroupsError(f"{'; '.join(sorted(set(self._missing.values())))}; {_WHAT_TO_DO}")
+            raise NoCgroupsError(f"{self._why_none()}; {_WHAT_TO_DO}")
         self._weigh(version, bases)
         return Cgroups(version, bases, missing=self._missing, folders=self._folders)
+
+    def _why_none(self) -> str:
+        """The first reason; the others are most often the same for other controllers."""
+        first, *others = sorted(set(self._missing.values()))
+        return f"{first}, and so on for {len(others)} more" if others else first
 
     def _find_v1(self, mounts: CgroupMounts, ours: Mapping[str, str]) -> dict[str, Path]:
         bases: dict[str, Path] = {}

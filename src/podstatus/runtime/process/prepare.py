@@ -37,6 +37,10 @@ from podstatus.runtime.process.volumes import Volumes
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 _HOSTNAME_LENGTH = 63
+_NO_COMMAND = (
+    "no command specified: an image is only a label here, and nothing of it runs; "
+    "put a command into the spec"
+)
 _SANDBOX_HOME = "/tmp"  # noqa: S108 - its own, and the one place where it may surely write
 
 
@@ -193,7 +197,7 @@ def _argv(container: Container, env: Mapping[str, str]) -> tuple[str, ...]:
     words = (*(container.command or ()), *(container.args or ()))
     argv = tuple(expand(word, env) for word in words)
     if not argv:
-        raise CannotStartError("CreateContainerError", "no command specified")
+        raise CannotStartError("CreateContainerError", _NO_COMMAND)
     _check_words((*argv, container.working_dir))
     return argv
 

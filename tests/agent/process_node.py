@@ -23,6 +23,7 @@ import pytest
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
 from podstatus.runtime.process.records import ShimRecord
+from podstatus.runtime.process.safe_paths import remove_tree
 from tests.agent_process import ENVIRONMENT, NODE, SECONDS, AgentProcess, Cluster, Document, until
 from tests.programs import COMMAND
 from tests.runtime.process.machine import AS_NOBODY, NOBODY
@@ -243,5 +244,6 @@ def python_pod(name: str, script: str, *arguments: str, **more: Any) -> Document
 
 
 def _is_removed(folder: Path) -> bool:
-    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # something in it is still ending
+        remove_tree(folder)
     return not folder.exists()

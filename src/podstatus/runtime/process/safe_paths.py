@@ -7,8 +7,8 @@ so what is found lies where the path says.
 import contextlib
 import errno
 import os
-import shutil
 import stat
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,43 +81,80 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_below(folder: int, name: str) -> None:
-    """Remove something in an open folder, with all in it. It is no error if it is gone."""
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISDIR(mode):
+    """Remove something in an open folder, with all in it. It is no error if it is gone.
+
+    However deep somebody made it: a folder is moved up before it is looked into, so that neither
+    the stack nor the number of open files grows.
+    """
+    opened = _open_for_removal(folder, name)
+    if opened is None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
         return
     try:
-        shutil.rmtree(name, dir_fd=folder)
-    except FileNotFoundError:
-        remove_below(folder, name)
-    except PermissionError:
-        _open_up(folder, name)
-        shutil.rmtree(name, dir_fd=folder)
+        waiting = _take_out(opened, opened)
+        while waiting:
+            waiting += _remove_flat(opened, waiting.pop())
+    finally:
+        os.close(opened)
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(name, dir_fd=folder)
+
+
+def _remove_flat(top: int, name: str) -> list[str]:
+    """Remove something in the topmost folder; the folders that were in it, and are beside it now."""
+    opened = _open_for_removal(top, name)
+    if opened is None:
+        os.unlink(name, dir_fd=top)
+        return []
+    try:
+        moved = _take_out(opened, top)
+    finally:
+        os.close(opened)
+    os.rmdir(name, dir_fd=top)
+    return moved
+
+
+def _take_out(opened: int, top: int) -> list[str]:
+    """Unlink what is no folder, and move the folders to the top; their names there."""
+    with os.scandir(opened) as found:
+        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+    moved = []
+    for name, is_folder in entries:
+        if not is_folder:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=opened)
+        elif opened == top:
+            moved.append(name)
+        else:
+            _open_up(opened, name)
+            moved.append(uuid.uuid4().hex)
+            os.rename(name, moved[-1], src_dir_fd=opened, dst_dir_fd=top)
+    return moved
+
+
+def _open_for_removal(folder: int, name: str) -> int | None:
+    """A folder, opened; None if it is something else, or gone."""
+    _open_up(folder, name)
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENOENT):
+            return None
+        raise
 
 
 def _open_up(folder: int, name: str) -> None:
-    """Let us look into a folder and those in it; links are passed over."""
+    """Let us look into a folder, and move it, if it is ours and locked; a link is passed over."""
     with contextlib.suppress(OSError):
         # By the descriptor of the path itself: chmod by name would follow a link.
         opened = os.open(name, _ANYTHING, dir_fd=folder)
         try:
-            if not stat.S_ISDIR(os.fstat(opened).st_mode):
-                return
-            Path(f"/proc/self/fd/{opened}").chmod(0o700)
+            mode = os.fstat(opened).st_mode
+            if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
+                Path(f"/proc/self/fd/{opened}").chmod(0o700)
         finally:
             os.close(opened)
-        below = os.open(name, _FOLDER, dir_fd=folder)
-        try:
-            with os.scandir(below) as entries:
-                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            for inner in names:
-                _open_up(below, inner)
-        finally:
-            os.close(below)
 
 
 def _step(here: int, step: str, walked: Path, make: int | None) -> int:

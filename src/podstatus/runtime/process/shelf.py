@@ -5,13 +5,10 @@ What lies in a pod's folder may have been made by its containers: nothing is fol
 
 import logging
 import os
-import shutil
-import stat
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -31,6 +28,7 @@ from podstatus.runtime.process.records import (
     ShimRecord,
     StartRecord,
 )
+from podstatus.runtime.process.safe_paths import remove_tree
 
 logger = logging.getLogger(__name__)
 
@@ -179,23 +177,14 @@ def _force(path: Path) -> None:
 
 
 def _remove_tree(path: Path) -> None:
-    # Does not follow symlinks, not even ones that are swapped in meanwhile.
-    shutil.rmtree(path, onerror=_open_up)
-    if path.exists():
-        logger.warning("folder of a pod cannot be removed, the next start tries again: %s", path)
-
-
-def _open_up(_function: Callable[..., Any], path: str, _error: object) -> None:
-    """A container may have locked its own folders. Nothing of it runs any more."""
-    found = Path(path)
-    with suppress(OSError):
-        for locked in (found.parent, found):
-            if stat.S_ISDIR(locked.lstat().st_mode):
-                locked.chmod(_PRIVATE)
-        if stat.S_ISDIR(found.lstat().st_mode):
-            shutil.rmtree(found, ignore_errors=True)
-        else:
-            found.unlink()
+    try:
+        remove_tree(path)
+    except OSError as error:
+        logger.warning(
+            "folder of a pod cannot be removed, the next start tries again: path=%s error=%s",
+            path,
+            error,
+        )
 
 
 def _no_use_of(path: Path, error: OSError) -> RuntimeDownError:

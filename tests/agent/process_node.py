@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,8 +23,7 @@ from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
 from podstatus.runtime.process.records import ShimRecord
 from podstatus.runtime.process.safe_paths import remove_tree
-from tests.agent_process import ENVIRONMENT, NODE, SECONDS, AgentProcess, Cluster, Document, until
-from tests.programs import COMMAND
+from tests.agent_process import ENVIRONMENT, SECONDS, AgentProcess, Document, until
 from tests.runtime.process.machine import AS_NOBODY, NOBODY
 from tests.stand_in_node import ERROR, STDERR, STDOUT, V5
 
@@ -52,7 +50,9 @@ class ProcessNode(AgentProcess):
         self._environment = {**ENVIRONMENT, "PATH": path}
         if user is not None:
             shutil.chown(folder, user)
-            self.words = [*AS_NOBODY, PYTHON, *self.words[1:]]
+            # Whatever PATH the agent is to have.
+            switch = shutil.which(AS_NOBODY[0]) or AS_NOBODY[0]
+            self.words = [switch, *AS_NOBODY[1:], PYTHON, *self.words[1:]]
             self._environment |= {"PYTHONPATH": _PYTHON_PATH, "HOME": str(folder)}
 
     def start(self) -> None:
@@ -75,7 +75,7 @@ class ProcessNode(AgentProcess):
         """Of the pod with this name."""
         pod = self.cluster.pod(name)
         assert pod is not None
-        return self.pods_folder / pod["metadata"]["uid"]
+        return self.pods_folder / str(pod["metadata"]["uid"])
 
     def shim(self, name: str) -> ShimRecord:
         """Of the pod with this name."""
@@ -126,7 +126,8 @@ class ProcessNode(AgentProcess):
             aiohttp.ClientSession() as session,
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
-            transport = socket._conn.transport
+            connection = socket._conn
+            transport = None if connection is None else connection.transport
             async for message in socket:
                 said[message.data[0]] += message.data[1:]
             await socket.close()
@@ -216,7 +217,9 @@ def skip(why: str) -> None:
     pytest.skip(why)
 
 
-def command_pod(name: str, *command: str, container: Document | None = None, **spec: Any) -> Document:
+def command_pod(
+    name: str, *command: str, container: Document | None = None, **spec: Any
+) -> Document:
     """A pod of one container that runs a command."""
     own = {"name": "app", "image": "a", "command": list(command), **(container or {})}
     return pod_of(name, own, **spec)

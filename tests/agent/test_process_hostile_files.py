@@ -61,7 +61,7 @@ def plain() -> Iterator[ProcessNode]:
 @pytest.fixture
 def scratch() -> Iterator[Path]:
     """A folder below /tmp, for whoever."""
-    folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir="/tmp"))  # noqa: S108
+    folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir="/tmp"))
     folder.chmod(0o777)
     yield folder
     shutil.rmtree(folder)
@@ -97,14 +97,18 @@ def test_who_never_stops_talking_fills_no_disk_and_keeps_nobody_waiting(node: Pr
     node.cluster.create(python_pod("quiet", "print(1)"))
     assert node.result("quiet") == 1
     for _ in range(20):
-        sizes = [path.stat().st_size for path in places.glob("containers/*/0.log*") if path.exists()]
+        sizes = [
+            path.stat().st_size for path in places.glob("containers/*/0.log*") if path.exists()
+        ]
         assert sum(sizes) <= (LOG_FILES + 1) * LOG_BYTES
     remove(node, "loud")
     assert is_well(node)
 
 
 def test_of_endless_last_words_the_end_is_told(isolated: ProcessNode) -> None:
-    script = "yes abcdefg | head -c 30000000 > /dev/termination-log; printf END >> /dev/termination-log"
+    script = (
+        "yes abcdefg | head -c 30000000 > /dev/termination-log; printf END >> /dev/termination-log"
+    )
     isolated.cluster.create(command_pod("wordy", "sh", "-c", script, restartPolicy="Never"))
     message = container(ended(isolated, "wordy"))["state"]["terminated"]["message"]
     assert message.endswith("END")
@@ -114,7 +118,9 @@ def test_of_endless_last_words_the_end_is_told(isolated: ProcessNode) -> None:
 
 def test_last_words_cannot_be_replaced_by_a_link(isolated: ProcessNode) -> None:
     token = isolated.root_dir / "apiserver/token"
-    script = f"rm -f /dev/termination-log; mv /tmp /tmp2; ln -sf {token} /dev/termination-log; exit 3"
+    script = (
+        f"rm -f /dev/termination-log; mv /tmp /tmp2; ln -sf {token} /dev/termination-log; exit 3"
+    )
     isolated.cluster.create(command_pod("linked", "sh", "-c", script, restartPolicy="Never"))
     pod = ended(isolated, "linked")
     assert token.read_text().strip() not in str(pod)
@@ -151,7 +157,9 @@ def test_the_agent_reads_nothing_through_last_words_that_were_replaced(
     assert is_well(plain)
 
 
-def test_what_links_lead_to_is_neither_changed_nor_removed(node: ProcessNode, scratch: Path) -> None:
+def test_what_links_lead_to_is_neither_changed_nor_removed(
+    node: ProcessNode, scratch: Path
+) -> None:
     kept = scratch / "kept"
     kept.mkdir()
     (kept / "file").write_text("mine")
@@ -159,7 +167,9 @@ def test_what_links_lead_to_is_neither_changed_nor_removed(node: ProcessNode, sc
     before = (kept / "file").stat(), kept.stat()
     own = "/tmp" if "bubblewrap" in node.words else str(scratch / "volume")  # noqa: S108
     mount = {"name": "v", "mountPath": f"{own}/v" if own == "/tmp" else own}  # noqa: S108
-    script = f"cd {mount['mountPath']}; ln -s {kept} a; ln -s {kept}/file b; mkdir c; ln -s {kept} c/d"
+    script = (
+        f"cd {mount['mountPath']}; ln -s {kept} a; ln -s {kept}/file b; mkdir c; ln -s {kept} c/d"
+    )
     pod = command_pod(
         "links",
         *("sh", "-c", f"{script}; ln -s {kept} .podstatus-pod.new; chmod 0 c; echo '1'"),

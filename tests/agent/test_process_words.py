@@ -1,4 +1,4 @@
-"""Arguments and environments arrive as they are in the spec, and nobody else reads what is secret."""
+"""Arguments and environments arrive as the spec has them; nobody else reads what is secret."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""No shell is ever between us and a program: what somebody wrote is never taken for a line of it."""
+"""No shell is ever between us and a program: nobody's words are taken for a line of it."""
 
 import ast
 from pathlib import Path
@@ -73,6 +73,8 @@ def test_a_shell_would_be_found(line: str) -> None:
     assert shells_in(line) == [1]
 
 
-@pytest.mark.parametrize("line", ["subprocess.run([program, x])", "os.execve(name, argv, env)", "platform.system()"])
+@pytest.mark.parametrize(
+    "line", ["subprocess.run([program, x])", "os.execve(name, argv, env)", "platform.system()"]
+)
 def test_programs_are_no_shells(line: str) -> None:
     assert shells_in(line) == []

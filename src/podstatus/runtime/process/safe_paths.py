@@ -102,7 +102,7 @@ def remove_below(folder: int, name: str) -> None:
 
 
 def _remove_flat(top: int, name: str) -> list[str]:
-    """Remove something in the topmost folder; the folders that were in it, and are beside it now."""
+    """Remove something in the topmost folder; the folders in it, which are beside it now."""
     opened = _open_for_removal(top, name)
     if opened is None:
         os.unlink(name, dir_fd=top)

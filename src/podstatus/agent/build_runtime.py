@@ -63,7 +63,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         objects=HttpPodObjects(around.client),
         host_ips=around.host_ips,
         allocatable=around.allocatable,
-        hidden=(settings.root_dir,),
+        hidden=_hidden(settings),
         clock=around.clock,
     )
     try:
@@ -83,6 +83,12 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         )
     except RuntimeDownError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+def _hidden(settings: AgentSettings) -> tuple[Path, ...]:
+    """What opens the agent's doors: a container of root could read it, wherever it is."""
+    files = (settings.kubeconfig, settings.tls_private_key_file)
+    return (settings.root_dir, *(path for path in files if path is not None))
 
 
 def find_isolation(wanted: str) -> Bubblewrap | None:

@@ -89,7 +89,7 @@ async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:
         objects=objects,
         host_ips=lambda: ["10.0.0.1"],
         allocatable=lambda: {"cpu": Quantity("2")},
-        hidden=[],
+        hidden=[Path(path) for path in asked["hidden"]],
         clock=FakeClock(),
     )
     results: list[dict[str, Any]] = []

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,26 @@ def test_a_path_of_the_host_does_not_show_the_agents_folder(trials: Trials) -> N
         volumes=[volume],
     )
     assert int(out) >= 1
+
+
+def test_a_file_of_the_agent_cannot_be_read_wherever_it_is(trials: Trials) -> None:
+    """A kubeconfig need not lie in the root-dir, and who is root in there may read all it sees."""
+    folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir=trials.root.parent))
+    try:
+        folder.chmod(0o755)
+        for name in ("kubeconfig", "beside"):
+            (folder / name).write_text(f"psst {name}\n")
+        (folder / "link").symlink_to("kubeconfig")
+        volume = {"name": "h", "hostPath": {"path": str(folder), "type": "Directory"}}
+        out = trials.shell(
+            f"cat {folder}/kubeconfig {folder}/link /host/kubeconfig /host/link /host/beside; true",
+            {"volumeMounts": [{"name": "h", "mountPath": "/host"}]},
+            volumes=[volume],
+            hidden=[folder / "link"],
+        )
+    finally:
+        shutil.rmtree(folder)
+    assert out == "psst beside\n"
 
 
 def test_the_agents_folder_cannot_be_asked_for(trials: Trials) -> None:

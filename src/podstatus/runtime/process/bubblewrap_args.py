@@ -42,11 +42,13 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()
     """Folders that are empty for it."""
     masked: tuple[str, ...] = ()
-    """Files that are empty for it."""
+    """Files that it cannot read."""
     tmp: str
     mounts: tuple[Mount, ...] = ()
     hidden_in_mounts: tuple[str, ...] = ()
     """Folders that are empty for it, and would be seen through a mount."""
+    masked_in_mounts: tuple[str, ...] = ()
+    """Files, likewise."""
     env: Mapping[str, str] = {}
     cwd: str = "/"
     hostname: str = ""
@@ -66,6 +68,8 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
     arguments += _mounts(box)
     for path in box.hidden_in_mounts:
         arguments += ["--tmpfs", path, "--remount-ro", path]
+    for path in box.masked_in_mounts:
+        arguments += ["--ro-bind", "/dev/null", path]
     for path in sorted(_made(box), key=_depth, reverse=True):
         arguments += ["--remount-ro", path]
     arguments += ["--clearenv"]

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from podstatus.runtime.process.safe_paths import UnsafePathError, kind_below, op
 from podstatus.runtime.process.sandbox_root import (
     OWN,
     find_target,
+    hidden_files,
     hidden_folders,
     lies_in,
     masked_files,
@@ -55,10 +56,11 @@ class SandboxBuilder:
         return Sandbox(
             folders=open_folders(self._missing_in, self._hidden),
             hidden=self._hidden,
-            masked=masked_files() if os.geteuid() == 0 else (),
+            masked=self._masked(),
             tmp=str(tmp),
             mounts=tuple(mount for mount, _ in self._mounts),
-            hidden_in_mounts=self._hidden_in_mounts(),
+            hidden_in_mounts=tuple(p for p, real in self._in_mounts() if Path(real).is_dir()),
+            masked_in_mounts=tuple(p for p, real in self._in_mounts() if Path(real).is_file()),
             env=env,
             cwd=self._container.working_dir or "/",
             hostname=hostname,
@@ -105,14 +107,17 @@ class SandboxBuilder:
                 "meanwhile; choose a path outside of it"
             )
 
-    def _hidden_in_mounts(self) -> tuple[str, ...]:
-        """Where the agent's folders would be seen through a path of the host."""
-        return tuple(
-            mount.target.rstrip("/") + "/" + os.path.relpath(folder, mount.source)
-            for mount, _ in self._mounts
-            for folder in self._secret
-            if lies_in(folder, mount.source) and Path(folder).is_dir()
-        )
+    def _masked(self) -> tuple[str, ...]:
+        kernels = masked_files() if os.geteuid() == 0 else ()
+        return (*kernels, *hidden_files(self._secret, self._hidden))
+
+    def _in_mounts(self) -> Iterator[tuple[str, str]]:
+        """Where what is the agent's would be seen through a path of the host, and what it is."""
+        for mount, _ in self._mounts:
+            for path in self._secret:
+                if lies_in(path, mount.source):
+                    below = os.path.relpath(path, mount.source)
+                    yield f"{mount.target.rstrip('/')}/{below}", path
 
 
 def _make_place(base: Path, steps: tuple[str, ...], *, is_folder: bool) -> None:

@@ -285,18 +285,20 @@ def _close_output() -> None:
     os.close(nothing)
 
 
-def main(folder: str, *words: str) -> None:
+def main(folder: str = "", *words: str) -> None:
     """The command line; with `--run` the runner of a job."""
+    if not folder:
+        print(__doc__)
+        return
     if folder == "--run":
         if os.fork() == 0:
             os.setsid()
             Runner(BatchSystem(Path(words[0]), slots=int(words[2])), int(words[1])).run()
         return
     batch = BatchSystem(Path(folder))
-    jobs = (
-        [batch.submit(f"by hand, {time.time_ns()}", words, os.environ)] if words else batch.jobs()
-    )
-    for job in jobs:
+    if words:
+        batch.submit(f"by hand, {time.time_ns()}", words, os.environ)
+    for job in batch.jobs():
         print(f"{job.number:>4}  {job.state.value:<9}  {job.code:>3}  {job.why or job.about}")
 
 

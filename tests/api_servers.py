@@ -22,7 +22,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
-NODES = tuple(f"node-{letter}" for letter in "abcdefgh")
+NODES = tuple(f"node-{letter}" for letter in "abcdefghijklmnopq")
 """That have a user of their own on the real server."""
 
 _SECONDS = 30.0

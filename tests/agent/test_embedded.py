@@ -10,7 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer, ServerFiles
+from podstatus.agent.embedded import (
+    CannotStartApiServerError,
+    EmbeddedApiServer,
+    NodeTrust,
+    ServerFiles,
+)
 from podstatus.apiserver.folder import ServerFolder
 from podstatus.base.backoff import Backoff
 from podstatus.base.loop import SystemClock
@@ -133,6 +138,20 @@ def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
     asyncio.run(run())
     assert (tmp_path / "log.1").stat().st_size == 11 * 2**20
     assert log.stat().st_size < 100
+
+
+def test_the_child_is_told_how_to_reach_the_agent(tmp_path: Path) -> None:
+    trust = NodeTrust(authority=tmp_path / "agent.crt", address="127.0.0.1")
+
+    async def run() -> None:
+        command = (sys.executable, "-c", "import sys; print(' '.join(sys.argv[1:]))")
+        log = tmp_path / "log"
+        async with EmbeddedApiServer(tmp_path, log, port=0, nodes=trust, command=command) as server:
+            told = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
+            with pytest.raises(CannotStartApiServerError, match=told):
+                await server.start()
+
+    asyncio.run(run())
 
 
 def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_log_that_breaks_off_is_no_whole_log(node: FakeNode, tmp_path: Path) -
     node.breaks_off = True
     result = logs(tmp_path, "web")
     assert (result.exit_code, result.stdout) == (1, "one\n")
-    assert f"cannot ask the agent at {node.url}: " in result.stderr
+    assert f"the answer of the agent at {node.url} broke off" in result.stderr
 
 
 def test_nobody_gets_the_token_but_the_agent(tmp_path: Path) -> None:

@@ -42,6 +42,14 @@ def test_a_line_for_people_begins_with_the_time() -> None:
     assert rest == "lease renewed: node=n1 seconds=0.2\n"
 
 
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_what_others_say_is_no_line_of_ours(log_format: str) -> None:
+    out = logged(log_format=log_format)
+    forged = "x\n2024-01-01T00:00:00.000000Z ERROR   agent.run: all is lost"
+    logger.info("event sent: message=%s", forged)
+    assert len(out.getvalue().splitlines()) == 1
+
+
 def test_a_line_for_programs_has_fields() -> None:
     out = logged(log_format="json")
     told = "lease not renewed: node=%s tries=%d error=%s time=%s"

@@ -69,7 +69,7 @@ async def running_node(
         task = asyncio.create_task(node.run(serving.set_result))
         try:
             async with asyncio.timeout(SECONDS):
-                yield f"{await serving}/healthz"
+                yield f"{(await serving).health}/healthz"
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):

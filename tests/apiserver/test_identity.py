@@ -41,7 +41,12 @@ def test_everything_is_the_owners_alone(folder: ServerFolder) -> None:
     write_access(folder, access)
     assert mode(folder.path) == 0o700
     assert {path.name: mode(path) for path in folder.path.iterdir()} == dict.fromkeys(
-        ("lock", "ca.crt", "ca.key", "server.crt", "server.key", "token", *FOR_CLIENTS),
+        (
+            "lock",
+            *("ca.crt", "ca.key", "server.crt", "server.key", "client.crt", "client.key"),
+            "token",
+            *FOR_CLIENTS,
+        ),
         0o600,
     )
 

@@ -234,11 +234,30 @@ class FakeSocket:
         self.closed = code
 
 
+async def stay() -> None:
+    """Be there for ever."""
+    await asyncio.Event().wait()
+
+
+def test_a_client_that_goes_while_the_node_holds_it_up_is_noticed() -> None:
+    async def relayed() -> int | None:
+        near, far = FakeSocket([b"x"] * 10), FakeSocket([], takes=3)
+        far.stays = True
+
+        async def goes() -> None:
+            await far.stuck.wait()
+
+        await relay(near, far, goes())
+        return far.closed
+
+    assert asyncio.run(asyncio.wait_for(relayed(), 10)) == 1001
+
+
 def test_nothing_is_read_that_the_other_side_does_not_take() -> None:
     async def relayed() -> None:
         near, far = FakeSocket([], takes=3), FakeSocket([b"x"] * 1000)
         near.stays = True
-        task = asyncio.create_task(relay(near, far))
+        task = asyncio.create_task(relay(near, far, stay()))
         await near.stuck.wait()
         assert far.received == 4
         task.cancel()
@@ -254,7 +273,7 @@ def test_the_client_learns_whether_the_node_said_goodbye(code: int | None, told:
     async def relayed() -> tuple[int | None, list[Message]]:
         near, far = FakeSocket([]), FakeSocket([b"a", "b"], code=code)
         near.stays = True
-        await relay(near, far)
+        await relay(near, far, stay())
         return near.closed, near.told
 
     assert asyncio.run(relayed()) == (told, [b"a", "b"])

@@ -58,6 +58,7 @@ def test_a_new_node_shows_what_it_is() -> None:
         {"type": "Hostname", "address": "node-c"},
     ]
     assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 10250}}
+    assert status["declaredFeatures"] == ["ExtendWebSocketsToKubelet"]
     assert status["nodeInfo"]["kubeletVersion"] == "v1.36.4+podstatus.0.1.0"
     assert [it["type"] for it in status["conditions"]][-1] == "Ready"
 

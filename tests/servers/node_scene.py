@@ -18,6 +18,13 @@ FEATURE = "ExtendWebSocketsToKubelet"
 _numbers = itertools.count()
 
 
+def transport_of(socket: aiohttp.ClientWebSocketResponse) -> asyncio.Transport:
+    """What the messages of a WebSocket go over."""
+    assert socket._conn is not None
+    assert socket._conn.transport is not None
+    return socket._conn.transport
+
+
 class NodeScene:
     """What a test needs."""
 
@@ -93,13 +100,12 @@ class NodeScene:
             aiohttp.ClientSession() as session,
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
-            transport = socket._conn.transport
+            transport = transport_of(socket)
             try:
                 yield socket
             finally:
                 await socket.close()
-                if transport is not None:
-                    transport.abort()
+                transport.abort()
                 # What was aborted is closed in the next turns of the loop.
                 for _ in range(3):
                     await asyncio.sleep(0)

@@ -270,3 +270,10 @@ def test_whoever_has_no_token_or_a_wrong_one_is_nobody(real_server: RealServer) 
     client = Client(access)
     assert refusal(client.get("/api/v1/nodes")) == (401, "Unauthorized")
     client.close()
+
+
+def test_an_agent_may_declare_that_it_speaks_websocket(agent: Client) -> None:
+    created(agent, "/api/v1/nodes", node(ME))
+    status = {"status": {"declaredFeatures": ["ExtendWebSocketsToKubelet"]}}
+    code, answer = agent.patch(f"/api/v1/nodes/{ME}/status", status)
+    assert (code, answer["status"]["declaredFeatures"]) == (200, ["ExtendWebSocketsToKubelet"])

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.servers.node_scene import NodeScene
+from tests.servers.node_scene import NodeScene, transport_of
 from tests.servers.pods import pods
 from tests.stand_in_node import CLOSE, ERROR, RESIZE, STDERR, STDIN, STDOUT, V5, wait_until
 
@@ -147,9 +147,7 @@ def test_a_client_that_vanishes_is_a_hang_up(scene: NodeScene) -> None:
     async def conversation() -> None:
         async with scene.socket(["wait"], stdin="true") as socket:
             await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 1)
-            transport = socket._conn.transport
-            assert transport is not None
-            transport.abort()
+            transport_of(socket).abort()
 
     run(conversation())
     wait_until(lambda: scene.node.open_streams == 0)
@@ -203,3 +201,21 @@ def test_what_cannot_be_talked_to_is_told_before_the_upgrade(
 def test_other_methods_are_not_for_processes(scene: NodeScene) -> None:
     code, _ = scene.server.client.ask("PUT", pods(scene.namespace, "web", "exec"), {})
     assert code == 405
+
+
+def test_a_node_that_does_not_declare_websockets_is_asked_otherwise_by_a_real_server(
+    scene: NodeScene,
+) -> None:
+    scene.add_pod("old", node=scene.add_node(scene.node.port, features=()))
+
+    async def conversation() -> Said:
+        async with scene.socket(["echo", "hi"], pod="old", stdout="true") as socket:
+            return await said(socket)
+
+    heard = run(conversation())
+    if scene.server.is_real:
+        assert "this node speaks WebSocket only" in status(heard)["message"]
+        assert scene.node.asked[0].headers["Upgrade"] == "SPDY/3.1"
+    else:
+        # By decision: all who serve the embedded server speak WebSocket.
+        assert words(heard, STDOUT) == b"hi\n"

@@ -102,10 +102,10 @@ class FakeTalk:
                 return 0
             case ("exit", code):
                 return int(code)
-            case ("cat",):
+            case ("cat", *code):
                 while (data := await self._stdin.get()) is not None:
                     await self._say(data)
-                return 0
+                return int(code[0]) if code else 0
             case ("flood",):
                 while True:
                     await self._say(b"x" * 65536)
@@ -150,7 +150,7 @@ class FakeRuntime:
 
     async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> FakeTalk:
         self.attached.append(container_id)
-        return await self.exec(uid, container_id, ("cat",), request)
+        return await self.exec(uid, container_id, ("cat", "7"), request)
 
 
 class FakePods:

@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from podstatus.kube.reviews import UserInfo
 from podstatus.testing.clock import FakeClock
@@ -108,6 +109,23 @@ def test_refusals_have_upstreams_words(tmp_path: Path) -> None:
             "Authorization error (user=ann, verb=get, resource=nodes, subresource=log)\n",
         ),
     ]
+
+
+@pytest.mark.parametrize("path", ["/logs/", "/%6cogs/", "/log%73/podstatus.log"])
+def test_what_may_be_asked_does_not_depend_on_how_it_is_written(tmp_path: Path, path: str) -> None:
+    async def act(scene: Scene) -> tuple[int, list[str]]:
+        scene.reviews.rights = {("ann", "get", "proxy")}
+        url = URL(f"{scene.url}{path}", encoded=True)
+        async with scene.client(ANN) as session, session.get(url) as answer:
+            return answer.status, _subresources(scene.reviews)
+
+    asked = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    assert asked == (403, ["log"])
+
+
+def _subresources(reviews: FakeReviews) -> list[str]:
+    about = [spec.resource_attributes for spec in reviews.rights_asked]
+    return [attributes.subresource for attributes in about if attributes is not None]
 
 
 class Watched:

@@ -7,6 +7,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import pytest
+from yarl import URL
 
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_status import (
@@ -23,7 +24,7 @@ from podstatus.web.find_container import container_with_logs
 from podstatus.web.queries import log_request, read_query
 from podstatus.web.refusals import Refusal
 from tests.web.fake_runtime import FakeLog
-from tests.web.scene import Scene, play, until
+from tests.web.scene import TOKEN, Scene, play, until
 
 LOGS = "/containerLogs/ns/p/app"
 NOW = 1_700_000_000_000_000_000
@@ -47,6 +48,20 @@ def test_an_empty_log_is_empty(tmp_path: Path) -> None:
         return await scene.get(LOGS)
 
     assert play(tmp_path, act) == (200, "")
+
+
+def test_a_client_of_another_age_gets_its_log(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> bytes:
+        scene.runtime.logs["fake://app"] = FakeLog(b"a\n", b"b\n")
+        url = URL(scene.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port, ssl=scene.trust())
+        writer.write(f"GET {LOGS} HTTP/1.0\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    head, _, body = play(tmp_path, act).partition(b"\r\n\r\n")
+    assert (head.partition(b"\r\n")[0], body) == (b"HTTP/1.0 200 OK", b"a\nb\n")
 
 
 def test_a_log_is_followed_until_the_container_ends(tmp_path: Path) -> None:
@@ -167,6 +182,7 @@ def test_what_is_wrong_is_told(tmp_path: Path, path: str, code: int, text: str) 
         ("follow&previous=yes", LogOptions(follow=True), True),
         ("follow=false&previous=0&timestamps=FALSE", LogOptions(), False),
         ("tailLines=0", LogOptions(tail_lines=0), False),
+        (f"tailLines={'0' * 5000}5", LogOptions(tail_lines=5), False),
         ("tail=all", LogOptions(), False),
         ("tail=5&tailLines=7", LogOptions(tail_lines=5), False),
         ("limitBytes=1", LogOptions(limit_bytes=1), False),
@@ -193,6 +209,8 @@ def test_a_query_says_which_part(query: str, options: LogOptions, previous: bool
         ("limitBytes=", 400, "limitBytes"),
         ("sinceSeconds=1.5", 400, "sinceSeconds"),
         ("sinceTime=yesterday", 400, "sinceTime"),
+        (f"tailLines=1{'0' * 5000}", 400, "tailLines"),
+        (f"tailLines={'0' * 40}{2**63}", 400, "tailLines"),
         ("limitBytes=0", 422, "limitBytes: Invalid value: 0: must be greater than 0"),
         ("sinceSeconds=0", 422, "sinceSeconds: Invalid value: 0: must be greater than 0"),
         (

@@ -62,8 +62,7 @@ class NodePort:
                 raise CannotAskError(told or f"the agent answered {answer.status} {answer.reason}")
             if connection.sock is not None:
                 connection.sock.settimeout(None)
-            while piece := answer.read1(_PIECE):
-                yield piece
+            yield from _pieces(answer, self._endpoints.agent)
         except (OSError, http.client.HTTPException) as error:
             why = str(error) or type(error).__name__
             raise CannotAskError(
@@ -74,26 +73,36 @@ class NodePort:
 
     def _connection(self) -> http.client.HTTPSConnection:
         url = urlsplit(self._endpoints.agent)
-        if url.scheme != "https" or not url.hostname:
+        if url.scheme != "https" or not url.hostname or not self._endpoints.agent_certificate:
             raise CannotAskError("the agent serves no logs; start it with a --port")
         return http.client.HTTPSConnection(
             url.hostname, url.port, timeout=_ANSWER_SECONDS, context=self._tls()
         )
 
     def _tls(self) -> ssl.SSLContext:
-        told = self._endpoints
-        path = told.agent_certificate
+        path = self._endpoints.agent_certificate
         try:
-            pem = Pem(field="certificate authority of the agent", path=path)
+            pem = Pem(field="certificate of the agent", path=path)
             return tls_context(Loaded(pem, Path(path).read_bytes()), None, insecure=False)
         except OSError as error:
-            raise CannotAskError(f"cannot read {path or 'whom to trust'}: {error}") from error
+            raise CannotAskError(f"cannot read the certificate of the agent: {error}") from error
         except UnusableTlsError as error:
             raise CannotAskError(str(error)) from error
 
     def _headers(self) -> dict[str, str]:
         token = self._endpoints.token
         return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _pieces(answer: http.client.HTTPResponse, agent: str) -> Iterator[bytes]:
+    try:
+        while piece := answer.read1(_PIECE):
+            yield piece
+    except (ConnectionError, ssl.SSLError, http.client.HTTPException) as error:
+        raise CannotAskError(
+            f"the answer of the agent at {agent} broke off, this is not all; has it stopped? Ask "
+            "again, or see logs/podstatus.log in its root-dir"
+        ) from error
 
 
 def find_node(root_dir: Path | None, environment: Mapping[str, str]) -> NodePort:

@@ -63,7 +63,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         objects=HttpPodObjects(around.client),
         host_ips=around.host_ips,
         allocatable=around.allocatable,
-        hidden=_hidden(settings),
+        hidden=_secrets(settings),
         clock=around.clock,
     )
     try:
@@ -85,10 +85,10 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         raise CannotRunError(str(error), code=MISTAKE) from error
 
 
-def _hidden(settings: AgentSettings) -> tuple[Path, ...]:
-    """What opens the agent's doors: a container of root could read it, wherever it is."""
-    files = (settings.kubeconfig, settings.tls_private_key_file)
-    return (settings.root_dir, *(path for path in files if path is not None))
+def _secrets(settings: AgentSettings) -> list[Path]:
+    """By what is in these, a container that runs as the agent's user could be the agent."""
+    named = settings.root_dir, settings.kubeconfig, settings.tls_private_key_file
+    return [path for path in named if path is not None]
 
 
 def find_isolation(wanted: str) -> Bubblewrap | None:

@@ -168,7 +168,9 @@ def masked(text: str) -> str:
 def _text_line(_logger: Any, _method: str, event: Event) -> str:
     trace = f"\n{event['exception']}" if event.get("exception") else ""
     level, name = event["level"].upper(), event["logger"].removeprefix(f"{_OURS}.")
-    return harmless(f"{event['timestamp']} {level:<7} {name}: {event['event']}{trace}")
+    # What a pod says must not pass for a line of ours.
+    told = event["event"].replace("\n", "\\n")
+    return harmless(f"{event['timestamp']} {level:<7} {name}: {told}{trace}")
 
 
 def _json_line(_logger: Any, _method: str, event: Event) -> str:

@@ -19,8 +19,8 @@ import msgspec
 from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer, NodeTrust
 from podstatus.agent.logs import logged_to
 from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
-from podstatus.agent.serve_api import CannotServeError, call_at_eof
-from podstatus.agent.serve_node import PortFiles, find_certificate, find_port_files, reached_at
+from podstatus.agent.serve_api import CannotServeError, call_at_eof, reachable
+from podstatus.agent.serve_node import PortFiles, find_certificate, find_port_files
 from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.settings import AgentSettings
 from podstatus.apiserver.certificates import AUTHORITY
@@ -220,7 +220,7 @@ async def _server(
         yield _other_server(settings)
         return
     log, port = root.apiserver_log, settings.apiserver_port
-    nodes = NodeTrust(authority=certificate, address=reached_at(settings.address))
+    nodes = NodeTrust(authority=certificate, address=reachable(settings.address))
     async with EmbeddedApiServer(root.folder("apiserver"), log, port=port, nodes=nodes) as child:
         try:
             files = await child.start()

@@ -181,9 +181,14 @@ def _folder(path: Path | None) -> Iterator[ServerFolder]:
         yield folder
 
 
+def reachable(host: str) -> str:
+    """Where clients on this machine reach who listens on a host."""
+    return _ANY_ADDRESS.get(host, host)
+
+
 def _url(host: str, port: int) -> str:
     """Where clients on this machine reach the server."""
-    host = _ANY_ADDRESS.get(host, host)
+    host = reachable(host)
     try:
         is_long = ipaddress.ip_address(host).version == 6
     except ValueError:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.agent.node_side import node_settings
+from podstatus.agent.serve_api import reachable
 from podstatus.agent.serving_certificate import (
     CannotServeNodeError,
     ensure_agent_token,
@@ -23,7 +24,6 @@ from podstatus.web.node_server import NodeServer
 from podstatus.web.ports import Wishes
 
 WEBHOOK = "Webhook"
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what the owner may want
 
 
 class PortFiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,11 +80,6 @@ def find_port_files(
     )
 
 
-def reached_at(address: str) -> str:
-    """Where this machine finds what listens on an address."""
-    return _ANYWHERE.get(address, address)
-
-
 class NodePort:
     """The port, from `start` to `stop`."""
 
@@ -114,7 +109,7 @@ class NodePort:
     @property
     def url(self) -> str:
         """Where it is asked from this machine."""
-        host = reached_at(self._settings.address)
+        host = reachable(self._settings.address)
         return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
 
     async def start(self) -> int:

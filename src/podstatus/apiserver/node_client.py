@@ -8,10 +8,11 @@ apimachinery v0.36.4 pkg/util/proxy/upgradeaware.go.
 import asyncio
 import os
 import ssl
+import struct
 from asyncio.trsock import TransportSocket
 from contextlib import suppress
 from pathlib import Path
-from socket import SHUT_RDWR
+from socket import SHUT_RDWR, SO_LINGER, SOL_SOCKET
 from typing import Any
 from weakref import WeakSet
 
@@ -32,6 +33,8 @@ _MOST_WORDS = 50_000
 _AWAY = 1001
 """What a WebSocket says when its server stops."""
 _GOODBYE_SECONDS = 0.3
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""Linger for no second: a connection is reset when it is closed."""
 _UNKNOWN_AUTHORITY = (18, 19, 20, 21)
 """OpenSSL's numbers for chains that do not end at somebody who is trusted."""
 MISSING_AUTHORITY = (
@@ -191,8 +194,14 @@ class NodeSocket:
         await send_message(self._socket, message)
 
     async def close(self, code: int, reason: bytes = b"") -> None:
-        """Say goodbye."""
-        await self._socket.close(code=code, message=reason)
+        """Say goodbye; a node that has no time for that is hung up on."""
+        try:
+            await self._socket.close(code=code, message=reason)
+        except asyncio.CancelledError:
+            # What it has not taken yet would keep it from hearing that we have gone.
+            with suppress(OSError):
+                self.raw.setsockopt(SOL_SOCKET, SO_LINGER, _AT_ONCE)
+            raise
 
 
 def read_message(message: aiohttp.WSMessage) -> Message | None:

@@ -5,6 +5,7 @@ Each side is read only as fast as the other takes it, so little is ever held.
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import suppress
 
 import msgspec
@@ -14,12 +15,14 @@ from podstatus.apiserver.exchange import Message, Socket, Tunnel
 from podstatus.apiserver.node_client import read_message, send_message
 from podstatus.apiserver.pod_streams import ERROR_CHANNEL
 from podstatus.apiserver.problems import Problem
+from podstatus.base.connection import is_connected, keep_alive
 
 logger = logging.getLogger(__name__)
 
 _NORMAL, _AWAY, _BROKEN = 1000, 1001, 1011
 _NODE_SECONDS = 1.0
 """How long a node may take to say goodbye; then the connection is just closed."""
+_LOOK_SECONDS = 5.0
 _CLIENT_SECONDS = 3600.0
 """A client takes as long as whoever reads what it prints, and loses the rest afterwards."""
 
@@ -66,21 +69,32 @@ async def send_tunnel(request: web.BaseRequest, tunnel: Tunnel) -> web.StreamRes
             await near.send(ERROR_CHANNEL + msgspec.json.encode(problem.document))
             await near.close(_NORMAL)
         return response
-    await relay(near, far)
+    await relay(near, far, _until_gone(request.transport))
     return response
 
 
-async def relay(near: Socket, far: Socket) -> None:
-    """Pass messages on between two, and to each how the other said goodbye."""
+async def _until_gone(transport: asyncio.BaseTransport | None) -> None:
+    """Wait for a client to go: who is held up by the node is not read from, and so not heard."""
+    keep_alive(transport)
+    while is_connected(transport):  # noqa: ASYNC110 - the kernel tells nobody
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def relay(near: Socket, far: Socket, near_goes: Coroutine[None, None, None]) -> None:
+    """Pass messages on between two, and to each how the other said goodbye.
+
+    `near_goes` comes back when there is nobody at the near end any more.
+    """
     there = asyncio.ensure_future(_pass_on(near, far))
     back = asyncio.ensure_future(_pass_on(far, near))
+    goes = asyncio.ensure_future(near_goes)
     try:
-        await asyncio.wait({there, back}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({there, back, goes}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        near_has_left = there.done() and not back.done()
-        for way in (there, back):
+        near_has_left = (there.done() or goes.done()) and not back.done()
+        for way in (there, back, goes):
             way.cancel()
-        await asyncio.wait({there, back})
+        await asyncio.wait({there, back, goes})
         await _goodbye(far, _AWAY, _NODE_SECONDS)
         code = _AWAY if near_has_left else _NORMAL if _ended(far) else _BROKEN
         await _goodbye(near, code, _CLIENT_SECONDS)

@@ -27,6 +27,8 @@ from podstatus.node.reading import MachineReading
 from podstatus.node.settings import NodeSettings
 
 HOSTNAME = "kubernetes.io/hostname"
+DECLARED_FEATURES = ("ExtendWebSocketsToKubelet",)
+"""What an API server has to know of us: we speak WebSocket, and no SPDY."""
 OS = "kubernetes.io/os"
 ARCH = "kubernetes.io/arch"
 
@@ -122,15 +124,15 @@ class Descriptor:
             problems=(*facts.problems, *missing_capacity(capacity)),
             now=facts.now,
         )
+        port = facts.port or self._settings.port
         status = structs.replace(
             node.status,
             capacity=capacity,
             allocatable=allocatable,
             conditions=conditions.items,
             addresses=facts.addresses,
-            daemon_endpoints=NodeDaemonEndpoints(
-                kubelet_endpoint=DaemonEndpoint(port=facts.port or self._settings.port)
-            ),
+            daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
+            declared_features=DECLARED_FEATURES if port else None,
             node_info=facts.info,
         )
         metadata = _with_own_labels(node.metadata, self._settings, facts.info)

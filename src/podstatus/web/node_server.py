@@ -109,7 +109,9 @@ class NodeServer:
         raw_path = request.rel_url.raw_path
         found = find_route(raw_path)
         if found is None or not found.route.is_open:
-            await self._gate.check(_asked(request, raw_path))
+            # What is asked for is what would be answered, however it was written: `/%6cogs/`.
+            path = raw_path if found is None else found.route.pattern
+            await self._gate.check(_asked(request, path))
         if found is None:
             raise not_found(_what_there_is())
         _check_method(request.method, found)

@@ -19,7 +19,8 @@ from podstatus.web.refusals import Refusal, bad_request
 Query = Mapping[str, Sequence[str]]
 """The values of each parameter, in order."""
 
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_WHOLE = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
+"""Not more digits than a number can have here: Python refuses to read very long ones."""
 _MOST = 2**63 - 1
 _SECOND = 1_000_000_000
 _STREAMS = {"All": None, "Stdout": Channel.OUT, "Stderr": Channel.ERR}
@@ -123,9 +124,11 @@ def _number(query: Query, name: str) -> int | None:
 
 
 def _whole(name: str, text: str | None) -> int:
-    if text is None or not _WHOLE.fullmatch(text) or abs(int(text[:21])) > _MOST:
+    found = _WHOLE.fullmatch(text or "")
+    number = int(found[1] + found[2]) if found else _MOST + 1
+    if abs(number) > _MOST:
         raise _undecodable(name)
-    return int(text)
+    return number
 
 
 def _time(query: Query, name: str) -> int | None:

@@ -28,7 +28,6 @@ async def send_container_log(
     Who follows a log that says nothing is not idle: only who does not take what there is.
     """
     response = web.StreamResponse(headers=_PLAIN)
-    response.enable_chunked_encoding()
     first = asyncio.ensure_future(anext(pieces, None))
     try:
         # A log may be silent for long, and whoever follows it wants to know that he does.

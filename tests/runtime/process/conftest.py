@@ -46,7 +46,6 @@ class Trials:
     def run(self, *containers: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
         """What came of these containers of one pod, started one after the other."""
         given = {key: more.pop(key, {}) for key in ("config_maps", "secrets")}
-        given["hidden"] = [str(path) for path in more.pop("hidden", ())]
         killed = [bool(container.pop("killed", False)) for container in containers]
         named = [
             {"name": f"c{number}", "image": "x", **container}

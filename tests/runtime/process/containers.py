@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.runtime.process.identity import identity_of
+from podstatus.runtime.process.identity import identity_of, send_signal
 from podstatus.runtime.process.records import Launch, ProcessIdentity
 from tests.runtime.process.a_log import a_launch
 
@@ -25,7 +26,8 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
     popen: "subprocess.Popen[bytes]"
 
     def end(self) -> None:
-        """Also what is in bubblewrap: it dies with its parent."""
+        """All of it. Who became another user inside forgot to die with its parent."""
+        send_signal(self.process, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
 

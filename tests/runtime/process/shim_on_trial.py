@@ -80,13 +80,13 @@ class Container:
 
     def wrote(self, stream: str = "stdout") -> bytes:
         """What it wrote, put together again."""
-        wrote = b""
+        wrote = []
         for entry in self.log().split(b"\n")[:-1]:
             _, name, kind, text = entry.split(b" ", 3)
             assert kind in (b"F", b"P"), entry
             if name == stream.encode():
-                wrote += text + (b"\n" if kind == b"F" else b"")
-        return wrote
+                wrote.append(text + (b"\n" if kind == b"F" else b""))
+        return b"".join(wrote)
 
     def wait_for_text(self, text: bytes, stream: str = "stdout") -> bytes:
         return wait_for(

@@ -79,14 +79,7 @@ def test_whoever_becomes_another_may_do_so_once() -> None:
     who = Credentials(user=5, group=6, groups=(7, 8))
     found = arguments(Sandbox(folders=(ROOT,), tmp="/t"), who)
     assert position(found, "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETUID") > 0
-    expected = (
-        "--reuid=5",
-        "--regid=6",
-        "--groups=7,8",
-        "--inh-caps=-all",
-        "--pdeathsig=KILL",
-        "--",
-    )
+    expected = ("--reuid=5", "--regid=6", "--groups=7,8", "--inh-caps=-all", "--")
     assert switch_user("/usr/bin/setpriv", who)[1:] == expected
     alone = Credentials(user=5, group=6, groups=())
     assert "--clear-groups" in switch_user("/usr/bin/setpriv", alone)

@@ -145,3 +145,20 @@ def test_stragglers_are_killed_before_their_cgroup_is_removed(cgroups: Cgroups) 
     cgroups.remove_pod(UID)
     assert end(process) == -9
     assert cgroups.in_force(UID, "c1") is None
+
+
+def test_what_is_left_in_a_cgroup_is_ended_and_what_it_used_is_still_known(
+    cgroups: Cgroups,
+) -> None:
+    place = cgroups.make(UID, "c1", ResourceRequirements())
+    ignoring = (
+        "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print('ready', flush=True); os.read(0, 1)"
+    )
+    process = start(place, ignoring)
+    assert read_line(process) == "ready"
+    cgroups.empty(UID, "c1")
+    assert end(process) == -9
+    assert cgroups.usage(UID, "c1") is not None
+    cgroups.empty(UID, "c1")
+    cgroups.empty(UID, "never-made")

@@ -260,6 +260,17 @@ def test_a_daemon_ends_with_the_talk_and_does_not_hold_it_up(
     play(scenario)
 
 
+def test_a_daemon_that_never_stops_talking_is_not_heard_for_ever(container: Container) -> None:
+    async def scenario() -> None:
+        talk = await start(container, "sh", "-c", "yes & exit 4")
+        while await talk.read() is not None:
+            pass
+        assert await talk.wait() == 4
+        await talk.close()
+
+    play(scenario)
+
+
 def test_it_ends_with_its_container(container: Container, word: str) -> None:
     async def scenario() -> None:
         talk = await start(container, "sh", "-c", f"{STUBBORN.format(word)} wait; : {word}")
@@ -423,16 +434,18 @@ def test_nobody_inside_can_look_into_who_watches_it(tmp_path: Path) -> None:
 
 @need_bwrap
 @need_root
-def test_the_file_that_it_runs_cannot_be_written_through_it(tmp_path: Path) -> None:
+def test_who_watches_has_no_more_rights_and_runs_what_cannot_be_written(tmp_path: Path) -> None:
     async def scenario(container: Container) -> None:
         talk = await start(container, "sleep", "600")
         try:
             (watcher,) = watchers(container)
             assert os.statvfs(watcher / "exe").f_flag & os.ST_RDONLY
+            status = (watcher / "status").read_text()
+            assert set(re.findall(r"Cap(?:Prm|Eff|Bnd):\t(\w+)", status)) == {"0000000000000001"}
         finally:
             await talk.close()
 
-    with isolated_container(tmp_path) as container:
+    with isolated_container(tmp_path, add=("CAP_CHOWN",)) as container:
         play(lambda: scenario(container))
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from podstatus.runtime.process.identity import (
     send_signal,
 )
 from podstatus.runtime.process.records import ProcessIdentity
+from podstatus.runtime.process.shim.processes import Process, send
 
 
 @contextmanager
@@ -54,6 +56,22 @@ def test_another_one_with_its_pid_is_left_alone(other: dict[str, object]) -> Non
         assert open_process(impostor) is None
         assert not send_signal(impostor, signal.SIGKILL)
         assert process.poll() is None
+
+
+def test_a_thread_that_has_its_pid_is_no_process() -> None:
+    """After a reboot most small numbers are threads of somebody."""
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        assert thread.native_id is not None
+        earlier = ProcessIdentity(pid=thread.native_id, start_ticks=1, boot_id="another")
+        assert open_process(earlier) is None
+        assert not send_signal(earlier, signal.SIGKILL)
+        send(Process(thread.native_id, 1, 1), signal.SIGKILL)
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_remains_are_not_alive() -> None:

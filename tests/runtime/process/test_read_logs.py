@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.base.loop import SystemClock
-from podstatus.runtime.process import log_files
+from podstatus.runtime.process import log_files, read_logs
 from podstatus.runtime.process.log_files import BLOCK
 from podstatus.runtime.process.read_logs import read_log
 from podstatus.runtime.streams import Channel, LogOptions, NoStreamError
@@ -258,6 +258,54 @@ def test_nothing_is_lost_or_seen_twice_while_files_are_put_away(log: ALog) -> No
 
     expected = b"".join(b"%d\n" % number for number in range(total))
     assert asyncio.run(scenario()) == expected
+
+
+def test_a_file_that_is_put_away_while_files_are_opened_is_not_missed(
+    log: ALog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write("one")
+    log.put_away()
+    log.write("two")
+    opened = log_files._open
+    moments = [True]
+
+    def open_late(path: Path) -> log_files.LogFile | None:
+        if path == log.place.log and moments:
+            moments.pop()
+            log.put_away()
+            log.write("three")
+        return opened(path)
+
+    monkeypatch.setattr(log_files, "_open", open_late)
+    assert read(log) == b"one\ntwo\nthree\n"
+
+
+def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
+    log: ALog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write("one")
+    open_later = log_files.open_later
+    moments = [True]
+
+    def late(path: Path, last: log_files.LogFile) -> list[log_files.LogFile]:
+        if moments:
+            moments.pop()
+            log.write("two")
+            log.put_away()
+            log.write("three")
+        return open_later(path, last)
+
+    monkeypatch.setattr(read_logs, "open_later", late)
+    # As if the file had been put away a moment before it is looked for.
+    monkeypatch.setattr(read_logs.LogReader, "has_more", lambda _: True)
+
+    async def scenario() -> bytes:
+        follower = Follower(log, LogOptions(follow=True))
+        await follower.until(b"one\n")
+        await follower.until(b"one\ntwo\nthree\n")
+        return await follower.end()
+
+    assert asyncio.run(scenario()) == b"one\ntwo\nthree\n"
 
 
 def test_a_line_that_is_taken_back_is_not_seen(log: ALog) -> None:

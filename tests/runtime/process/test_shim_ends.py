@@ -1,10 +1,13 @@
 """Whatever ends first, nothing of a container is left, and only what is known is recorded."""
 
+import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,10 +15,11 @@ import pytest
 
 from podstatus.runtime.process.identity import identity_of
 from podstatus.runtime.process.shim.processes import descendants
-from tests.runtime.process.machine import AS_NOBODY
+from tests.runtime.process.machine import AS_NOBODY, NOBODY
 from tests.runtime.process.shim_on_trial import (
     DEADLINE,
     PROGRAM,
+    SANDBOX,
     Container,
     ShimOnTrial,
     wait_for,
@@ -89,9 +93,7 @@ def test_no_zombies_are_left(shim: ShimOnTrial) -> None:
     wait_for(lambda: descendants(shim.pid) == [], named="no process but the shim")
 
 
-def test_a_pipe_that_was_handed_outside_does_not_delay_the_end_for_long(
-    shim: ShimOnTrial, tmp_path: Path
-) -> None:
+def test_a_pipe_that_was_handed_outside_does_not_delay_the_end_for_long(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sh", "-c", "echo first; read line < /dev/zero; sleep 1000")
     pid = container.started().process.pid
     container.wait_for_text(b"first")
@@ -140,7 +142,7 @@ def test_a_killed_shim_leaves_nothing_and_no_record(shim: ShimOnTrial, sandboxed
     container.wait_for_text(b"daemon")
     family = descendants(shim.pid)
     assert len(family) >= 4
-    assert shim.end(signal.SIGKILL) == -signal.SIGKILL
+    os.killpg(shim.pid, signal.SIGKILL)
     wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
     assert not container.place.exit.exists()
 
@@ -162,6 +164,18 @@ def test_a_killed_keeper_leaves_nothing_and_no_record(shim: ShimOnTrial, sandbox
     assert shim.launch("/bin/true").ended().exit_code == 0
     assert "its container is killed" in shim.complaints()[-1]
     assert not other.place.exit.exists()
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_a_command_does_not_outlive_shim_and_keeper(shim: ShimOnTrial, sandboxed: bool) -> None:
+    container = shim.launch("/bin/sleep", "1000", **isolated() if sandboxed else {})
+    container.started()
+    family = descendants(shim.pid)
+    shim.send(signal.SIGSTOP)  # so that it can do nothing
+    os.kill(container.started().keeper.pid, signal.SIGKILL)
+    shim.end(signal.SIGKILL)
+    wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
+    assert not container.place.exit.exists()
 
 
 def test_an_idle_shim_does_nothing(shim: ShimOnTrial) -> None:
@@ -186,7 +200,7 @@ def _status(pid: int) -> str:
     return Path(f"/proc/{pid}/status").read_text()
 
 
-def test_one_shim_at_a_time_and_one_for_a_sandbox(shim: ShimOnTrial, tmp_path: Path) -> None:
+def test_one_shim_at_a_time_and_one_for_a_sandbox(shim: ShimOnTrial) -> None:
     again = subprocess.Popen(
         [sys.executable, "-I", "-S", str(PROGRAM), str(shim.folder.path), shim.sandbox],
         stderr=subprocess.PIPE,
@@ -216,7 +230,10 @@ def test_the_shim_leads_a_session_with_nothing_open(shim: ShimOnTrial) -> None:
     keeper = container.started().keeper.pid
     assert {path.name for path in Path(f"/proc/{shim.pid}/fd").iterdir()} == {"0", "1", "2", "3"}
     assert Path(f"/proc/{shim.pid}/cwd").readlink() == Path("/")
-    opened = {str(path.readlink()) for path in Path(f"/proc/{keeper}/fd").iterdir()}
+    wait_for(lambda: _sleeps(keeper), named="rest")
+    files = Path(f"/proc/{keeper}/fd").iterdir()
+    # One may be closed between the two looks.
+    opened = {str(path.resolve()) for path in files}
     assert str(shim.folder.path) not in opened
 
 
@@ -238,6 +255,26 @@ def test_a_folder_that_is_taken_away_does_not_keep_the_keeper(shim: ShimOnTrial)
     assert "exit.json" in shim.complaints()[-1]
 
 
+def test_a_full_disk_delays_records_and_does_not_lose_them(shim: ShimOnTrial) -> None:
+    # No file can be written to: that is told as a full disk is.
+    unlimited = resource.prlimit(shim.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(shim.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
+    container = shim.launch("/bin/sh", "-c", "echo x; exec sleep 1000")
+    wait_for(lambda: len(descendants(shim.pid)) == 2, named="the command")
+    wait_for((container.place.path / "started.json.new").exists, named="a first try")
+    keeper, command = descendants(shim.pid)
+    assert not container.place.started.exists()
+    resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
+    assert container.started().process.pid == command.pid
+    resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
+    os.kill(command.pid, signal.SIGKILL)
+    wait_for(lambda: identity_of(command.pid) is None, named="the end of the command")
+    assert not container.place.exit.exists()
+    resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
+    record = container.ended()
+    assert (record.exit_code, record.started_at) == (137, container.started().started_at)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become an ordinary user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv: apt install util-linux")
 @pytest.mark.parametrize("sandboxed", [False, True])
@@ -245,11 +282,9 @@ def test_all_of_it_works_for_an_ordinary_user(sandboxed: bool) -> None:
     python = "/usr/bin/python3"
     if not Path(python).exists():
         pytest.skip(f"needs a Python that anybody may run: {python}")
-    root = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
-    try:
-        _run_as_nobody(root, python, isolated() if sandboxed else {})
-    finally:
-        shutil.rmtree(root)
+    # Not pytest's own folder, which is for its owner only.
+    with tempfile.TemporaryDirectory() as root:
+        _run_as_nobody(Path(root), python, isolated() if sandboxed else {})
 
 
 def _run_as_nobody(root: Path, python: str, changes: dict[str, object]) -> None:
@@ -260,7 +295,8 @@ def _run_as_nobody(root: Path, python: str, changes: dict[str, object]) -> None:
         shim.write_launch("/no/such", **changes),
         shim.write_launch("/bin/sleep", "1000", **changes),
     ]
-    subprocess.run(["chown", "-R", "65534:65534", str(root)], check=True)
+    for path in [root, *root.rglob("*")]:
+        shutil.chown(path, NOBODY, NOBODY)
     shim.start(root / "program" / "run_shim.py", python=python)
     assert containers[0].ended().exit_code == 5
     assert containers[0].wrote() == b"65534\n"
@@ -269,3 +305,35 @@ def _run_as_nobody(root: Path, python: str, changes: dict[str, object]) -> None:
     assert shim.end() == 0
     assert containers[2].ended().exit_code == 137
     assert shim.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "stopped"), [("another", False), (SANDBOX, True)], ids=["given up", "stopped"]
+)
+def test_a_shim_that_comes_too_late_ends(tmp_path: Path, sandbox: str, stopped: bool) -> None:
+    late = ShimOnTrial(tmp_path)
+    told = {"sandbox_id": sandbox, "stopped": stopped}
+    late.folder.record.write_text(json.dumps(told))
+    command = [sys.executable, "-I", "-S", str(PROGRAM), str(late.folder.path), SANDBOX]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert done.returncode == 1
+    assert "was given up before its shim came up" in done.stderr
+    assert not late.folder.shim.exists()
+
+
+def test_nothing_is_started_while_something_is_left_of_a_killed_keeper_s_container(
+    shim: ShimOnTrial,
+) -> None:
+    container = launch_daemon(shim)
+    container.wait_for_text(b"daemon")
+    keeper = container.started().keeper.pid
+    family = descendants(keeper)
+    # Both wait for the shim: the end of the keeper, and what the agent asks for.
+    shim.send(signal.SIGSTOP)
+    os.kill(keeper, signal.SIGKILL)
+    pids = " ".join(str(process.pid) for process in family)
+    script = f"for pid in {pids}; do kill -0 $pid 2> /dev/null && echo $pid; done; echo looked"
+    after = shim.launch("/bin/sh", "-c", script)
+    shim.send(signal.SIGCONT)
+    assert after.ended().exit_code == 0
+    assert after.wrote() == b"looked\n"

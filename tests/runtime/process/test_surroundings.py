@@ -69,7 +69,14 @@ def test_who_is_in_no_groups() -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [("sleep", "--", "1"), ("setpriv", "--nnp", "--", "sleep"), ("setpriv", "--reuid=7")]
+    "argv",
+    [
+        ("sleep", "--", "1"),
+        ("setpriv", "--nnp", "--", "sleep"),
+        ("setpriv", "--reuid=7"),
+        ("setpriv", "--reuid", "7", "--regid", "8", "--", "sleep"),
+        ("setpriv", "--reuid=nobody", "--regid=nogroup", "--", "sleep"),
+    ],
 )
 def test_other_commands_are_nobody_else(argv: tuple[str, ...]) -> None:
     found = isolated(argv=argv)

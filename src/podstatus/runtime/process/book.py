@@ -19,7 +19,7 @@ from podstatus.runtime.process.layout import ContainerFolder
 from podstatus.runtime.process.messages import termination_message
 from podstatus.runtime.process.records import Launch, PodRecord, ShimRecord
 from podstatus.runtime.process.shelf import Shelf
-from podstatus.runtime.process.state import Attempt, PodState, runtime_pod
+from podstatus.runtime.process.state import Attempt, PodState, lost, runtime_pod
 
 
 class Book:
@@ -30,10 +30,12 @@ class Book:
         shelf: Shelf,
         host_ips: Callable[[], Sequence[str]],
         in_force: Callable[[PodUID, Launch], ResourceFacts | None],
+        now: Callable[[], int],
     ) -> None:
         self._shelf = shelf
         self._host_ips = host_ips
         self._in_force = in_force
+        self._now = now
         self._pods: dict[PodUID, PodState] = {}
         self._listed: dict[PodUID, tuple[PodState, RuntimePod]] = {}
         self._waiting: dict[PodUID, set[asyncio.Event]] = {}
@@ -170,17 +172,19 @@ class Book:
         # In this order: a keeper writes first and ends then.
         is_kept = self._is_kept(uid, attempt)
         end = self._shelf.read_exit(place)
+        if end is None and not is_kept:
+            end = self._shelf.write_exit(place, lost(attempt, self._now()))
         if end is None:
-            return structs.replace(attempt, lost=not is_kept)
+            return attempt
         message = termination_message(place, attempt.launch, end)
-        return structs.replace(attempt, exit=end, message=message, lost=False)
+        return structs.replace(attempt, exit=end, message=message)
 
     def _is_kept(self, uid: PodUID, attempt: Attempt) -> bool:
         """Whether somebody looks after an attempt, who will tell how it ended."""
         if attempt.started is not None:
             return is_alive(attempt.started.keeper)
-        state = self._pods[uid]
-        return state.is_ready and attempt.launch.sandbox_id == state.record.sandbox_id
+        shim = self.shim(uid)
+        return shim is not None and attempt.launch.sandbox_id == shim.sandbox_id
 
     def _keeper_over(self, uid: PodUID, id: str) -> None:
         state = self._pods.get(uid)

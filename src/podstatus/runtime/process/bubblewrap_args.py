@@ -42,13 +42,13 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()
     """Folders that are empty for it."""
     masked: tuple[str, ...] = ()
-    """Files that it cannot read."""
+    """Files that are empty for it."""
     tmp: str
     mounts: tuple[Mount, ...] = ()
     hidden_in_mounts: tuple[str, ...] = ()
     """Folders that are empty for it, and would be seen through a mount."""
     masked_in_mounts: tuple[str, ...] = ()
-    """Files, likewise."""
+    """Files of this kind."""
     env: Mapping[str, str] = {}
     cwd: str = "/"
     hostname: str = ""
@@ -79,7 +79,11 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
 
 
 def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
-    """What stands before the command to run it as somebody else inside; root may do that."""
+    """What stands before the command to run it as somebody else inside; root may do that.
+
+    The kernel then forgets bubblewrap's `--die-with-parent`, and would not let it kill another
+    user's process anyway: whoever started bubblewrap has to kill what is left.
+    """
     groups = ",".join(str(group) for group in who.groups or ())
     return (
         setpriv,
@@ -87,9 +91,7 @@ def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
         f"--regid={who.group}",
         f"--groups={groups}" if groups else "--clear-groups",
         *(("--inh-caps=-all",) if who.user else ()),
-        # The kernel forgets bubblewrap's `--die-with-parent` when a process becomes another user,
-        # and setpriv would say it again too early.
-        *("--", setpriv, "--pdeathsig=KILL", "--"),
+        "--",
     )
 
 

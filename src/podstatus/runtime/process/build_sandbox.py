@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -59,8 +59,8 @@ class SandboxBuilder:
             masked=self._masked(),
             tmp=str(tmp),
             mounts=tuple(mount for mount, _ in self._mounts),
-            hidden_in_mounts=tuple(p for p, real in self._in_mounts() if Path(real).is_dir()),
-            masked_in_mounts=tuple(p for p, real in self._in_mounts() if Path(real).is_file()),
+            hidden_in_mounts=self._seen_in_mounts(filter(os.path.isdir, self._secret)),
+            masked_in_mounts=self._seen_in_mounts(filter(os.path.isfile, self._secret)),
             env=env,
             cwd=self._container.working_dir or "/",
             hostname=hostname,
@@ -108,16 +108,17 @@ class SandboxBuilder:
             )
 
     def _masked(self) -> tuple[str, ...]:
-        kernels = masked_files() if os.geteuid() == 0 else ()
-        return (*kernels, *hidden_files(self._secret, self._hidden))
+        of_the_machine = masked_files() if os.geteuid() == 0 else ()
+        return (*of_the_machine, *hidden_files(self._secret, self._hidden))
 
-    def _in_mounts(self) -> Iterator[tuple[str, str]]:
-        """Where what is the agent's would be seen through a path of the host, and what it is."""
-        for mount, _ in self._mounts:
-            for path in self._secret:
-                if lies_in(path, mount.source):
-                    below = os.path.relpath(path, mount.source)
-                    yield f"{mount.target.rstrip('/')}/{below}", path
+    def _seen_in_mounts(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Where what is the agent's would be seen through a path of the host."""
+        return tuple(
+            mount.target.rstrip("/") + "/" + os.path.relpath(path, mount.source)
+            for path in paths
+            for mount, _ in self._mounts
+            if lies_in(path, mount.source)
+        )
 
 
 def _make_place(base: Path, steps: tuple[str, ...], *, is_folder: bool) -> None:

@@ -137,6 +137,13 @@ class Cgroups:
         read = self._reader(pod_uid)
         return None if read is None else usage_from(self.version, read)
 
+    def empty(self, pod_uid: PodUID, container_id: str) -> None:
+        """End what is left in it; it stays. Raises CgroupInUseError."""
+        path = _path(pod_uid, container_id)
+        if path is not None:
+            for base in self._hierarchies:
+                self._empty(base / path)
+
     def remove(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it, and remove it. Raises CgroupInUseError."""
         self._remove(_path(pod_uid, container_id))
@@ -223,6 +230,13 @@ class Cgroups:
         others = self._hierarchies if self.version is Version.V2 else ()
         base = self._bases.get(controller) or next(iter(others), None)
         return None if base is None else self._folders.read(base / path / file)
+
+    def _empty(self, folder: Path) -> None:
+        for _ in self._tries():
+            if not (pids := self._folders.pids(folder)):
+                return
+            self._folders.kill(folder)
+        raise CgroupInUseError(f"in cgroup {folder} the processes {pids} do not end")
 
     def _remove(self, path: Path | None) -> None:
         if path is not None:

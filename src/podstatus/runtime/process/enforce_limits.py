@@ -51,6 +51,13 @@ class LimitEnforcer:
         asked = from_document(launch.resources, ResourceRequirements)
         return self._cgroups.in_force(uid, launch.id, asked)
 
+    def end(self, uid: PodUID, id: str) -> None:
+        """Kill what is left of an attempt. Raises RuntimeDownError."""
+        try:
+            self._cgroups.empty(uid, id)
+        except CgroupInUseError as error:
+            raise RuntimeDownError(str(error)) from error
+
     def remove(self, uid: PodUID, id: str) -> None:
         """An attempt needs none any more. Raises RuntimeDownError."""
         try:

@@ -97,6 +97,7 @@ class Executed:
         if self._program.fileno() >= 0:
             asyncio.get_running_loop().remove_reader(self._program)
             self._program.close()
+        self._end(_KILLED)
         if self._lingering is not None:
             self._lingering.cancel()
         self._input.close()
@@ -104,7 +105,6 @@ class Executed:
         if self._terminal is not None:
             os.close(self._terminal)
             self._terminal = None
-        self._end(_KILLED)
 
     def _hear(self) -> None:
         try:

@@ -1,5 +1,6 @@
 """Which process is which: a pid alone may be somebody else's by now."""
 
+import errno
 import os
 import signal
 from functools import cache
@@ -9,6 +10,8 @@ from podstatus.runtime.process.records import ProcessIdentity
 
 _STATE, _START_TICKS = 0, 19
 """Among the fields of /proc/<pid>/stat behind the name, which may hold anything."""
+_NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
+"""Nobody has the pid; or by now a thread has it, as newer and as older kernels say that."""
 
 
 def identity_of(pid: int) -> ProcessIdentity | None:
@@ -28,13 +31,18 @@ def open_process(process: ProcessIdentity) -> int | None:
     """A file descriptor that stands for it, readable once it has ended; None if it is gone."""
     try:
         opened = os.pidfd_open(process.pid)
-    except ProcessLookupError:
+    except OSError as error:
+        if error.errno not in _NO_PROCESS:
+            raise
         return None
-    # Only now: what is open cannot become another one.
-    if is_alive(process):
-        return opened
-    os.close(opened)
-    return None
+    is_it = False
+    try:
+        # Only now: what is open cannot become another one.
+        is_it = is_alive(process)
+    finally:
+        if not is_it:
+            os.close(opened)
+    return opened if is_it else None
 
 
 def send_signal(process: ProcessIdentity, number: int) -> bool:

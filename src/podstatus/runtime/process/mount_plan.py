@@ -126,13 +126,17 @@ def _sub_path(mount: VolumeMount, env: Mapping[str, str]) -> tuple[str, ...]:
         raise config_error(f"unable to provision SubPath `{path}`: must not contain '..'")
     if "\0" in path:
         raise config_error("unable to provision SubPath: must not contain NUL")
+    return _steps(path)
+
+
+def _steps(path: str) -> tuple[str, ...]:
     return tuple(step for step in path.split("/") if step not in ("", "."))
 
 
 def _contender(pod: Pod, container: Container, volume: str, steps: tuple[str, ...]) -> str:
     """Who could put a link in the way, between a look at it and the mount."""
     for other, mount in writers_beside(pod, container, volume):
-        theirs = () if mount.sub_path_expr else tuple(filter(None, mount.sub_path.split("/")))
+        theirs = () if mount.sub_path_expr else _steps(mount.sub_path)
         if len(theirs) < len(steps) and steps[: len(theirs)] == theirs:
             return other.name
     return ""

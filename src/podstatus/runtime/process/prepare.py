@@ -1,5 +1,6 @@
 """From a pod's spec to a command that the shim can start."""
 
+import asyncio
 import os
 import pwd
 import socket
@@ -70,12 +71,12 @@ class Preparer:
         hidden: Sequence[Path],
         clock: Clock,
     ) -> None:
-        """`root` has the pods' folders; `hidden` is what no container may look into."""
+        """`root` has the pods' folders; `hidden` are files and folders for no container."""
         self._bubblewrap = bubblewrap
         self._references = References(objects, clock)
         self._host_ips = host_ips
         self._allocatable = allocatable
-        self._hidden = tuple(str(path) for path in (root, *hidden))
+        self._hidden = tuple(os.path.realpath(path) for path in (root, *hidden))
         self._outside = Outside(root)
         self._volumes = Volumes(root, self._references, self._around, self._hidden, clock)
 
@@ -95,7 +96,7 @@ class Preparer:
     async def remove_pod(self, uid: PodUID) -> None:
         """Remove what lies outside of the pod's folder, before that itself is removed."""
         self._references.forget(uid)
-        self._outside.remove(uid)
+        await asyncio.to_thread(self._outside.remove, uid)
 
     async def prepare_container(
         self, pod: Pod, container: Container, place: ContainerFolder
@@ -170,7 +171,7 @@ class Preparer:
             env=env,
             cwd="",
             bubblewrap=arguments,
-            no_new_privileges=True,
+            # Not `no_new_privileges`: bubblewrap sees to it, and may itself be set-user-ID.
             message_path=str(place.message),
         )
 

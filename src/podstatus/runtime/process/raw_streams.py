@@ -63,6 +63,8 @@ class Outputs:
 
     async def read(self) -> tuple[Channel, bytes] | None:
         """The next piece; None when there is no more."""
+        # Whoever always has something to say must not keep the loop from everything else.
+        await asyncio.sleep(0)
         while self._open:
             for opened, channel in list(self._open.items()):
                 data = self._read(opened)

@@ -10,8 +10,8 @@ threads, a block at a time; to see whether there is more needs no thread.
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from podstatus.base.clock import Clock
@@ -89,7 +89,7 @@ class LogReader:
         self._follow = follow
         self._files: list[LogFile] = []
         # A thread may still read when whoever asked for it is gone: it must not meet files that
-        # were closed, or worse, opened by somebody else.
+        # were closed, or worse, opened by somebody else. And nobody waits for it: a disk may hang.
         self._lock = threading.Lock()
         self._closed = False
 
@@ -101,11 +101,9 @@ class LogReader:
             raise NoStreamError(f"the log cannot be read: {error.strerror}") from error
 
     async def close(self) -> None:
-        """No more is read."""
-        with self._lock:
-            self._closed = True
-            close_all(self._files)
-            self._files = []
+        """No more is read. If a thread still reads, it closes the files when it is done."""
+        self._closed = True
+        self._close_if_asked()
 
     async def go_to_last(self, count: int | None, channel: Channel | None) -> None:
         """Begin with so many of the last lines; None for all."""
@@ -132,8 +130,22 @@ class LogReader:
         """A last line whose end never came."""
         return self._files[-1].unfinished() if self._files else []
 
+    def _close_if_asked(self) -> None:
+        if self._closed and self._lock.acquire(blocking=False):
+            close_all(self._files)
+            self._files = []
+            self._lock.release()
+
+    @contextmanager
+    def _using_files(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._close_if_asked()
+
     def _begin(self) -> None:
-        with self._lock:
+        with self._using_files():
             if not self._closed:
                 self._files = open_log(self._log)
                 if not self._follow:
@@ -141,14 +153,14 @@ class LogReader:
                         file.keep_to_what_is_there()
 
     def _go_to_last(self, count: int, channel: Channel | None) -> None:
-        with self._lock:
+        with self._using_files():
             if count <= 0:
                 go_to_end(self._files)
             else:
                 go_to_last(self._files, count, channel)
 
     def _read(self) -> list[Entry] | None:
-        with self._lock:
+        with self._using_files():
             if not self._files and not self._closed and self._follow:
                 self._files = open_log(self._log)
             while self._files:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ANYTHING = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_PRIVATE = 0o700
 
 
 class UnsafePathError(Exception):
@@ -60,7 +61,7 @@ def make_private(folder: Path) -> None:
     """Make a folder for the agent alone, and those above it that are missing."""
     if not folder.is_dir():
         make_private(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=_PRIVATE, exist_ok=True)
 
 
 def split_steps(path: str) -> tuple[str, ...]:
@@ -71,7 +72,8 @@ def split_steps(path: str) -> tuple[str, ...]:
 def remove_tree(path: Path) -> None:
     """Remove a folder and all in it, never following a link. It is no error if it is gone.
 
-    Folders that their owner may not look into are opened up first, as far as they are ours.
+    Folders that their owner may not look into are opened up first, as far as they are ours. What
+    cannot be removed does not keep the rest. Raises OSError, the first.
     """
     try:
         with open_folder(path.parent) as parent:
@@ -81,80 +83,83 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_below(folder: int, name: str) -> None:
-    """Remove something in an open folder, with all in it. It is no error if it is gone.
-
-    However deep somebody made it: a folder is moved up before it is looked into, so that neither
-    the stack nor the number of open files grows.
-    """
-    opened = _open_for_removal(folder, name)
-    if opened is None:
-        with contextlib.suppress(FileNotFoundError):
+    """Remove something in an open folder, with all in it; as `remove_tree`."""
+    failed: list[OSError] = []
+    with _noting(failed):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=folder)
-        return
-    try:
-        waiting = _take_out(opened, opened)
-        while waiting:
-            waiting += _remove_flat(opened, waiting.pop())
-    finally:
-        os.close(opened)
-    with contextlib.suppress(FileNotFoundError):
+            return
+        with _opened_up(folder, name) as top:
+            _empty(top, failed)
         os.rmdir(name, dir_fd=folder)
+    if failed:
+        raise failed[0]
 
 
-def _remove_flat(top: int, name: str) -> list[str]:
-    """Remove something in the topmost folder; the folders in it, which are beside it now."""
-    opened = _open_for_removal(top, name)
-    if opened is None:
-        os.unlink(name, dir_fd=top)
-        return []
+def _empty(top: int, failed: list[OSError]) -> None:
+    """Remove all in a folder, however deep it is: the way to the bottom may have no name.
+
+    So what a folder holds of folders is moved up before it is removed, and no more than two are
+    open at a time.
+    """
+    waiting = _remove_files(top, failed)
+    while waiting:
+        name = waiting.pop()
+        with _noting(failed):
+            with _opened_up(top, name) as here:
+                for inner in _remove_files(here, failed):
+                    with _noting(failed):
+                        waiting.append(_move_up(here, inner, top))
+            os.rmdir(name, dir_fd=top)
+
+
+def _remove_files(folder: int, failed: list[OSError]) -> list[str]:
+    """Remove all but folders; the names of those."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            with _noting(failed):
+                os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in found if is_folder]
+
+
+def _move_up(folder: int, name: str, top: int) -> str:
+    """The new name. To move a folder takes the right to change it."""
+    with _opened_up(folder, name):
+        new = uuid.uuid4().hex
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
+        return new
+
+
+@contextlib.contextmanager
+def _opened_up(folder: int, name: str) -> Iterator[int]:
+    """Let us look into a folder and change it; a link is none."""
+    found = os.open(name, _ANYTHING | os.O_DIRECTORY, dir_fd=folder)
     try:
-        moved = _take_out(opened, top)
+        # By the descriptor of the folder itself: by name it could be another one by now.
+        itself = Path(f"/proc/self/fd/{found}")
+        if os.fstat(found).st_mode & _PRIVATE != _PRIVATE:
+            with contextlib.suppress(PermissionError):
+                itself.chmod(_PRIVATE)
+        opened = os.open(itself, _FOLDER & ~os.O_NOFOLLOW)
+    finally:
+        os.close(found)
+    try:
+        yield opened
     finally:
         os.close(opened)
-    os.rmdir(name, dir_fd=top)
-    return moved
 
 
-def _take_out(opened: int, top: int) -> list[str]:
-    """Unlink what is no folder, and move the folders to the top; their names there."""
-    with os.scandir(opened) as found:
-        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
-    moved = []
-    for name, is_folder in entries:
-        if not is_folder:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=opened)
-        elif opened == top:
-            moved.append(name)
-        else:
-            _open_up(opened, name)
-            moved.append(uuid.uuid4().hex)
-            os.rename(name, moved[-1], src_dir_fd=opened, dst_dir_fd=top)
-    return moved
-
-
-def _open_for_removal(folder: int, name: str) -> int | None:
-    """A folder, opened; None if it is something else, or gone."""
-    _open_up(folder, name)
+@contextlib.contextmanager
+def _noting(failed: list[OSError]) -> Iterator[None]:
+    """Go on whatever cannot be done; what is gone already needs nothing done."""
     try:
-        return os.open(name, _FOLDER, dir_fd=folder)
+        yield
+    except FileNotFoundError:
+        return
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENOENT):
-            return None
-        raise
-
-
-def _open_up(folder: int, name: str) -> None:
-    """Let us look into a folder, and move it, if it is ours and locked; a link is passed over."""
-    with contextlib.suppress(OSError):
-        # By the descriptor of the path itself: chmod by name would follow a link.
-        opened = os.open(name, _ANYTHING, dir_fd=folder)
-        try:
-            mode = os.fstat(opened).st_mode
-            if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
-                Path(f"/proc/self/fd/{opened}").chmod(0o700)
-        finally:
-            os.close(opened)
+        failed.append(error)
 
 
 def _step(here: int, step: str, walked: Path, make: int | None) -> int:

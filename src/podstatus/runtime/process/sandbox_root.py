@@ -30,10 +30,11 @@ def hidden_folders(more: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in real if not lies_in_any(path, {*OWN, *real} - {path})))
 
 
-def hidden_files(more: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
-    """The files that are hidden, of those that are there and lie in no hidden folder."""
-    real = {os.path.realpath(path) for path in more if Path(path).is_file()}
-    return tuple(sorted(path for path in real if not lies_in_any(path, (*OWN, *hidden))))
+def hidden_files(paths: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
+    """Those of the paths that are files, and would be seen."""
+    return tuple(
+        path for path in paths if Path(path).is_file() and not lies_in_any(path, (*OWN, *hidden))
+    )
 
 
 def masked_files() -> tuple[str, ...]:

@@ -66,35 +66,44 @@ class Shelf:
         ]
 
     def read_launches(self, uid: PodUID) -> list[Launch]:
-        """All attempts that were made at a pod's containers."""
+        """All attempts that were made at a pod's containers. Raises RuntimeDownError."""
         try:
             found = sorted(self.folder(uid).containers.iterdir())
-        except OSError:
+        except FileNotFoundError:
             return []
+        except OSError as error:
+            raise _no_use_of(self.folder(uid).path, error) from error
         launches = ((path, _read(ContainerFolder(path).launch, Launch)) for path in found)
         return [
             launch for path, launch in launches if launch is not None and launch.id == path.name
         ]
 
     def read_shim(self, record: PodRecord) -> ShimRecord | None:
-        """What the shim of a pod tells about itself."""
+        """What the shim of a pod tells about itself. Raises RuntimeDownError."""
         shim = _read(self.folder(record.uid).shim, ShimRecord)
         return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
 
     def read_started(self, place: ContainerFolder) -> StartRecord | None:
-        """Whether the command of an attempt was executed."""
+        """Whether the command of an attempt was executed. Raises RuntimeDownError."""
         return _read(place.started, StartRecord)
 
     def read_exit(self, place: ContainerFolder) -> ExitRecord | None:
-        """How an attempt ended."""
+        """How an attempt ended. Raises RuntimeDownError."""
         return _read(place.exit, ExitRecord)
+
+    def make_folder(self, uid: PodUID) -> None:
+        """Have a folder for a pod. Raises RuntimeDownError."""
+        folder = self.folder(uid)
+        try:
+            for path in (folder.path, folder.volumes, folder.containers):
+                path.mkdir(mode=_PRIVATE, exist_ok=True)
+        except OSError as error:
+            raise _no_use_of(folder.path, error) from error
 
     def write_pod(self, record: PodRecord) -> None:
         """Make this what is known of a pod. Raises RuntimeDownError."""
         folder = self.folder(record.uid)
         try:
-            for path in (folder.path, folder.volumes, folder.containers):
-                path.mkdir(mode=_PRIVATE, exist_ok=True)
             _write(folder.record, record)
         except OSError as error:
             raise _no_use_of(folder.path, error) from error
@@ -114,6 +123,21 @@ class Shelf:
             _write(place.launch, launch)
         except OSError as error:
             raise _no_use_of(place.path, error) from error
+
+    def write_exit(self, place: ContainerFolder, record: ExitRecord) -> ExitRecord:
+        """Record how an attempt ended, unless somebody else has; what is recorded then."""
+        new = place.exit.with_name(f"{place.exit.name}.guess")
+        try:
+            _write(new, record)
+            # Not a rename: what a keeper knows is not replaced by what we think.
+            os.link(new, place.exit)
+        except FileExistsError:
+            return self.read_exit(place) or record
+        except OSError as error:
+            logger.warning("end of a container cannot be recorded: %s error=%s", new, error)
+        finally:
+            new.unlink(missing_ok=True)
+        return record
 
     def force(self, path: Path) -> None:
         """Have a file that was written on the disk when this returns, unless it is gone again."""
@@ -150,11 +174,14 @@ class Shelf:
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
+    """None if it is not there. That it cannot be read says nothing: Raises RuntimeDownError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeError) as error:
+    except OSError as error:
+        raise RuntimeDownError(f"{path} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeError) as error:
         logger.error("record of a pod cannot be read: file=%s error=%s", path, error)
         return None
 
@@ -181,7 +208,7 @@ def _remove_tree(path: Path) -> None:
         remove_tree(path)
     except OSError as error:
         logger.warning(
-            "folder of a pod cannot be removed, the next start tries again: path=%s error=%s",
+            "folder of a pod cannot be removed, the next start tries again: %s error=%s",
             path,
             error,
         )

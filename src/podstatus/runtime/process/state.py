@@ -21,6 +21,8 @@ from podstatus.runtime.process.records import ExitRecord, Launch, PodRecord, Sta
 
 NAME = "process"
 START_ERROR = "StartError"
+UNKNOWN = "ContainerStatusUnknown"
+_UNSEEN_EXIT_CODE = 137
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,15 +33,18 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     exit: ExitRecord | None = None
     message: str = ""
     """What it left as its last words."""
-    lost: bool = False
-    """Whoever looked after it was killed: nobody knows how it ended."""
     resources: ResourceFacts | None = None
     """The limits in force."""
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing of it runs any more."""
-        return self.exit is not None or self.lost
+        return self.exit is not None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether whoever looked after it was killed, so that nobody knows how it ended."""
+        return self.exit is not None and self.exit.reason == UNKNOWN
 
     @property
     def is_settled(self) -> bool:
@@ -65,6 +70,14 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
             launch = found.launch
             told = launch.container, launch.restart_count, launch.sandbox_id
             if told == (name, restart_count, self.record.sandbox_id):
+                return found
+        return None
+
+    def find_begun(self, name: str) -> Attempt | None:
+        """The attempt at a container that an agent before this one did not see start."""
+        for found in self.attempts:
+            is_here = found.launch.sandbox_id == self.record.sandbox_id
+            if found.launch.container == name and is_here and not found.is_settled:
                 return found
         return None
 
@@ -100,15 +113,32 @@ def folder_name(container_id: str) -> str:
     return container_id.removeprefix(f"{NAME}://").replace("/", "")
 
 
+def lost(attempt: Attempt, noticed_at: int) -> ExitRecord:
+    """The end of an attempt that nobody saw, in the kubelet's words for it.
+
+    It is listed as an end: that nothing of it runs any more is known. As a state that is not
+    known the kubelet would count its restart twice, and start it whatever its policy says.
+    """
+    return ExitRecord(
+        exit_code=_UNSEEN_EXIT_CODE,
+        reason=UNKNOWN,
+        message="The container could not be located when the pod was terminated",
+        started_at=attempt.started.started_at if attempt.started is not None else 0,
+        finished_at=noticed_at,
+    )
+
+
 def runtime_pod(state: PodState, ips: Sequence[str]) -> RuntimePod:
     """What is listed of a pod; with this runtime its addresses are those of its host."""
     record = state.record
+    # What a killed shim leaves ends in a moment; until then there is no point in another one.
+    is_up = state.is_ready or any(not found.has_ended for found in state.attempts)
     sandbox = SandboxFacts(
         id=record.sandbox_id,
-        state=SandboxState.READY if state.is_ready else SandboxState.NOT_READY,
+        state=SandboxState.READY if is_up else SandboxState.NOT_READY,
         attempt=record.sandbox_attempt,
         network=NetworkMode.POD if ips else NetworkMode.NODE,
-        ip=ips[0] if ips and state.is_ready else None,
+        ip=ips[0] if ips and is_up else None,
     )
     facts = PodFacts(
         sandboxes=(sandbox,),
@@ -116,7 +146,7 @@ def runtime_pod(state: PodState, ips: Sequence[str]) -> RuntimePod:
             _facts(found, active=found.launch.sandbox_id == record.sandbox_id)
             for found in state.attempts
         ),
-        ips=tuple(ips) if state.is_ready else (),
+        ips=tuple(ips) if is_up else (),
     )
     return RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
 
@@ -147,8 +177,6 @@ def _facts(attempt: Attempt, *, active: bool) -> ContainerFacts:
 def _run_state(attempt: Attempt) -> ContainerRunState:
     if attempt.exit is not None:
         return ContainerRunState.EXITED
-    if attempt.lost:
-        return ContainerRunState.UNKNOWN
     if attempt.started is not None:
         return ContainerRunState.RUNNING
     return ContainerRunState.CREATED

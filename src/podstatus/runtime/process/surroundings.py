@@ -142,10 +142,14 @@ def _switched(launch: Launch) -> tuple[int, int, tuple[int, ...]] | None:
         return None
     program, *options = launch.argv[: launch.argv.index("--")]
     values = dict(option.partition("=")[::2] for option in options)
-    if program.rpartition("/")[2] != "setpriv" or not {"--reuid", "--regid"} <= values.keys():
+    numbers = values.get("--reuid", ""), values.get("--regid", "")
+    # One of the pod's own may be written otherwise: that is for the container alone.
+    if program.rpartition("/")[2] != "setpriv" or not all(map(str.isdecimal, numbers)):
         return None
-    groups = tuple(int(group) for group in values.get("--groups", "").split(",") if group)
-    return int(values["--reuid"]), int(values["--regid"]), groups
+    groups = tuple(
+        int(group) for group in values.get("--groups", "").split(",") if group.isdecimal()
+    )
+    return int(numbers[0]), int(numbers[1]), groups
 
 
 def _options(arguments: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

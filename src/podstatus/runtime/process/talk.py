@@ -41,13 +41,16 @@ async def exec_in(
     """
     if not command:
         raise NoStreamError("you must specify at least one command for the container")
-    with ExitStack() as stack:
-        target = open_process(process)
-        if target is None:
-            raise NoStreamError(_ENDED)
-        stack.callback(os.close, target)
-        order = _order(process, target, launch, command, request)
-        executed = _start(stack, order, target, request, clock)
+    try:
+        with ExitStack() as stack:
+            target = open_process(process)
+            if target is None:
+                raise NoStreamError(_ENDED)
+            stack.callback(os.close, target)
+            order = _order(process, target, launch, command, request)
+            executed = _start(stack, order, target, request, clock)
+    except OSError as error:
+        raise NoStreamError(f"cannot start a process: {error.strerror}") from error
     try:
         await executed.until_started()
     except BaseException:
@@ -111,7 +114,10 @@ def _order(
 def _start(
     stack: ExitStack, order: bytes, target: int, request: TalkRequest, clock: Clock
 ) -> Executed:
-    """Start the program that goes inside; what it alone needs is closed with the stack."""
+    """Start the program that goes inside; what it alone needs is closed with the stack.
+
+    Raises OSError.
+    """
     handed = os.memfd_create("order", os.MFD_CLOEXEC)
     stack.callback(os.close, handed)
     os.write(handed, order)
@@ -122,21 +128,26 @@ def _start(
     streams = _Streams(stack, kept, request)
     passed = theirs.fileno(), handed, target
     program = str(Path(run_exec.__file__))
-    try:
-        process = subprocess.Popen(  # noqa: S603 - no shell, and a program of ours
-            [sys.executable, "-I", "-S", "-X", "utf8", program, str(passed[0]), str(passed[1])],
-            stdin=streams.stdin,
-            stdout=streams.stdout,
-            stderr=streams.stderr,
-            pass_fds=passed,
-            env={},
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise NoStreamError(f"cannot start a process: {error.strerror}") from error
+    process = subprocess.Popen(  # noqa: S603 - no shell, and a program of ours
+        [sys.executable, "-I", "-S", "-X", "utf8", program, str(passed[0]), str(passed[1])],
+        stdin=streams.stdin,
+        stdout=streams.stdout,
+        stderr=streams.stderr,
+        pass_fds=passed,
+        env={},
+        cwd="/",
+        start_new_session=True,
+    )
+    kept.callback(_end, process)
+    executed = Executed(process, ours, streams.input, streams.outputs, clock)
     kept.pop_all()
-    return Executed(process, ours, streams.input, streams.outputs, clock)
+    return executed
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Of one that nobody can talk to."""
+    process.kill()
+    process.wait()
 
 
 class _Streams:

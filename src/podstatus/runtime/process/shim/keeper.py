@@ -35,10 +35,14 @@ _SMALL, _REST_SECONDS = 4096, 0.005
 """Who prints line by line is read a few milliseconds apart, in larger pieces: less work for all."""
 
 _PROMPT_MS = 30.0
-"""How many milliseconds the beginning of a line on a terminal waits for its end: somebody may look at it."""
+"""How long the beginning of a line on a terminal waits for its end: somebody may look at it."""
 
 _LONGEST_LOOK = 0.1
+"""Seconds between two looks at what bubblewrap is up to; the first ones are milliseconds apart."""
+
+_RETRY_SECONDS = 1.0
 _RECORD_SECONDS = 5.0
+"""How long the keeper tries to record an end although it should end itself."""
 
 
 class Keeper:
@@ -58,26 +62,33 @@ class Keeper:
         self._look_again = 0.001
         self._rest_until = 0.0
         self._must_end = self._shim_is_gone = False
+        self._unrecorded: Json | None = None
+        self._complained: set[str] = set()
 
     def run(self) -> None:
         """Returns when nothing of the container is left and its end is recorded."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._signals.start()
+        # Who kills the shim's group has not killed those who clean up.
+        os.setpgid(0, 0)
         kernel.set_name("podstatus-keep")
         kernel.adopt_orphans()
         if not kernel.die_with(self._shim, _SHIM_ENDED):
             return
         try:
             self._start()
-        except (CannotStartError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, it was not started
             why = str(error) if isinstance(error, CannotStartError) else describe(error)
-            self._record(self._not_started(why))
+            end_family(self._reap, self._wait)
+            self._record(_not_started(why))
             return
         try:
             self._keep()
+            has_ended = self._status is not None
         finally:
-            end_family(self._reap, self._signals.wait)
-        if not self._shim_is_gone:
+            end_family(self._reap, self._wait)
+        # Killed because the shim is gone: that is no end of its own to tell of.
+        if has_ended:
             self._record(self._finish())
 
     def _start(self) -> None:
@@ -102,6 +113,8 @@ class Keeper:
         poll = select.poll()
         poll.register(self._signals.file, select.POLLIN)
         timeout = self._register_streams(poll) if self._started_at else self._look()
+        if self._unrecorded is not None and not self._record_start():
+            timeout = _RETRY_SECONDS * 1000 if timeout is None else timeout
         ready = {file for file, _ in poll.poll(timeout)}
         if timeout == _PROMPT_MS and not ready:
             self._streams.outputs[0].flush()
@@ -120,7 +133,13 @@ class Keeper:
 
     def _has_started(self, command: Process) -> None:
         self._started_at = self._ended_at or time.time_ns()
-        self._write(STARTED, start_record(command, self._started_at))
+        self._unrecorded = start_record(command, self._started_at)
+        self._record_start()
+
+    def _record_start(self) -> bool:
+        if self._unrecorded is not None and self._write(STARTED, self._unrecorded):
+            self._unrecorded = None
+        return self._unrecorded is None
 
     def _register_streams(self, poll: select.poll) -> float | None:
         """Wait for what there is to read and to write; for how many milliseconds at most."""
@@ -160,6 +179,10 @@ class Keeper:
             self._must_end = True
             self._kill()
 
+    def _wait(self, seconds: float) -> None:
+        self._signals.wait(seconds)
+        self._heed(self._signals.take())
+
     def _kill(self) -> None:
         """Kill the command; bubblewrap stays to tell of it."""
         if self._status is not None:
@@ -187,7 +210,7 @@ class Keeper:
         if sandbox is not None and sandbox.look() and not self._started_at:
             self._has_started(sandbox.command or Process(self._pid, 0, 0))
         if not self._started_at:
-            return self._not_started(complaint(self._streams.outputs[-1].read()))
+            return _not_started(complaint(self._streams.outputs[-1].read()))
         self._drain()
         code = _exit_code(self._status or 0)
         if sandbox is not None and sandbox.exit_code is not None:
@@ -209,14 +232,13 @@ class Keeper:
             output.end()
         self._log.close()
 
-    def _not_started(self, why: str) -> Json:
-        return exit_record(_START_ERROR, "StartError", message=why, finished_at=time.time_ns())
-
     def _write(self, name: str, record: Json) -> bool:
         try:
             write_record(self._folder / name, record)
         except OSError as error:
-            complain(f"cannot write {self._folder / name}: {error}")
+            if name not in self._complained:
+                complain(f"cannot write {self._folder / name}: {error}")
+            self._complained.add(name)
             return False
         return True
 
@@ -224,12 +246,15 @@ class Keeper:
         """Record the end; on a full disk as soon as there is room, for nobody else knows it."""
         until = None
         while not self._write(EXIT, record) and self._folder.exists():
-            self._signals.wait(1.0)
-            self._heed(self._signals.take())
+            self._wait(_RETRY_SECONDS)
             if self._must_end and until is None:
                 until = time.monotonic() + _RECORD_SECONDS
             if self._shim_is_gone or (until is not None and time.monotonic() > until):
                 return
+
+
+def _not_started(why: str) -> Json:
+    return exit_record(_START_ERROR, "StartError", message=why, finished_at=time.time_ns())
 
 
 def _read_to_the_end(output: Output, deadline: float) -> None:

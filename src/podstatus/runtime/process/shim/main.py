@@ -17,7 +17,7 @@ from .family import kill_children
 from .keeper import Keeper
 from .launches import Launches, refuse
 from .processes import children
-from .records import SHIM, Launch, read_sandbox, shim_record, write_record
+from .records import SHIM, Launch, is_wanted, read_sandbox, shim_record, write_record
 
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
 
@@ -48,19 +48,28 @@ class Shim:
         self._pod, self._sandbox_id = pod, sandbox_id
         self._launches = Launches(pod / "containers", sandbox_id)
         self._keepers: dict[int, Path] = {}
-        self._has_strays = self._is_ending = False
+        self._has_strays = self._is_asked = self._is_ending = False
 
     def run(self) -> int:
         """Until it is told to end."""
+        if not is_wanted(self._pod, self._sandbox_id):
+            return self._too_late()
         lock = self._wait_for_the_last()
         if read_sandbox(self._pod) == self._sandbox_id:
             complain(f"sandbox {self._sandbox_id} had its shim already; a new one needs a new name")
             return 1
         write_record(self._pod / SHIM, shim_record(self._sandbox_id))
+        # Only now: an agent that gives up a sandbox says so first and looks for its shim then.
+        if not is_wanted(self._pod, self._sandbox_id):
+            return self._too_late()
         self._launch(lock)
         while not self._is_ending or self._keepers or self._has_strays:
             self._heed(self._wait(), lock)
         return 0
+
+    def _too_late(self) -> int:
+        complain(f"sandbox {self._sandbox_id} was given up before its shim came up")
+        return 1
 
     def _wait_for_the_last(self) -> int:
         """One shim at a time: another one may still be ending."""
@@ -75,14 +84,17 @@ class Shim:
         return signal.SIGCHLD if told is None else told.si_signo
 
     def _heed(self, number: int, lock: int) -> None:
-        if number == signal.SIGCHLD:
-            self._reap()
-        elif number == signal.SIGHUP and not self._is_ending:
-            self._launch(lock)
-        elif number == signal.SIGTERM:
+        if number == signal.SIGHUP:
+            self._is_asked = True
+        if number == signal.SIGTERM:
             self._is_ending = True
             for keeper in self._keepers:
                 os.kill(keeper, signal.SIGTERM)
+        self._reap()
+        # What is left of a container must not meet the next attempt at it.
+        if self._is_asked and not self._has_strays and not self._is_ending:
+            self._is_asked = False
+            self._launch(lock)
 
     def _launch(self, lock: int) -> None:
         shim = os.getpid()

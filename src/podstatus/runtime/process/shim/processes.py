@@ -1,5 +1,6 @@
 """The processes of this machine, as /proc tells them."""
 
+import errno
 import os
 import signal
 from functools import cache
@@ -8,6 +9,9 @@ from typing import NamedTuple
 
 _PARENT, _START_TICKS = 1, 19
 """Among the fields of /proc/<pid>/stat behind the name, which may hold anything."""
+
+_NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
+"""Nobody has the pid; or by now a thread has it, as newer and as older kernels say that."""
 
 _FEW = 24
 """Processes; each takes a microsecond to look at."""
@@ -59,7 +63,9 @@ def send(process: Process, number: signal.Signals) -> None:
     """Send a signal to exactly this process, if it still is and may be sent any."""
     try:
         opened = os.pidfd_open(process.pid)
-    except ProcessLookupError:
+    except OSError as error:
+        if error.errno not in _NO_PROCESS:
+            raise
         return
     try:
         # What is open cannot become another one; its parent may have changed.

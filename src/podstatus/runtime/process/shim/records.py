@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from .processes import Process, boot_id, find
 
-SHIM, LAUNCH, STARTED, EXIT = "shim.json", "launch.json", "started.json", "exit.json"
+POD, SHIM = "pod.json", "shim.json"
+LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
 LOG, STDIN, WINSIZE = "0.log", "stdin", "winsize"
 
 Json = Mapping[str, object]
@@ -50,6 +51,15 @@ def read_sandbox(pod: Path) -> str | None:
         return str(json.loads((pod / SHIM).read_bytes())["sandbox_id"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def is_wanted(pod: Path, sandbox_id: str) -> bool:
+    """Whether a sandbox is still wanted. Raises OSError, ValueError, KeyError or TypeError."""
+    try:
+        told = json.loads((pod / POD).read_bytes())
+    except FileNotFoundError:
+        return True
+    return bool(told["sandbox_id"] == sandbox_id and not told.get("stopped", False))
 
 
 def shim_record(sandbox_id: str) -> Json:

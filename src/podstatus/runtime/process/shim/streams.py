@@ -189,4 +189,8 @@ def _make_fifo(path: Path) -> None:
 
 
 def _open_fifo(path: Path, mode: int) -> int:
-    return os.open(path, mode | os.O_NONBLOCK | os.O_NOFOLLOW)
+    opened = os.open(path, mode | os.O_NONBLOCK | os.O_NOFOLLOW)
+    if not stat.S_ISFIFO(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise FileExistsError(f"{path} is no FIFO")
+    return opened

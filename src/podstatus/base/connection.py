@@ -1,0 +1,42 @@
+"""Whether somebody is still at the other end of a connection.
+
+A client that has gone is not heard of while nobody reads from its connection, and nobody does
+while somebody else does not take what it sends. So the state of the connection is looked at.
+"""
+
+import asyncio
+import socket
+
+_ESTABLISHED = 1
+_KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))
+"""A machine that has vanished is noticed after a minute and a half."""
+
+
+def is_connected(transport: asyncio.BaseTransport | None) -> bool:
+    """Whether the other end is there, as far as this machine knows."""
+    if transport is None or transport.is_closing():
+        return False
+    found = _socket(transport)
+    option = getattr(socket, "TCP_INFO", None)
+    if found is None or option is None:
+        return True
+    try:
+        return found.getsockopt(socket.IPPROTO_TCP, option, 1)[0] == _ESTABLISHED
+    except OSError:
+        return False
+
+
+def keep_alive(transport: asyncio.BaseTransport | None) -> None:
+    """Have it noticed within two minutes if the other end vanishes."""
+    found = _socket(transport)
+    if found is None:
+        return
+    for name, value in _KEEP_ALIVE:
+        option = getattr(socket, name, None)
+        if option is not None:
+            found.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _socket(transport: asyncio.BaseTransport | None) -> socket.socket | None:
+    found: socket.socket | None = None if transport is None else transport.get_extra_info("socket")
+    return found

@@ -1,0 +1,56 @@
+"""A pod whose volumes cannot be made: nothing of it is there yet, and nothing of it stays."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.layout import pods_folder
+from podstatus.testing.builders import make_pod
+from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
+from tests.runtime.process.pods import pod_of
+
+pytestmark = need_bubblewrap
+MISSING = {"name": "missing", "configMap": {"name": "not-there-yet"}}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with TemporaryDirectory(dir="/var/tmp") as name:
+        yield Path(name)
+
+
+def unprepared() -> Pod:
+    mounts = [{"name": "here", "mountPath": "/a"}, {"name": "missing", "mountPath": "/b"}]
+    return pod_of({"volumeMounts": mounts}, volumes=[{"name": "here", "emptyDir": {}}, MISSING])
+
+
+def test_it_tells_of_no_change_so_that_the_next_try_comes_in_its_time(folder: Path) -> None:
+    async def first_change() -> PodUID:
+        async with open_process_runtime(folder, isolated=True) as runtime:
+            changes = runtime.changes()
+            with pytest.raises(CannotStartError, match="not-there-yet"):
+                await runtime.start_pod(unprepared())
+            assert await runtime.list_pods() == []
+            await runtime.start_pod(make_pod("other", uid="other"))
+            told = await anext(changes)
+            await runtime.remove_pod(PodUID("other"))
+            return told
+
+    assert asyncio.run(first_change()) == "other"
+
+
+def test_what_was_made_of_it_goes_when_it_is_removed(folder: Path) -> None:
+    async def start_and_remove(pod: Pod) -> None:
+        async with open_process_runtime(folder, isolated=True) as runtime:
+            with pytest.raises(CannotStartError):
+                await runtime.start_pod(pod)
+            assert list(pods_folder(folder).iterdir())
+            await runtime.remove_pod(pod.uid)
+
+    asyncio.run(start_and_remove(unprepared()))
+    assert list(pods_folder(folder).iterdir()) == []

@@ -1,0 +1,89 @@
+"""The page that leads to a runtime of your own shows the example, and what the suite says of it."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+PAGE = (ROOT / "docs" / "own-runtime.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+SOURCE = (EXAMPLES / "own_runtime.py").read_text()
+BEFORE, *PARTS = re.split(r"^ *# --8<-- \d\n", SOURCE, flags=re.MULTILINE)
+TALLIES = re.findall(r"^((?:\d+ failed, )?\d+ passed, \d+ skipped) in", PAGE, re.MULTILINE)
+FAILED = re.findall(r"^FAILED .*$", PAGE, re.MULTILINE)
+UNTURNED = "await in_thread(self._batch.jobs)"
+SEE_END = "            await self._see_end(job)\n"
+STOP_POD = "\n    async def stop_pod"
+MISTAKES = {
+    "the exit is lost": ("reversed(await in_thread(self._batch.jobs))", UNTURNED),
+    "its sandbox was given up": ("active=about.sandbox == pod.sandbox", "active=True"),
+    "the grace was cut short": (SEE_END + STOP_POD, STOP_POD),
+}
+"""What is right, and what somebody could have written instead, by what the suite says of it."""
+
+
+def meaning(source: str) -> str:
+    """The code without its layout: the formatter moves methods that stand alone to the left."""
+    return ast.dump(ast.parse(textwrap.dedent(source)))
+
+
+def test_the_page_shows_the_class_part_by_part() -> None:
+    shown = [meaning(block) for block in BLOCKS]
+    places = [shown.index(meaning(part)) for part in PARTS]
+    assert len(places) == 5
+    assert places == sorted(places)
+
+
+def test_the_page_shows_what_stands_before_the_class() -> None:
+    """All but the imports and three names."""
+    rest = BEFORE.partition("LOOK_SECONDS")[2].partition("\n")[2]
+    shown = "\n".join(BLOCKS)
+    pieces = [piece.strip() for piece in re.split(r"\n\n\n", rest) if piece.strip()]
+    assert len(pieces) == 6
+    assert [piece for piece in pieces if piece not in shown] == []
+
+
+def test_the_page_shows_the_tests() -> None:
+    assert (EXAMPLES / "test_own_runtime.py").read_text() in BLOCKS
+
+
+def suite_says(folder: Path, source: str) -> str:
+    """What the suite prints about a runtime of this source."""
+    (folder / "own_runtime.py").write_text(source)
+    for name in ("batch_system.py", "test_own_runtime.py"):
+        (folder / name).write_bytes((EXAMPLES / name).read_bytes())
+    options = ("-q", "--tb=no", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "test_own_runtime.py"],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "200", "PYTEST_ADDOPTS": ""},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5])
+def test_the_suite_says_of_each_step_what_the_page_has(step: int, tmp_path: Path) -> None:
+    said = suite_says(tmp_path, "".join([BEFORE, *PARTS[:step]]))
+    assert said.splitlines()[-1].partition(" in ")[0] == TALLIES[step - 1], said
+    if step == 1:
+        assert FAILED[0] in said.splitlines()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("told", MISTAKES)
+def test_the_suite_says_of_a_mistake_what_the_page_has(told: str, tmp_path: Path) -> None:
+    right, wrong = MISTAKES[told]
+    assert SOURCE.count(right) == 1
+    (line,) = [line for line in FAILED if line.endswith(told)]
+    assert line in suite_says(tmp_path, SOURCE.replace(right, wrong)).splitlines()

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node format lock clean
+.PHONY: help run tour test churn test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -25,6 +25,9 @@ tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 
 test: $(READY) ## run all tests
 	$(BIN)/python -m pytest -n 4 --dist worksteal
+
+churn: $(READY) ## start and stop 50 pods 20 times on the process runtime: nothing may be left (minutes)
+	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_process_leftovers.py
 
 test-real: $(READY) ## run what is true of both API servers on both, the embedded and a real one
 	$(BIN)/python -m pytest -n 2 -m servers --servers=embedded,real $(REAL)

@@ -14,6 +14,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,44 +125,42 @@ def inherited() -> dict[str, str]:
 
 def on_folders(folders: dict[str, str], covered: dict[str, str]) -> Iterator[tuple[str, Attempt]]:
     for name, path in folders.items():
-        yield f"write: {name}", lambda path=path: write(f"{path}/probe")
-        yield f"remount: {name}", lambda path=path: remount(path)
-        yield f"remount as own root: {name}", lambda path=path: as_own_root(lambda: remount(path))
-        yield f"bind: {name}", lambda path=path: bind(path)
-        yield f"bind as own root: {name}", lambda path=path: as_own_root(lambda: bind(path))
+        yield f"write: {name}", partial(write, f"{path}/probe")
+        for told, attempt in (("remount", remount), ("bind", bind)):
+            yield f"{told}: {name}", partial(attempt, path)
+            yield f"{told} as own root: {name}", partial(as_own_root, partial(attempt, path))
     for name, path in covered.items():
-        yield f"uncover: {name}", lambda path=path: uncover(path)
-        yield f"uncover as own root: {name}", lambda path=path: as_own_root(lambda: uncover(path))
+        yield f"uncover: {name}", partial(uncover, path)
+        yield f"uncover as own root: {name}", partial(as_own_root, partial(uncover, path))
 
 
 def on_files(files: dict[str, str]) -> Iterator[tuple[str, Attempt]]:
     for name, path in files.items():
-        yield f"read: {name}", lambda path=path: read(path)
-        yield f"read by /proc: {name}", lambda path=path: read(f"/proc/1/root{path}")
-        yield f"read by ..: {name}", lambda path=path: read(f"/tmp/../../..{path}")
-        yield f"write: {name}", lambda path=path: write(path)
-        yield f"link: {name}", lambda path=path: os.link(path, _MINE / "linked")
+        yield f"read: {name}", partial(read, path)
+        yield f"read by /proc: {name}", partial(read, f"/proc/1/root{path}")
+        yield f"read by ..: {name}", partial(read, f"{_MINE}/../../..{path}")
+        yield f"write: {name}", partial(write, path)
+        yield f"link: {name}", partial(os.link, path, _MINE / "linked")
 
 
 def on_processes(processes: dict[str, int]) -> Iterator[tuple[str, Attempt]]:
     for name, pid in processes.items():
-        yield f"signal: {name}", lambda pid=pid: os.kill(pid, signal.SIGKILL)
-        yield f"trace: {name}", lambda pid=pid: trace(pid)
-        yield f"take a file: {name}", lambda pid=pid: steal_file(pid)
+        yield f"signal: {name}", partial(os.kill, pid, signal.SIGKILL)
+        yield f"trace: {name}", partial(trace, pid)
+        yield f"take a file: {name}", partial(steal_file, pid)
         for what in ("environ", "cmdline", "maps", "root/etc/passwd", "fd/0"):
-            told = f"look at {what}: {name}"
-            yield told, lambda pid=pid, what=what: read(f"/proc/{pid}/{what}")
+            yield f"look at {what}: {name}", partial(read, f"/proc/{pid}/{what}")
 
 
 def on_the_kernel() -> Iterator[tuple[str, Attempt]]:
     for path in ("sys/kernel/hostname", "sys/vm/drop_caches", "sysrq-trigger", "irq/0/x"):
-        yield f"set: {path}", lambda path=path: write(f"/proc/{path}")
-    yield "device: disk", lambda: device(stat.S_IFBLK, os.makedev(8, 0))
-    yield "device: memory", lambda: device(stat.S_IFCHR, os.makedev(1, 1))
-    yield "mount: tmpfs", lambda: mount("x", "/tmp", 0, b"tmpfs")  # noqa: S108
-    yield "mount: proc", lambda: mount("x", "/tmp", 0, b"proc")  # noqa: S108
+        yield f"set: {path}", partial(write, f"/proc/{path}")
+    yield "device: disk", partial(device, stat.S_IFBLK, os.makedev(8, 0))
+    yield "device: memory", partial(device, stat.S_IFCHR, os.makedev(1, 1))
+    yield "mount: tmpfs", partial(mount, "x", str(_MINE), 0, b"tmpfs")
+    yield "mount: proc", partial(mount, "x", str(_MINE), 0, b"proc")
     yield "set: name of the host", lambda: check(_LIBC.sethostname(b"mine", 4))
-    yield "read: messages of the kernel", lambda: read("/proc/kmsg")
+    yield "read: messages of the kernel", partial(read, "/proc/kmsg")
 
 
 def attempts(aim: dict[str, Any]) -> Iterator[tuple[str, Attempt]]:
@@ -170,9 +169,9 @@ def attempts(aim: dict[str, Any]) -> Iterator[tuple[str, Attempt]]:
     yield from on_processes(aim["processes"])
     yield from on_the_kernel()
     for name, path in aim["sockets"].items():
-        yield f"connect: {name}", lambda path=path: connect(path)
+        yield f"connect: {name}", partial(connect, path)
     for name, url in aim["urls"].items():
-        yield f"ask: {name}", lambda url=url: ask(url)
+        yield f"ask: {name}", partial(ask, url)
 
 
 def main() -> None:
@@ -183,7 +182,7 @@ def main() -> None:
             came[name] = f"done: {attempt()}"
         except OSError as error:
             came[name] = f"refused: {error}"
-    print(json.dumps(came), flush=True)
+    print(json.dumps(came), flush=True)  # noqa: T201 - that is what it is for
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import pytest
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
 from podstatus.runtime.process.records import ShimRecord
+from podstatus.runtime.process.safe_paths import remove_tree
 from tests.agent_process import ENVIRONMENT, SECONDS, AgentProcess, Document, until
 from tests.runtime.process.machine import AS_NOBODY, NOBODY
 from tests.stand_in_node import ERROR, STDERR, STDOUT, V5
@@ -49,7 +50,9 @@ class ProcessNode(AgentProcess):
         self._environment = {**ENVIRONMENT, "PATH": path}
         if user is not None:
             shutil.chown(folder, user)
-            self.words = [*AS_NOBODY, PYTHON, *self.words[1:]]
+            # Whatever PATH the agent is to have.
+            switch = shutil.which(AS_NOBODY[0]) or AS_NOBODY[0]
+            self.words = [switch, *AS_NOBODY[1:], PYTHON, *self.words[1:]]
             self._environment |= {"PYTHONPATH": _PYTHON_PATH, "HOME": str(folder)}
 
     def start(self) -> None:
@@ -72,7 +75,7 @@ class ProcessNode(AgentProcess):
         """Of the pod with this name."""
         pod = self.cluster.pod(name)
         assert pod is not None
-        return self.pods_folder / pod["metadata"]["uid"]
+        return self.pods_folder / str(pod["metadata"]["uid"])
 
     def shim(self, name: str) -> ShimRecord:
         """Of the pod with this name."""
@@ -123,7 +126,8 @@ class ProcessNode(AgentProcess):
             aiohttp.ClientSession() as session,
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
-            transport = socket._conn.transport
+            connection = socket._conn
+            transport = None if connection is None else connection.transport
             async for message in socket:
                 said[message.data[0]] += message.data[1:]
             await socket.close()
@@ -243,5 +247,6 @@ def python_pod(name: str, script: str, *arguments: str, **more: Any) -> Document
 
 
 def _is_removed(folder: Path) -> bool:
-    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # something in it is still ending
+        remove_tree(folder)
     return not folder.exists()

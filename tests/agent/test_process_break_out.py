@@ -27,9 +27,11 @@ from tests.agent.process_node import (
 from tests.agent_process import Document, container
 
 PSST = "psst-nobody-else-knows-this"
-FOLDERS = ("/", "/etc", "/usr", "/usr/bin", "/home", "/root", "/var", "/var/lib", "/var/tmp")
-FOLDERS += ("/run", "/sys", "/sys/fs/cgroup", "/proc", "/proc/sys/kernel", "/dev", "/boot", "/opt")
-COVERED = ("/home", "/root", "/run", "/tmp", "/var/tmp")
+FOLDERS = (
+    *("/", "/etc", "/usr", "/usr/bin", "/home", "/root", "/var", "/var/lib", "/var/tmp"),  # noqa: S108
+    *("/run", "/sys", "/sys/fs/cgroup", "/proc", "/proc/sys/kernel", "/dev", "/boot", "/opt"),
+)
+COVERED = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108
 _VOLUME = [{"name": "v", "emptyDir": {}}, {"name": "s", "secret": {"secretName": "psst"}}]
 _MOUNTS = [{"name": "v", "mountPath": "/data"}, {"name": "s", "mountPath": "/psst"}]
 
@@ -226,7 +228,7 @@ def test_a_link_in_a_volume_does_not_lead_out_of_it(scene: Scene, target: str) -
         volumes=[{"name": "v", "emptyDir": {}}],
     )
     scene.node.cluster.create(pod)
-    found = scene.node.cluster.wait_for(name, lambda pod: _why_waiting(pod))
+    found = scene.node.cluster.wait_for(name, _why_waiting)
     assert "failed to prepare subPath" in _why_waiting(found)
     assert not any(Path(path, "probe").exists() for path in ("/", "/etc"))
 

@@ -101,7 +101,7 @@ def test_daemons_of_one_container_live_on_when_those_of_another_one_end(node: Pr
 
     def has_ended(pod: Document) -> bool:
         one, _ = sorted(pod["status"]["containerStatuses"], key=lambda status: status["name"])
-        return one["state"].get("terminated", {}).get("exitCode") == 3
+        return bool(one["state"].get("terminated", {}).get("exitCode") == 3)
 
     pod = node.cluster.wait_for(name, has_ended)
     assert running(short) == []

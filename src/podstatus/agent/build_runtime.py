@@ -12,6 +12,8 @@ from podstatus.agent.run import MISTAKE, CannotRunError
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
+from podstatus.client.find_access import SERVICE_ACCOUNT
+from podstatus.client.kubeconfig_files import load_kubeconfig
 from podstatus.client.pod_objects import HttpPodObjects
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
@@ -63,7 +65,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         objects=HttpPodObjects(around.client),
         host_ips=around.host_ips,
         allocatable=around.allocatable,
-        hidden=_secrets(settings),
+        hidden=secret_files(settings),
         clock=around.clock,
     )
     try:
@@ -85,9 +87,14 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
         raise CannotRunError(str(error), code=MISTAKE) from error
 
 
-def _secrets(settings: AgentSettings) -> list[Path]:
+def secret_files(settings: AgentSettings) -> list[Path]:
     """By what is in these, a container that runs as the agent's user could be the agent."""
-    named = settings.root_dir, settings.kubeconfig, settings.tls_private_key_file
+    named = [settings.root_dir, settings.kubeconfig, settings.tls_private_key_file]
+    if settings.kubeconfig is not None:
+        users = load_kubeconfig(settings.kubeconfig, {}).users.values()
+        named += [Path(path) for user in users for path in user.secret_files]
+    if settings.in_cluster:
+        named.append(SERVICE_ACCOUNT)
     return [path for path in named if path is not None]
 
 

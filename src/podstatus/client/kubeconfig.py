@@ -75,6 +75,12 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     auth_provider: str = ""
     impersonates: bool = False
 
+    @property
+    def secret_files(self) -> tuple[str, ...]:
+        """Files by which somebody else could be this user."""
+        named = (self.token_file, *(pem.path for pem in self.key))
+        return tuple(path for path in named if path)
+
     def __repr__(self) -> str:
         return "User(…)"
 

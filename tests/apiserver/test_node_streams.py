@@ -1,6 +1,7 @@
 """What the embedded server does between clients and nodes, where no other server is its judge."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,12 +9,14 @@ from http.client import RemoteDisconnected
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from podstatus.apiserver import node_client
-from podstatus.apiserver.exchange import Message, Request
+from podstatus.apiserver.exchange import Message, Request, Tunnel
+from podstatus.apiserver.listener import Listener
 from podstatus.apiserver.node_places import place_of, split_node_name
 from podstatus.apiserver.node_refusals import upgrade_refusal
 from podstatus.apiserver.pod_streams import choose_protocol, stream_query
@@ -24,9 +27,9 @@ from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import EmbeddedServer, Server
 from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.programs import api_server
-from tests.servers.node_scene import NodeScene
+from tests.servers.node_scene import NodeScene, transport_of
 from tests.servers.pods import pods
-from tests.stand_in_node import running_node, wait_until
+from tests.stand_in_node import V5, running_node, wait_until
 
 
 @pytest.fixture
@@ -266,6 +269,39 @@ def test_nothing_is_read_that_the_other_side_does_not_take() -> None:
         assert far.closed is not None
 
     asyncio.run(relayed())
+
+
+def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
+    node_certificates: Path,
+) -> None:
+    async def connect() -> FakeSocket:
+        far = FakeSocket([])
+        far.stays = True
+        return far
+
+    async def handle(_: Request) -> Tunnel:
+        return Tunnel(protocol=V5, connect=connect)
+
+    async def stopped() -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(node_certificates / "server.crt", node_certificates / "server.key")
+        trust = ssl.create_default_context(cafile=node_certificates / "ca.crt")
+        listener = Listener(handle, token="t", ssl_context=context)  # noqa: S106 - of nobody
+        url = f"https://127.0.0.1:{await listener.start()}/"
+        async with aiohttp.ClientSession(headers={"Authorization": "Bearer t"}) as session:
+            socket = await session.ws_connect(url, protocols=(V5,), ssl=trust)
+            ours = transport_of(socket)
+            (transport,) = listener._tunnels
+            # Once by its WebSocket and once by its server: then TLS forgets its socket.
+            transport.close()
+            transport.close()
+            await listener.stop()
+            ours.abort()
+            await socket.close()
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await session.get(url, ssl=trust)
+
+    asyncio.run(asyncio.wait_for(stopped(), 30))
 
 
 @pytest.mark.parametrize(("code", "told"), [(1000, 1000), (1006, 1011), (None, 1011)])

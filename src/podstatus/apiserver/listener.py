@@ -6,12 +6,13 @@ Upstream's limits: bodies of 3 MiB (MaxRequestBodyBytes).
 import asyncio
 import hmac
 import logging
-import socket
 import ssl
+from asyncio.trsock import TransportSocket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
+from socket import SHUT_RDWR
 from urllib.parse import urlsplit
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from aiohttp import StreamReader, web
 
@@ -19,6 +20,7 @@ from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, Tunne
 from podstatus.apiserver.pages import OPEN_PATHS
 from podstatus.apiserver.problems import Problem, bad_request
 from podstatus.apiserver.tunnels import send_tunnel
+from podstatus.base.connection import socket_of
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class Listener:
         self._port = port
         self._hosts = frozenset({"localhost", "127.0.0.1", "::1", host})
         self._runner: web.ServerRunner | None = None
-        self._tunnels: WeakSet[asyncio.Transport] = WeakSet()
+        self._tunnels: WeakKeyDictionary[asyncio.Transport, TransportSocket] = WeakKeyDictionary()
         """Of WebSockets; aiohttp lets go of them before TLS has said goodbye."""
 
     async def start(self) -> int:
@@ -80,17 +82,17 @@ class Listener:
         """End all connections."""
         if self._runner is None or self._runner.server is None:
             return
-        handlers = self._runner.server.connections
-        transports = {*self._tunnels, *(handler.transport for handler in handlers)} - {None}
-        sockets = [t.get_extra_info("socket") for t in transports if t is not None]
+        transports = {handler.transport for handler in self._runner.server.connections}
+        sockets = [socket_of(transport) for transport in transports - set(self._tunnels)]
+        sockets += self._tunnels.values()
         for tunnel in self._tunnels:
             tunnel.abort()
         await self._runner.cleanup()
         # TLS would wait half a minute for clients that do not say goodbye, and a transport that
         # was closed twice cannot be aborted any more.
-        for sock in sockets:
+        for sock in filter(None, sockets):
             with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(SHUT_RDWR)
         # What is broken is noticed and closed in the next turns of the loop.
         for _ in range(_TURNS):
             await asyncio.sleep(0)
@@ -119,8 +121,9 @@ class Listener:
         )
 
     async def _send_tunnel(self, request: web.BaseRequest, tunnel: Tunnel) -> web.StreamResponse:
-        if request.transport is not None:
-            self._tunnels.add(request.transport)
+        transport = request.transport
+        if transport is not None and (sock := socket_of(transport)) is not None:
+            self._tunnels[transport] = sock
         return await send_tunnel(request, tunnel)
 
     def _check_client(self, headers: Mapping[str, str], path: str) -> None:

@@ -6,6 +6,7 @@ while somebody else does not take what it sends. So the state of the connection 
 
 import asyncio
 import socket
+from asyncio.trsock import TransportSocket
 
 _ESTABLISHED = 1
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))
@@ -16,7 +17,7 @@ def is_connected(transport: asyncio.BaseTransport | None) -> bool:
     """Whether the other end is there, as far as this machine knows."""
     if transport is None or transport.is_closing():
         return False
-    found = _socket(transport)
+    found = socket_of(transport)
     option = getattr(socket, "TCP_INFO", None)
     if found is None or option is None:
         return True
@@ -28,7 +29,7 @@ def is_connected(transport: asyncio.BaseTransport | None) -> bool:
 
 def keep_alive(transport: asyncio.BaseTransport | None) -> None:
     """Have it noticed within two minutes if the other end vanishes."""
-    found = _socket(transport)
+    found = socket_of(transport)
     if found is None:
         return
     for name, value in _KEEP_ALIVE:
@@ -37,6 +38,13 @@ def keep_alive(transport: asyncio.BaseTransport | None) -> None:
             found.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-def _socket(transport: asyncio.BaseTransport | None) -> socket.socket | None:
-    found: socket.socket | None = None if transport is None else transport.get_extra_info("socket")
+def socket_of(transport: asyncio.BaseTransport | None) -> TransportSocket | None:
+    """What is below a transport; None if it has let go of that."""
+    if transport is None:
+        return None
+    try:
+        found: TransportSocket | None = transport.get_extra_info("socket")
+    except AttributeError:
+        # TLS that was closed twice, as CPython 3.11 has it.
+        return None
     return found

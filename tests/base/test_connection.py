@@ -1,0 +1,77 @@
+"""Whether somebody is at the other end, asked of transports in every stage of their end."""
+
+import asyncio
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+
+from podstatus.base.connection import is_connected, keep_alive, socket_of
+from tests.client.certificates import authority
+
+
+def test_nobody_is_at_the_end_of_no_transport() -> None:
+    keep_alive(None)
+    assert (is_connected(None), socket_of(None)) == (False, None)
+
+
+def test_a_client_that_has_gone_is_seen_though_nobody_reads() -> None:
+    async def looked() -> tuple[bool, bool]:
+        ours, theirs = _pair()
+        _, writer = await asyncio.open_connection(sock=ours)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        keep_alive(writer.transport)
+        before = is_connected(writer.transport)
+        theirs.close()
+        after = is_connected(writer.transport)
+        writer.transport.abort()
+        await asyncio.sleep(0)
+        return before, after
+
+    assert asyncio.run(looked()) == (True, False)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> None:
+    """The second time it lets go of its socket, and cannot be asked for it any more."""
+
+    async def looked() -> bool:
+        server = await asyncio.start_server(_stay, "127.0.0.1", 0, ssl=_context(tmp_path))
+        port = server.sockets[0].getsockname()[1]
+        trust = ssl.create_default_context(cadata=authority().pem.decode())
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+        sock = socket_of(writer.transport)
+        assert sock is not None
+        for _ in range(times):
+            writer.transport.close()
+        keep_alive(writer.transport)
+        assert (socket_of(writer.transport) is None) == (times > 1)
+        found = is_connected(writer.transport)
+        sock.shutdown(socket.SHUT_RDWR)
+        server.close()
+        await asyncio.sleep(0.01)
+        return found
+
+    assert not asyncio.run(looked())
+
+
+async def _stay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.transport.abort()
+
+
+def _context(folder: Path) -> ssl.SSLContext:
+    pair = authority().pair("node")
+    (folder / "node.pem").write_bytes(pair.certificate + pair.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "node.pem")
+    return context
+
+
+def _pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends of a connection over TCP."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        theirs = socket.create_connection(listening.getsockname())
+        ours, _ = listening.accept()
+    return ours, theirs

@@ -201,7 +201,9 @@ def _bubblewrap(*, must: bool) -> Finding:
         if must:
             return Finding("runtime", PROBLEM, f"process, but {error}")
         return Finding("runtime", HINT, f"process, pods are not isolated: {error}")
-    return Finding("runtime", OK, f"process, isolated by bubblewrap {found.version} ({found.program})")
+    return Finding(
+        "runtime", OK, f"process, isolated by bubblewrap {found.version} ({found.program})"
+    )
 
 
 def _manifests(settings: AgentSettings) -> Iterator[Finding]:

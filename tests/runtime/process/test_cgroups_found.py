@@ -140,5 +140,7 @@ def test_version_1_without_permission_says_so(tmp_path: Path) -> None:
     with pytest.raises(NoCgroupsError) as refused:
         _finder(Closed(tmp_path), is_root=True).find(HYBRID, "")
     told = str(refused.value)
-    assert told.startswith("cannot make /sys/fs/cgroup/cpu,cpuacct/ps: Permission denied, and so on")
+    assert told.startswith(
+        "cannot make /sys/fs/cgroup/cpu,cpuacct/ps: Permission denied, and so on"
+    )
     assert told.count("cannot make") == 1

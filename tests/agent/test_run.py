@@ -78,6 +78,18 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path, number: int) 
         assert not (root / "endpoints.json").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--supervise",)])
+def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, ...]) -> None:
+    root = tmp_path / "the root"
+    with agent("run", root, "--runtime", "simulated", *more) as started:
+        started.read_until("get pods -A --root-dir")
+        started.process.send_signal(signal.SIGINT)
+        started.read_until("stopped; ")
+        started.wait()
+    options = " ".join(("--port 0 --runtime simulated", *more))
+    assert started.told.endswith(f" run --root-dir '{root}' {options}\n")
+
+
 def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twice(
     tmp_path: Path,
 ) -> None:

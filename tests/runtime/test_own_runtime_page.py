@@ -18,6 +18,8 @@ SOURCE = (EXAMPLES / "own_runtime.py").read_text()
 BEFORE, *PARTS = re.split(r"^ *# --8<-- \d\n", SOURCE, flags=re.MULTILINE)
 TALLIES = re.findall(r"^((?:\d+ failed, )?\d+ passed, \d+ skipped) in", PAGE, re.MULTILINE)
 FAILED = re.findall(r"^FAILED .*$", PAGE, re.MULTILINE)
+NAMES = r"^(?:async def|def|class) (\w+)"
+"""What is not a method."""
 UNTURNED = "await in_thread(self._batch.jobs)"
 SEE_END = "            await self._see_end(job)\n"
 STOP_POD = "\n    async def stop_pod"
@@ -42,12 +44,21 @@ def test_the_page_shows_the_class_part_by_part() -> None:
 
 
 def test_the_page_shows_what_stands_before_the_class() -> None:
-    """All but the imports and three names."""
-    rest = BEFORE.partition("LOOK_SECONDS")[2].partition("\n")[2]
+    rest = BEFORE[BEFORE.index("\nimport ") :]
     shown = "\n".join(BLOCKS)
     pieces = [piece.strip() for piece in re.split(r"\n\n\n", rest) if piece.strip()]
-    assert len(pieces) == 6
+    assert len(pieces) == 7
     assert [piece for piece in pieces if piece not in shown] == []
+
+
+def test_the_page_shows_what_a_step_needs_before_its_tally() -> None:
+    ours = set(re.findall(NAMES, BEFORE, re.MULTILINE))
+    assert len(ours) == 6
+    shown = ""
+    for section in re.split(r"^(?=## \d)", PAGE, flags=re.MULTILINE):
+        shown += "\n".join(re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
+        used = {name for name in ours if re.search(rf"\b{name}\b", shown)}
+        assert used <= set(re.findall(NAMES, shown, re.MULTILINE))
 
 
 def test_the_page_shows_the_tests() -> None:

@@ -38,6 +38,8 @@ app = typer.Typer(
 
 PROGRAM = (sys.executable, "-m", "podstatus.agent")
 """This one, for the supervisor to start."""
+_SUPERVISED = ("--no-supervise", "--stop-at-eof")
+"""What a supervisor adds to the options of the agent that it starts."""
 
 RootDir = Annotated[
     str | None,
@@ -118,10 +120,8 @@ def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
         asyncio.run(running)
     except CannotRunError as error:
         _fail(str(error), error.code)
-    root_dir = shlex.quote(str(found.settings.root_dir))
     typer.echo(
-        "stopped; containers run on until their pods are deleted. "
-        f"Go on with: {_program()} run --root-dir {root_dir}"
+        f"stopped; containers run on until their pods are deleted. Go on with: {_the_same_again()}"
     )
 
 
@@ -205,6 +205,12 @@ def _program() -> str:
     return "podstatus" if shutil.which("podstatus") else shlex.quote(str(called.absolute()))
 
 
+def _the_same_again() -> str:
+    """What to type to go on: with other options it might be another node, and end the pods."""
+    words = [word for word in sys.argv[1:] if word not in _SUPERVISED]
+    return f"{_program()} {shlex.join(words)}"
+
+
 def _settings(flags: Flags) -> Found:
     try:
         return read_settings(flags, os.environ, on_terminal=sys.stderr.isatty())
@@ -214,7 +220,7 @@ def _settings(flags: Flags) -> Found:
 
 async def _supervise(settings: AgentSettings) -> int:
     supervisor = Supervisor(
-        [*PROGRAM, *sys.argv[1:], "--no-supervise", "--stop-at-eof"],
+        [*PROGRAM, *sys.argv[1:], *_SUPERVISED],
         settings.root_dir,
         clock=SystemClock(),
         say=_say,

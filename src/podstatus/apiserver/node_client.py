@@ -39,7 +39,8 @@ _UNKNOWN_AUTHORITY = (18, 19, 20, 21)
 """OpenSSL's numbers for chains that do not end at somebody who is trusted."""
 MISSING_AUTHORITY = (
     "this server does not know whom to trust as a node; start it with "
-    "--node-certificate-authority FILE, the certificates that have signed those of the nodes"
+    "--node-certificate-authority FILE, the certificates that have signed those of the nodes "
+    "(pki/agent.crt in the root-dir of a podstatus node); docs/node-server.md has the rest"
 )
 
 

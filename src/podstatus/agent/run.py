@@ -118,10 +118,12 @@ async def run_agent(
                 await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 whole.cancel()
                 stopping.cancel()
-        except* CannotRunError as errors:
-            raise _first(errors) from errors
-        except* RootDirError as errors:
-            raise CannotRunError(str(_first(errors)), code=MISTAKE) from errors
+        except BaseExceptionGroup as errors:
+            # Python before 3.11.4 wraps in a group of its own what is raised in an `except*`.
+            error = _foreseen(errors)
+            if error is None:
+                raise
+            raise error from errors
 
 
 async def _run(settings: AgentSettings, build: Build, announce: Announce, restarted: str) -> None:
@@ -205,6 +207,15 @@ def _endpoints(surroundings: Surroundings, server: _Server, where: Listening) ->
         node=settings.node_name,
         pid=os.getpid(),
     )
+
+
+def _foreseen(errors: BaseExceptionGroup) -> CannotRunError | None:
+    """Why it cannot run, if that is all that happened."""
+    found, others = errors.split((CannotRunError, RootDirError))
+    if found is None or others is not None:
+        return None
+    error = _first(found)
+    return error if isinstance(error, CannotRunError) else CannotRunError(str(error), code=MISTAKE)
 
 
 def _first(errors: BaseExceptionGroup[Raised]) -> Raised:

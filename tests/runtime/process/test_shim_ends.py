@@ -255,6 +255,16 @@ def test_a_folder_that_is_taken_away_does_not_keep_the_keeper(shim: ShimOnTrial)
     assert "exit.json" in shim.complaints()[-1]
 
 
+def test_a_shim_whose_folder_is_gone_ends_all(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sh", "-c", "(sleep 1000 &) ; exec sleep 1000")
+    started = container.started()
+    shutil.rmtree(container.place.path.parents[1])
+    os.kill(shim.pid, signal.SIGHUP)  # or a minute later by itself
+    wait_for_end(started.keeper)
+    wait_for(lambda: identity_of(started.process.pid) is None, named="the end of the command")
+    wait_for(lambda: identity_of(shim.pid) is None, named="the end of the shim")
+
+
 def test_a_full_disk_delays_records_and_does_not_lose_them(shim: ShimOnTrial) -> None:
     # No file can be written to: that is told as a full disk is.
     unlimited = resource.prlimit(shim.pid, resource.RLIMIT_FSIZE)

@@ -21,6 +21,9 @@ from .records import SHIM, Launch, is_wanted, read_sandbox, shim_record, write_r
 
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
 
+_FOLDER_SECONDS = 60.0
+"""How soon it is noticed that somebody has removed the pod's folder: no agent would ever find the
+containers again."""
 _STRAY_SECONDS = 0.2
 """How soon what outlived its keeper is shot at again; only while there is any."""
 
@@ -78,23 +81,26 @@ class Shim:
         return lock
 
     def _wait(self) -> int:
-        if not self._has_strays:
-            return signal.sigwait(_SIGNALS)
-        told = signal.sigtimedwait(_SIGNALS, _STRAY_SECONDS)
+        seconds = _STRAY_SECONDS if self._has_strays else _FOLDER_SECONDS
+        told = signal.sigtimedwait(_SIGNALS, seconds)
         return signal.SIGCHLD if told is None else told.si_signo
 
     def _heed(self, number: int, lock: int) -> None:
         if number == signal.SIGHUP:
             self._is_asked = True
-        if number == signal.SIGTERM:
-            self._is_ending = True
-            for keeper in self._keepers:
-                os.kill(keeper, signal.SIGTERM)
+        if number == signal.SIGTERM or not self._pod.exists():
+            self._end()
         self._reap()
         # What is left of a container must not meet the next attempt at it.
         if self._is_asked and not self._has_strays and not self._is_ending:
             self._is_asked = False
             self._launch(lock)
+
+    def _end(self) -> None:
+        if not self._is_ending:
+            self._is_ending = True
+            for keeper in self._keepers:
+                os.kill(keeper, signal.SIGTERM)
 
     def _launch(self, lock: int) -> None:
         shim = os.getpid()

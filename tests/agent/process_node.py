@@ -19,6 +19,8 @@ import msgspec
 import psutil
 import pytest
 
+from podstatus.agent.build_runtime import cgroups_name
+from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
 from podstatus.runtime.process.records import ShimRecord
@@ -144,7 +146,7 @@ class ProcessNode(AgentProcess):
         return json.loads(self.log_of(name).splitlines()[-1])
 
     def end_all(self) -> None:
-        """End it, and all pods that it or one before it has started."""
+        """End it, and all pods that it or one before it has started, with their cgroups."""
         family = self.family() if self.process is not None and self.process.poll() is None else []
         self.kill()
         for record in self.pods_folder.glob("*/shim.json"):
@@ -155,6 +157,10 @@ class ProcessNode(AgentProcess):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(family, SECONDS)
+        with suppress(NoCgroupsError):
+            cgroups = find_cgroups(cgroups_name(self.node, self.root_dir))
+            cgroups.sweep([])
+            cgroups.close()
 
 
 @contextmanager

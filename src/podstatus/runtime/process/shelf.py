@@ -103,6 +103,7 @@ class Shelf:
     def write_pod(self, record: PodRecord) -> None:
         """Make this what is known of a pod. Raises RuntimeDownError."""
         folder = self.folder(record.uid)
+        self.make_folder(record.uid)
         try:
             _write(folder.record, record)
         except OSError as error:

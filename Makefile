@@ -23,14 +23,14 @@ run: $(READY) ## run a node with its own API server and two sample pods, until C
 tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py
 
-test: $(READY) ## run all tests
+test: $(READY) ## run all tests but those of test-real
 	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 churn: $(READY) ## start and stop 50 pods 20 times on the process runtime: nothing may be left (minutes)
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_process_leftovers.py
 
-test-real: $(READY) ## run what is true of both API servers on both, the embedded and a real one
-	$(BIN)/python -m pytest -n 2 -m servers --servers=embedded,real $(REAL)
+test-real: $(READY) ## run slow tests, and what is true of both API servers on both, our own and a real one
+	$(BIN)/python -m pytest -n 3 -m "servers or slow" --servers=embedded,real $(REAL)
 
 real-parts: $(READY) ## build the real one for test-real, once: kube-apiserver (needs Go), etcd
 	@$(BIN)/python tools/build_real_parts.py

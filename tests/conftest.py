@@ -20,7 +20,8 @@ settings.load_profile("podstatus")
 SERVERS = ("embedded", "real")
 REAL = "real_server"
 LONG = "long"
-REAL_TESTS = 311
+SLOW = "slow"
+REAL_TESTS = 315
 """So many tests pass on a real kube-apiserver, or CI fails: none is lost unnoticed. Raise it with
 every new one."""
 
@@ -64,8 +65,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         mark_by_fixtures(item)
     if why_not_real(config):
         leave_out(REAL, config, items)
-    if LONG not in config.getoption("markexpr"):
+    asked = config.getoption("markexpr")
+    if LONG not in asked:
         leave_out(LONG, config, items)
+    if SLOW not in asked and "servers" not in asked:
+        leave_out(SLOW, config, items)
 
 
 def leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -12,7 +12,7 @@ from tests.agent.mortal_node import ISOLATIONS, MortalNode, mortal_node, pod_of,
 from tests.agent_process import Cluster, Document, container, has_phase, until
 from tests.api_servers import EmbeddedServer
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
 
 PODS, KILLS, SEED = 30, 6, 8
 _numbers = itertools.count()

@@ -29,7 +29,7 @@ from tests.agent_process import Cluster, Document, container, has_phase, is_read
 from tests.api_servers import Server
 from tests.runtime.process.machine import need_bubblewrap
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
 
 NODE = "node-d"
 UNSEEN = {

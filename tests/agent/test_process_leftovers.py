@@ -161,6 +161,7 @@ def churn(isolation: str, pods: int, rounds: int) -> float:
     return pods * rounds / seconds
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("orphans_are_ours")
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_nothing_is_left_of_pods_that_came_and_went(isolation: str) -> None:

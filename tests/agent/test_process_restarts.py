@@ -35,7 +35,7 @@ from tests.agent_process import (
 )
 from tests.api_servers import Server
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
 
 POLICIES = ("Never", "OnFailure", "Always")
 LOG = "".join(("begin\n", *(f"line {number}\n" for number in range(1, 501))))

@@ -27,6 +27,8 @@ from tests.servers.mortal import Mortal, mortal
 from tests.servers.request_bounds import most_without_server, tries
 from tests.servers.sync_scene import Scene, playing
 
+pytestmark = pytest.mark.slow
+
 AS_SHIPPED = SyncPolicy()
 NO_RECONCILE = SyncPolicy(full_sync_period=3600)
 SENDING = Sending()

@@ -16,7 +16,7 @@ NODE = "node-p"
 PROCESSES = ("--runtime", "process", "--isolation", "bubblewrap", "--register-with-taints", "")
 NOT_YET = ("startupProbe", "readinessProbe", "livenessProbe", "lifecycle")
 
-pytestmark = [pytest.mark.timeout(240), need_bubblewrap]
+pytestmark = [pytest.mark.timeout(240), pytest.mark.slow, need_bubblewrap]
 
 
 @pytest.fixture(scope="module")

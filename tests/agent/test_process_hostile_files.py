@@ -201,6 +201,8 @@ def test_folders_however_deep_are_removed(isolated: ProcessNode, depth: int) -> 
 def test_many_files_with_odd_names_are_removed(isolated: ProcessNode) -> None:
     script = """
 import os
+
+pytestmark = pytest.mark.slow
 os.chdir("/tmp")
 for number in range(20000):
     open(b"\\xff\\n-rf %d" % number, "w").close()

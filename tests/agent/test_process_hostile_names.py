@@ -12,6 +12,8 @@ from tests.agent.process_node import ISOLATIONS, ProcessNode, command_pod, proce
 from tests.agent_process import NODE, Document, has_phase, until
 from tests.runtime.process.leftovers import take_picture
 
+pytestmark = pytest.mark.slow
+
 UIDS = {
     "up": "../../x",
     "far-up": "../../../../../../tmp/x",

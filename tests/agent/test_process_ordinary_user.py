@@ -16,6 +16,8 @@ from tests.agent.process_node import (
 from tests.agent_process import ENVIRONMENT, SECONDS, Document, condition, container, until
 from tests.programs import COMMAND
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = ("web", "worker")
 NOWHERE = "/nonexistent"
 """A PATH without bubblewrap; the agent needs nothing of it."""

@@ -196,7 +196,9 @@ def test_only_its_own_files_are_open_in_it(container: Container) -> None:
 
 def test_signals_are_as_usual_in_it(container: Container) -> None:
     _, out, _ = play(lambda: run(container, "grep", "^Sig[BI]", "/proc/self/status"))
-    assert set(re.findall(r"\t(\w+)", out)) == {"0" * 16}
+    # 32 and 33 are the C library's own, which it ignores in what posix_spawn starts: make, for one.
+    own = 1 << 31 | 1 << 32
+    assert {int(mask, 16) & ~own for mask in re.findall(r"\t(\w+)", out)} == {0}
 
 
 def test_a_terminal(container: Container) -> None:

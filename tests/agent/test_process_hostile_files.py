@@ -19,6 +19,8 @@ from tests.agent.process_node import (
 from tests.agent_process import Document, container, get_plain, has_phase, until
 from tests.runtime.process.machine import NOBODY
 
+pytestmark = pytest.mark.slow
+
 LOG_BYTES, LOG_FILES = 2**20, 2
 _ENDED = ("Succeeded", "Failed")
 DEEP = """
@@ -201,8 +203,6 @@ def test_folders_however_deep_are_removed(isolated: ProcessNode, depth: int) -> 
 def test_many_files_with_odd_names_are_removed(isolated: ProcessNode) -> None:
     script = """
 import os
-
-pytestmark = pytest.mark.slow
 os.chdir("/tmp")
 for number in range(20000):
     open(b"\\xff\\n-rf %d" % number, "w").close()

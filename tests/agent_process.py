@@ -104,7 +104,7 @@ class Cluster:
         def look() -> Document | None:
             return next((e for e in self.events() if _is_about(e, reason, name, text)), None)
 
-        return until(look, lambda: [(e["reason"], e["message"]) for e in self.events()])
+        return until(look, lambda: [(e.get("reason"), e.get("message")) for e in self.events()])
 
     def _items(self, path: str) -> list[Document]:
         code, found = self.access.request("GET", path)
@@ -279,7 +279,7 @@ def get_plain(url: str) -> tuple[int, str]:
 
 def _is_about(event: Document, reason: str, name: str, text: str) -> bool:
     return (
-        event["reason"] == reason
-        and event["involvedObject"]["name"] == name
-        and text in event["message"]
+        event.get("reason") == reason
+        and event["involvedObject"].get("name") == name
+        and text in event.get("message", "")
     )

@@ -14,7 +14,6 @@ from tests.agent_process import (
     Cluster,
     Document,
     agent,
-    condition,
     container,
     has_phase,
     until,
@@ -105,4 +104,3 @@ def test_what_ended_while_no_agent_was_there_is_told_and_is_queued_again(
     assert ended["containerID"] in ends
     again = cluster.wait_for("again", lambda pod: container(pod)["restartCount"])
     assert container(again)["lastState"]["terminated"]["exitCode"] == 7
-    assert condition(again, "Ready")["status"] == "False"

@@ -341,6 +341,7 @@ def test_nothing_is_started_while_something_is_left_of_a_killed_keeper_s_contain
     # Both wait for the shim: the end of the keeper, and what the agent asks for.
     shim.send(signal.SIGSTOP)
     os.kill(keeper, signal.SIGKILL)
+    wait_for(lambda: identity_of(keeper) is None, named="the end of the keeper")
     pids = " ".join(str(process.pid) for process in family)
     script = f"for pid in {pids}; do kill -0 $pid 2> /dev/null && echo $pid; done; echo looked"
     after = shim.launch("/bin/sh", "-c", script)

@@ -14,6 +14,7 @@ from tests.agent_process import (
     Cluster,
     Document,
     agent,
+    condition,
     container,
     has_phase,
     until,
@@ -104,3 +105,6 @@ def test_what_ended_while_no_agent_was_there_is_told_and_is_queued_again(
     assert ended["containerID"] in ends
     again = cluster.wait_for("again", lambda pod: container(pod)["restartCount"])
     assert container(again)["lastState"]["terminated"]["exitCode"] == 7
+    # It runs for a moment, and ends again.
+    assert (condition(again, "Ready")["status"] == "True") is container(again)["ready"]
+    cluster.wait_for("again", lambda pod: condition(pod, "Ready")["status"] == "False")

@@ -8,10 +8,8 @@ CannotServeNodeError     a file cannot be used; the message says which, why, and
 
 import datetime
 import ipaddress
-import os
 import secrets
 import ssl
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,6 +17,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from podstatus.apiserver.folder import write_private
 
 CERTIFICATE, KEY, TOKEN = "agent.crt", "agent.key", "token"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -45,8 +45,8 @@ def ensure_certificate(
         if not _is_good(certificate, key, names, moment):
             private = ec.generate_private_key(ec.SECP256R1())
             # The key first: a certificate whose key is another's is noticed and made anew.
-            _write(key, _key_pem(private))
-            _write(certificate, _certificate_pem(private, name, names, moment))
+            write_private(key, _key_pem(private))
+            write_private(certificate, _certificate_pem(private, name, names, moment))
     except OSError as error:
         raise CannotServeNodeError(_unusable(folder, error)) from error
     return certificate, key
@@ -60,7 +60,7 @@ def ensure_agent_token(folder: Path) -> str:
         kept = path.read_text().strip() if path.exists() else ""
         if len(kept) < _LEAST_TOKEN or not kept.isascii() or not kept.isprintable():
             kept = secrets.token_urlsafe(32)
-            _write(path, f"{kept}\n".encode())
+            write_private(path, f"{kept}\n".encode())
     except (OSError, ValueError) as error:
         raise CannotServeNodeError(_unusable(path, error)) from error
     return kept
@@ -164,20 +164,6 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Make this the content of a file that only its owner may read."""
-    file, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(file, "wb") as writer:
-            writer.write(content)
-            writer.flush()
-            os.fsync(file)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _unusable(path: Path, error: Exception) -> str:

@@ -71,16 +71,7 @@ class ServerFolder:
         """Make this the content of a file that only its owner may read. Raises FolderError."""
         path = self.path / name
         try:
-            file, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=self.path)
-            try:
-                with os.fdopen(file, "wb") as writer:
-                    writer.write(content)
-                    writer.flush()
-                    os.fsync(file)
-                Path(temporary).replace(path)
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
+            write_private(path, content)
         except OSError as error:
             raise FolderError(_unusable(path, error)) from error
         return path
@@ -105,6 +96,20 @@ class ServerFolder:
         with suppress(OSError):
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, msgspec.json.encode(holder), 0)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Make this the content of a file that only its owner may read. Raises OSError."""
+    file, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(file, "wb") as writer:
+            writer.write(content)
+            writer.flush()
+            os.fsync(file)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def lock_holder(path: Path) -> LockHolder | None:

@@ -67,6 +67,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     the program are handed over by `--args`, so that nobody sees them in a list of processes. The
     environment is among them: bubblewrap itself runs with an empty one."""
     user: int | None = None
+    """Who it runs as; with `bubblewrap` the command itself changes to that inside, and this stays
+    None."""
     group: int | None = None
     groups: tuple[int, ...] | None = None
     """None: as the agent's."""

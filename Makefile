@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test churn test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node format lock clean
+.PHONY: help run tour test churn soak day test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -17,17 +17,25 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: $(READY) ## run a node with its own API server and two sample pods, until Ctrl-C
-	@$(BIN)/podstatus run --root-dir .podstatus
+PODSTATUS_ROOT_DIR ?= .podstatus
+run: $(READY) ## run a node with its own API server and two sample pods, until Ctrl-C: [PODSTATUS_ROOT_DIR=.podstatus]
+	@$(BIN)/podstatus run --root-dir "$(PODSTATUS_ROOT_DIR)"
 
 tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py
 
 test: $(READY) ## run all tests but those of test-real
-	$(BIN)/python -m pytest -n 4 --dist worksteal
+	$(BIN)/python -m pytest -n 6 --dist worksteal
 
 churn: $(READY) ## start and stop 50 pods 20 times on the process runtime: nothing may be left (minutes)
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_process_leftovers.py
+
+SECONDS ?= 180
+soak: $(READY) ## faults and churn on a real agent, all invariants proven: [SECONDS=180] [SEED=…] [KILLS=200]
+	@$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(KILLS),--kills $(KILLS)) $(if $(ISOLATION),--isolation $(ISOLATION))
+
+day: $(READY) ## five minutes of deploys, crash loops, flips, deletions and upgrades: no flap, nothing lost
+	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_day_in_the_life.py $(DAY)
 
 test-real: $(READY) ## run slow tests, and what is true of both API servers on both, our own and a real one
 	$(BIN)/python -m pytest -n 3 -m "servers or slow" --servers=embedded,real $(REAL)
@@ -59,12 +67,25 @@ bench-sync: $(READY) ## how fast statuses reach a real API server, next to its l
 bench-node: $(READY) ## what a node of 110 pods costs, and how late its statuses and its lease are
 	@$(BIN)/python bench/node.py
 
+bench-probes: $(READY) ## what probing 110 process pods once a second costs, and how late the news are
+	@$(BIN)/python bench/probes.py
+
+bench-observe: $(READY) ## what it costs to see every transition: the caller, and the process
+	@$(BIN)/python bench/observe.py
+
+bench-alerts: $(READY) ## what alert rules cost: one change of one pod; 5,000 pods, idle and at 200 changes a second
+	@$(BIN)/python bench/alerts.py
+	@$(BIN)/python bench/alerts_watch.py
+
+bench-watch: $(READY) ## 50 clients watch a whole agent of [WATCHED_PODS=500], 200 changes a second; minutes
+	WATCHED_PODS=$(or $(WATCHED_PODS),500) $(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_watch_whole_agent.py
+
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 lock: ## lock the requirements anew (needs uv)
-	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra agent requirements/build.in pyproject.toml -o requirements/dev.txt
+	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra agent --extra grpc requirements/build.in pyproject.toml -o requirements/dev.txt
 	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 requirements/real.in -o requirements/real.txt
 
 clean: ## remove the environment and what tools left behind

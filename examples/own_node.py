@@ -112,6 +112,7 @@ async def main(kubeconfig: Path | None) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts aside ignores it
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # as Ctrl-C
     try:
         asyncio.run(main(Path(sys.argv[1]) if sys.argv[1:] else None))

@@ -124,6 +124,7 @@ def announce(server: ApiAccess) -> None:
 
 if __name__ == "__main__":
     forever = "--forever" in sys.argv
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts aside ignores it
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # as Ctrl-C
     with tempfile.TemporaryDirectory() as folder, running_api_server(Path(folder)) as api:
         announce(api)

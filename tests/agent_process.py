@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 NODE = "node-e"
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "TERM": ""}
 """No surprises from the settings of whoever runs the tests."""
-SECONDS = 60.0
+SECONDS = 120.0
 """For what takes one or two: the machine has other things to do."""
 
 
@@ -65,7 +65,10 @@ class Cluster:
         return self._items("/api/v1/pods")
 
     def events(self) -> list[Document]:
-        return self._items("/api/v1/events")
+        """About what is in our namespace or in none: others have pods of the same names."""
+        found = self._items("/api/v1/events")
+        ours = (self.namespace, "", None)
+        return [event for event in found if event["involvedObject"].get("namespace") in ours]
 
     def node(self) -> Document | None:
         code, found = self.access.request("GET", f"/api/v1/nodes/{self.node_name}")
@@ -134,6 +137,7 @@ class AgentProcess:
             *("--hostname-override", node, "--node-capacity", "cpu=2", *options),
         ]
         self.process: subprocess.Popen[bytes] | None = None
+        self.environment = ENVIRONMENT
 
     @property
     def cluster(self) -> Cluster:
@@ -144,7 +148,7 @@ class AgentProcess:
         """Start it, and do not wait."""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=ENVIRONMENT
+                self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment
             )
 
     def start_ready(self) -> Cluster:
@@ -201,7 +205,7 @@ class AgentProcess:
 
     def server(self) -> psutil.Process:
         """Its own API server."""
-        (found,) = (p for p in self.family() if "apiserver" in p.cmdline())
+        (found,) = (it for it in self.family() if "apiserver" in words_of(it))
         return found
 
     def health(self, check: str = "") -> tuple[int, str]:
@@ -234,6 +238,22 @@ def agent(
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(family, SECONDS)
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; nothing if it has ended meanwhile."""
+    with suppress(psutil.NoSuchProcess):
+        return list(process.cmdline())
+    return []
+
+
+def get_alerts(made: AgentProcess) -> dict[str, Document]:
+    """What the command says, by rule."""
+    words = [*COMMAND, "get", "alerts", "-o", "json", "--root-dir", str(made.root_dir)]
+    told = subprocess.run(
+        words, capture_output=True, env=ENVIRONMENT, timeout=SECONDS, check=True, text=True
+    )
+    return {it["rule"]: it for it in json.loads(told.stdout)["alerts"]}
 
 
 def make_pod(name: str, script: str = "", node: str = "", **spec: Any) -> Document:

@@ -5,7 +5,9 @@ import json
 import os
 import queue
 import socket
+import string
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
@@ -22,10 +24,11 @@ STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
-NODES = tuple(f"node-{letter}" for letter in "abcdefghijklmnopq")
+NODES = tuple(f"node-{letter}" for letter in string.ascii_lowercase)
 """That have a user of their own on the real server."""
 
-_SECONDS = 30.0
+_SECONDS = 90.0
+_IDLE_SECONDS = 20.0
 _numbers = itertools.count()
 
 
@@ -35,6 +38,7 @@ class Client:
     def __init__(self, access: ServerAccess) -> None:
         self._access = access
         self._connection = access.connect()
+        self._used_at = time.monotonic()
 
     def ask(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json"
@@ -53,6 +57,10 @@ class Client:
     def _send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, str]:
+        # Servers close connections that nobody uses, and tests may come minutes apart.
+        if time.monotonic() - self._used_at > _IDLE_SECONDS:
+            self._connection.close()
+        self._used_at = time.monotonic()
         try:
             self._connection.request(method, path, body, headers)
             response = self._connection.getresponse()
@@ -145,6 +153,15 @@ class Server:
         code, answer = self.client.create("/api/v1/namespaces", namespace)
         assert code == 201, answer
         return name
+
+    def forget_node(self, name: str) -> None:
+        """Leave nothing of a node to those who come after: they may have one of the same name."""
+        _, found = self.client.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")
+        for pod in found["items"]:
+            meta = pod["metadata"]
+            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+            self.client.delete(path, {"gracePeriodSeconds": 0})
+        self.client.delete(f"/api/v1/nodes/{name}")
 
     def forget(self) -> None:
         """Let the server forget all changes up to now."""

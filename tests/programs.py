@@ -46,7 +46,7 @@ class ApiServerProcess:
 
     def wait(self) -> tuple[int, str]:
         """The exit code and what it complained of."""
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate(timeout=90)
         return self.process.returncode, errors
 
 

@@ -227,7 +227,7 @@ class _Talk:
 
 def wait_until(is_so: Callable[[], bool]) -> None:
     """Look until something is so, for it happens elsewhere."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -281,4 +281,4 @@ class NodeThread:
         self._loop.close()
 
     def _do(self, doing: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(doing, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(doing, self._loop).result(90)

@@ -1,12 +1,14 @@
 """`podstatus run` around an agent that behaves as it is told: fake_agent.py BEHAVIOUR OPTIONS…"""
 
 import asyncio
+import errno
 import sys
 from collections.abc import Callable
 from functools import partial
 
 from podstatus.agent import commands, run
 from podstatus.agent.embedded import EmbeddedApiServer, ServerFiles
+from podstatus.agent.root_dir import RootDirError
 from podstatus.agent.run import CannotRunError, Listening, Surroundings
 
 
@@ -21,6 +23,9 @@ class FakeAgent:
         match self._behaviour:
             case "fail":
                 raise CannotRunError("it failed; repair it")
+            case "full":
+                why = OSError(errno.ENOSPC, "No space left on device")
+                raise RootDirError("cannot use it: no space left on device") from why
             case "break":
                 raise ZeroDivisionError
             case "end":
@@ -36,6 +41,20 @@ class FakeAgent:
                 await asyncio.sleep(60)
 
 
+class DrainingAgent(FakeAgent):
+    """Drains until it is done, or without end."""
+
+    async def drain(self, say: Callable[[str], None]) -> tuple[str, ...]:
+        say("draining")
+        if self._behaviour == "drain":
+            await asyncio.sleep(0.1)
+            return ()
+        if self._behaviour == "drain-late":
+            return ("ns/p",)
+        await asyncio.sleep(60)
+        return ()
+
+
 class SlowServer(EmbeddedApiServer):
     async def start(self) -> ServerFiles:
         sys.stdout.write("starting\n")
@@ -48,6 +67,7 @@ behaviour = sys.argv.pop(1)
 if behaviour == "slow-server":
     run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
 commands.PROGRAM = (sys.executable, "-m", "tests.agent.fake_agent", behaviour)  # type: ignore[assignment]
-commands.build_node = partial(FakeAgent, behaviour)  # type: ignore[attr-defined, assignment]
+kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
+commands.build_node = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":
     commands.app()

@@ -1,13 +1,14 @@
-"""The port of an agent, with one log: behaves as far as `podstatus logs` asks."""
+"""The port of an agent: behaves as far as the commands ask."""
 
 import json
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from podstatus.agent.root_dir import Endpoints, RootDir
 from tests.client.certificates import authority
@@ -27,6 +28,12 @@ class FakeNode:
         """For the pieces of a log after the first."""
         self.may_go_on.set()
         self.asked: list[str] = []
+        self.progress: list[dict[str, Any]] = [{"state": "drained"}]
+        """What it says of a drain, one after the other; the last one again and again."""
+        self.told: dict[str, Any] = {}
+        """What its own API answers, by path."""
+        self.watches: list[list[bytes]] = []
+        """What is sent to one watcher after the other; the last one again and again."""
         self.url = ""
 
     def serve_at(self, folder: Path) -> ThreadingHTTPServer:
@@ -53,8 +60,33 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, b"Unauthorized")
         elif self.node.refusal is not None:
             self._answer(self.node.refusal[0], self.node.refusal[1].encode())
+        elif self.path == "/drain":
+            self._drain()
+        elif self.path.startswith("/v1/watch"):
+            # As the agent's: it is the last answer of its connection.
+            self.close_connection = True
+            watches = self.node.watches
+            self._stream(watches.pop(0) if len(watches) > 1 else watches[0])
+        elif self.path.startswith("/v1/"):
+            told = self.node.told.get(urlsplit(self.path).path)
+            code, body = (404, {"message": "not known here"}) if told is None else (200, told)
+            self._answer(code, json.dumps(body).encode())
         else:
-            self._stream()
+            self._stream(self.node.log)
+
+    def do_POST(self) -> None:
+        self.node.asked.append(f"POST {self.path}")
+        self._drain()
+
+    def do_DELETE(self) -> None:
+        self.node.asked.append(f"DELETE {self.path}")
+        self._drain()
+
+    def _drain(self) -> None:
+        progress = self.node.progress
+        self._answer(
+            200, json.dumps(progress.pop(0) if len(progress) > 1 else progress[0]).encode()
+        )
 
     def _answer(self, code: int, body: bytes) -> None:
         self.send_response(code)
@@ -62,11 +94,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _stream(self) -> None:
+    def _stream(self, pieces: Sequence[bytes]) -> None:
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
-        for index, piece in enumerate(self.node.log):
+        for index, piece in enumerate(pieces):
             if index:
                 assert self.node.may_go_on.wait(60)
             self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
@@ -80,11 +114,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def fake_node(root_dir: Path, **more: str) -> Iterator[FakeNode]:
+def fake_node(root_dir: Path, **more: Any) -> Iterator[FakeNode]:
     """The node, serving, as an agent tells it that runs in the root-dir."""
     node = FakeNode()
     with RootDir(root_dir) as root, node.serve_at(root_dir) as server:
-        told = {"agent": node.url, "token": TOKEN, "node": "n1", **more}
+        told: dict[str, Any] = {"agent": node.url, "token": TOKEN, "node": "n1", **more}
         trusted = {"agent_certificate": str(root_dir / "ca.crt")}
         root.announce(Endpoints(apiserver="", pid=1, **{**trusted, **told}))
         serving = threading.Thread(target=server.serve_forever)

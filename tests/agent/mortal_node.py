@@ -34,6 +34,7 @@ from tests.agent_process import (
     Document,
     container,
     until,
+    words_of,
 )
 from tests.api_servers import RealServer, Server
 from tests.programs import COMMAND
@@ -177,6 +178,8 @@ def mortal_node(
         yield made
     finally:
         made.kill_all()
+        if server is not None:
+            server.forget_node(node)
 
 
 def end_family(processes: list[psutil.Process]) -> None:
@@ -195,11 +198,23 @@ def processes_with(*words: str) -> list[psutil.Process]:
     """The processes that have all of these in their command lines, and are no mere remains."""
     found = []
     for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess):
-            line = "\0".join(process.cmdline())
-            if all(word in line for word in words):
-                found.append(process)
+        line = "\0".join(words_of(process))
+        if all(word in line for word in words):
+            found.append(process)
     return found
+
+
+def commands(name: str, *words: str) -> list[psutil.Process]:
+    """The processes of a command with these words; not those that lead to it."""
+    found = processes_with(name, *words)
+    return [process for process in found if words_of(process)[:1] == [name]]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it is there and no mere remains; it may end while we look."""
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def _name(process: psutil.Process) -> str:

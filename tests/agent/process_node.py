@@ -49,13 +49,13 @@ class ProcessNode(AgentProcess):
     ) -> None:
         chosen = ("--runtime", "process", "--isolation", isolation)
         super().__init__(folder, *chosen, *options)
-        self._environment = {**ENVIRONMENT, "PATH": path}
+        self.environment = {**ENVIRONMENT, "PATH": path}
         if user is not None:
             shutil.chown(folder, user)
             # Whatever PATH the agent is to have.
             switch = shutil.which(AS_NOBODY[0]) or AS_NOBODY[0]
             self.words = [switch, *AS_NOBODY[1:], PYTHON, *self.words[1:]]
-            self._environment |= {"PYTHONPATH": _PYTHON_PATH, "HOME": str(folder)}
+            self.environment |= {"PYTHONPATH": _PYTHON_PATH, "HOME": str(folder)}
 
     def start(self) -> None:
         with self._log.open("ab") as log:
@@ -64,7 +64,7 @@ class ProcessNode(AgentProcess):
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env=self._environment,
+                env=self.environment,
                 cwd="/",
             )
 

@@ -20,6 +20,8 @@ import yaml
 
 from tests.programs import COMMAND, ApiServerProcess, api_server
 
+pytestmark = pytest.mark.slow
+
 SOURCES = Path(__file__).parents[2] / "src"
 
 
@@ -35,7 +37,7 @@ def opened(server: ApiServerProcess, path: str, body: dict[str, Any] | None = No
         data=json.dumps(body).encode() if body else None,
         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
     )
-    return urllib.request.urlopen(request, context=authority, timeout=10)  # noqa: S310
+    return urllib.request.urlopen(request, context=authority, timeout=60)  # noqa: S310
 
 
 def ask(server: ApiServerProcess, path: str, body: dict[str, Any] | None = None) -> str:

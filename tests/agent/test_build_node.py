@@ -21,7 +21,7 @@ from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
-SECONDS = 30
+SECONDS = 90
 
 
 @pytest.fixture

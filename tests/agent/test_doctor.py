@@ -117,6 +117,23 @@ def test_manifests_are_counted(tmp_path: Path) -> None:
     assert found["manifests"] == ["ok", f"2 files in {tmp_path}"]
 
 
+def test_alert_rules_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("rules:\n- {name: Bad, expr: '!pod.ready'}\n")
+    options = ("--root-dir", str(tmp_path / "root"), "--port", "0", "--alert-rules", str(file))
+    assert doctor(*options)[1]["alert-rules"] == ["ok", "15 rules, 14 of them default ones"]
+    file.write_text("rules:\n- {name: Bad, expr: pod.fase}\n")
+    result, told = doctor(*options)
+    assert result.exit_code == 1
+    assert told["alert-rules"][0] == "problem"
+    assert f"{file}:2:21" in told["alert-rules"][1]
+    file.write_text("rules: []\n")
+    result, told = doctor(*options)
+    assert result.exit_code == 0
+    assert told["alert-rules"][0] == "hint"
+    assert f"{file}:1:8: note: there are no rules in it" in told["alert-rules"][1]
+
+
 def test_another_server_is_asked(tmp_path: Path) -> None:
     with running_api_server(tmp_path / "server") as server:
         options = ("--kubeconfig", str(server.kubeconfig), "--runtime", "simulated")

@@ -21,6 +21,8 @@ from podstatus.base.backoff import Backoff
 from podstatus.base.loop import SystemClock
 from podstatus.client import NAMESPACES, ApiClient, kubeconfig_access
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 AT_ONCE = Backoff(first=0.0, most=0.0)
 
@@ -88,7 +90,7 @@ def test_a_killed_agent_leaves_no_server_behind(tmp_path: Path) -> None:
     child = psutil.Process(int(agent.stdout.readline()))
     agent.kill()
     agent.communicate()
-    child.wait(timeout=30)
+    child.wait(timeout=90)
 
 
 def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> None:

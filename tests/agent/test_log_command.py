@@ -112,18 +112,20 @@ def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "code", "told"),
     [
-        (("none",), "no pod 'none' in namespace default on node n1; see: podstatus get pods -A"),
-        (("web", "-c", "x"), "container x is not valid for pod web out of: app"),
-        (("web", "--since", "soon"), "--since: 'soon' is no duration such as 10s"),
-        (("web", "--since=-1s"), "--since must be greater than 0"),
+        (("none",), 1, "no pod 'none' in namespace default on node n1; see: podstatus get pods -A"),
+        (("web", "-c", "x"), 1, "container x is not valid for pod web out of: app"),
+        (("web", "--since", "soon"), 2, "--since: 'soon' is no duration such as 10s"),
+        (("web", "--since=-1s"), 2, "--since must be greater than 0"),
     ],
 )
 @pytest.mark.usefixtures("node")
-def test_mistakes_are_one_line(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_mistakes_are_one_line(
+    tmp_path: Path, words: tuple[str, ...], code: int, told: str
+) -> None:
     result = logs(tmp_path, *words)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr.startswith(f"podstatus: {told}")
     assert len(result.stderr.splitlines()) == 1
 
@@ -157,7 +159,7 @@ def test_nobody_gets_the_token_but_the_agent(tmp_path: Path) -> None:
 def test_no_agent_and_one_that_does_not_serve_are_told(tmp_path: Path) -> None:
     assert f"no agent runs in {tmp_path}" in logs(tmp_path, "web").stderr
     with fake_node(tmp_path, agent=""):
-        assert "the agent serves no logs" in logs(tmp_path, "web").stderr
+        assert "the agent has no port to ask it at" in logs(tmp_path, "web").stderr
     with fake_node(tmp_path, agent="https://127.0.0.1:1"):
         assert "cannot ask the agent at https://127.0.0.1:1: " in logs(tmp_path, "web").stderr
 
@@ -271,5 +273,5 @@ def test_no_text_of_others_passes_for_a_line_of_ours(server: ApiServerThread) ->
     words = ["describe", "pod", "web", "--kubeconfig", str(server.kubeconfig)]
     text = CliRunner().invoke(app, words).stdout
     found = [line for line in text.splitlines() if "Status: fine" in line]
-    assert len(found) == 5
-    assert all(line.startswith("      ") for line in found)
+    assert len(found) == 6
+    assert all(line.startswith(("      ", "Health:   ")) for line in found)

@@ -6,6 +6,7 @@ import logging
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -157,3 +158,17 @@ def test_a_file_that_cannot_be_written_does_not_matter(
     assert [line[-3:] for line in out.getvalue().splitlines()] == ["one", "two"]
     assert (tmp_path / "elsewhere").read_text() == ""
     assert capsys.readouterr().err == ""
+
+
+def _open_full(_: object) -> TextIO:
+    return Path("/dev/full").open("w")
+
+
+def test_a_disk_that_is_full_in_the_end_harms_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = logged()
+    monkeypatch.setattr(logs._LogFile, "_open", _open_full)
+    with logged_to(tmp_path, 2, "text"):
+        logger.info("lease renewed: node=%s", "n1")
+    assert "lease renewed: node=n1" in out.getvalue()

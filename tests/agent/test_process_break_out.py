@@ -26,6 +26,8 @@ from tests.agent.process_node import (
 )
 from tests.agent_process import Document, container
 
+pytestmark = pytest.mark.slow
+
 PSST = "psst-nobody-else-knows-this"
 FOLDERS = (
     *("/", "/etc", "/usr", "/usr/bin", "/home", "/root", "/var", "/var/lib", "/var/tmp"),  # noqa: S108

@@ -18,18 +18,19 @@ from tests.agent.mortal_node import (
     DAEMON,
     ISOLATIONS,
     MortalNode,
+    commands,
     end_family,
     events_about,
+    is_alive,
     mortal_node,
     pod_of,
-    processes_with,
     starts,
 )
 from tests.agent_process import Cluster, Document, container, has_phase, is_ready, until
 from tests.api_servers import Server
 from tests.runtime.process.machine import need_bubblewrap
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 NODE = "node-d"
 UNSEEN = {
@@ -50,8 +51,11 @@ def kill_keeper(node: MortalNode, pod: Document) -> None:
 def kill_both(node: MortalNode, pod: Document) -> None:
     """So that neither sees the other end."""
     keeper = node.attempt(pod).started.keeper.pid
+    shim = psutil.Process(node.shim(pod).pid)
     os.kill(keeper, signal.SIGSTOP)
     kill_shim(node, pod)
+    # A process that is killed needs the processor once more, and on a busy machine it waits for it.
+    until(lambda: not is_alive(shim))
     os.kill(keeper, signal.SIGKILL)
 
 
@@ -83,7 +87,7 @@ class Victim:
         self.family = [*node.family_of(self.before), *self.daemons()]
 
     def daemons(self) -> list[psutil.Process]:
-        return [p for p in processes_with("sleep", self.sleep) if p.cmdline()[0] == "sleep"]
+        return commands("sleep", self.sleep)
 
     def check(self, cluster: Cluster) -> None:
         """What came of it."""
@@ -99,7 +103,7 @@ class Victim:
         assert not status["lastState"]
         until(lambda: not self._alive(self.family), lambda: self._alive(self.family))
         assert self.daemons() == []
-        assert events_about(cluster, self.before) == starts(1)
+        until(lambda: events_about(cluster, self.before) == starts(1))
 
     def _check_restarted(self, cluster: Cluster) -> None:
         status = container(cluster.wait_for(self.name, self._is_another))
@@ -125,7 +129,7 @@ class Victim:
         return is_ready(pod) and container(pod)["containerID"] != known
 
     def _alive(self, processes: list[psutil.Process]) -> list[psutil.Process]:
-        return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        return [process for process in processes if is_alive(process)]
 
 
 @contextmanager
@@ -205,7 +209,7 @@ def test_one_container_of_two_is_lost_and_the_other_runs_on(tmp_path: Path, isol
         ended = cluster.wait_for("once", has_phase("Failed"))
         assert [c["restartCount"] for c in ended["status"]["containerStatuses"]] == [0, 0]
         assert len(node.attempts(before)) == 2
-        assert events_about(cluster, before) == starts(2)
+        until(lambda: events_about(cluster, before) == starts(2))
         assert "status refused" not in node.log()
 
 

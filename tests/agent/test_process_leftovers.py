@@ -178,6 +178,7 @@ def test_nothing_is_left_of_fifty_pods_twenty_times(isolation: str) -> None:
     print(f"\n{told}, nothing is left")  # noqa: T201 - whoever waits for minutes wants to know
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("orphans_are_ours")
 def test_no_cgroup_is_left_of_an_agent_that_ends() -> None:
     need_root()
@@ -192,6 +193,7 @@ def test_no_cgroup_is_left_of_an_agent_that_ends() -> None:
         assert take_picture(cgroups=name).cgroups == frozenset()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_an_agent_leaves_the_pods_of_another_one_alone(isolation: str) -> None:
     """They may have the same name: it is the machine's, unless told."""

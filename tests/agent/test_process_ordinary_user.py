@@ -2,7 +2,9 @@
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from tests.agent.process_node import (
@@ -35,10 +37,13 @@ def node(request: pytest.FixtureRequest) -> Iterator[ProcessNode]:
 
 def test_the_whole_of_it_is_an_ordinary_users(node: ProcessNode) -> None:
     node.cluster.wait_ready(*SAMPLES)
-    family = node.family()
-    assert len(family) > 6
-    assert {process.uids().effective for process in family} == {65534}
-    assert {process.uids().real for process in family} == {65534}
+    users = []
+    for process in node.family():
+        with suppress(psutil.NoSuchProcess):  # a probe that has just ended
+            users.append(process.uids())
+    assert len(users) > 6
+    assert {user.effective for user in users} == {65534}
+    assert {user.real for user in users} == {65534}
 
 
 def test_samples_become_ready_and_talk(node: ProcessNode) -> None:
@@ -135,7 +140,9 @@ def test_isolation_that_cannot_be_had_is_no_start(user: str) -> None:
     with process_node(isolation="bubblewrap", user=who, path=NOWHERE) as node:
         node.start()
         assert node.wait() == 2
-        (told,) = node.log().splitlines()
+        # A busy machine may add that it did not let the API server end in time.
+        (told,) = (line for line in node.log().splitlines() if line.startswith("podstatus: "))
+        assert "Traceback" not in node.log()
         for text in ("--isolation", "no bwrap on PATH", "apt install bubblewrap"):
             assert text in told
 

@@ -17,7 +17,7 @@ from tests.agent.process_node import (
     process_node,
     python_pod,
 )
-from tests.agent_process import Document
+from tests.agent_process import Document, words_of
 
 LONGEST = 128 * 1024 - 1
 """Of one argument, with its end: the kernel's."""
@@ -100,7 +100,7 @@ def secret_pod(node: ProcessNode, name: str, data: bytes, *, volume: bool) -> Do
 
 def places_where_it_shows(node: ProcessNode, text: str) -> list[str]:
     """Where somebody else could read it."""
-    family = {f"process {it.pid}": " ".join(it.cmdline()) for it in node.family()}
+    family = {f"process {it.pid}": " ".join(words_of(it)) for it in node.family()}
     logs = [*node.root_dir.glob("logs/*"), *node.root_dir.glob("*.log"), node.folder / "agent.log"]
     logs += node.pods_folder.glob("*/shim.log")
     told = {

@@ -1,5 +1,6 @@
 """The folder of an agent: one agent's alone, and what others read there."""
 
+import errno
 import json
 import os
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError, read_endpoints
+from podstatus.agent.run import _cannot_run
 from podstatus.apiserver.folder import lock_holder
 
 TOKEN = "t"  # noqa: S105 - nobody takes it
@@ -45,7 +47,8 @@ def test_a_second_agent_is_told_who_is_there_and_since_when(tmp_path: Path) -> N
     with RootDir(tmp_path):
         with pytest.raises(RootDirError) as error:
             RootDir(tmp_path)
-        told = rf"in use by another agent \(pid {os.getpid()}, since 20\d\d-[\dT:-]+Z\); stop that"
+        who = rf"pid {os.getpid()}, since 20\d\d-[\dT:-]+Z"
+        told = rf"in use by another agent or observer \({who}\); stop that"
         assert re.search(told, str(error.value))
         holder = lock_holder(tmp_path)
         assert holder is not None
@@ -85,3 +88,19 @@ def test_endpoints_that_are_none_are_told(tmp_path: Path) -> None:
 
 def test_the_token_is_not_shown() -> None:
     assert "token" not in repr(ENDPOINTS)
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EDQUOT, 1), (errno.EIO, 2)])
+def test_a_full_disk_is_worth_another_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    """Whoever supervises an agent starts it again, unless it ends with 2."""
+
+    def fails(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with RootDir(tmp_path) as root:
+        monkeypatch.setattr("podstatus.apiserver.folder.write_private", fails)
+        with pytest.raises(RootDirError) as raised:
+            root.announce(ENDPOINTS)
+    assert _cannot_run(raised.value).code == code

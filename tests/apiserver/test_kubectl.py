@@ -209,19 +209,19 @@ def test_watch_prints_every_change(kubectl: Kubectl, ns: str) -> None:
 
 def test_wait_for_a_condition(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod())
-    waiting = (ns, "wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+    waiting = (ns, "wait", "--for=condition=Ready", "pod/web", "--timeout=90s")
     with kubectl.running(*waiting) as process:
         make_ready(kubectl, ns)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=90)
     assert (process.returncode, out, errors) == (0, "pod/web condition met\n", "")
 
 
 def test_wait_for_deletion(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod())
-    with kubectl.running(ns, "wait", "--for=delete", "pod/web", "--timeout=30s") as process:
+    with kubectl.running(ns, "wait", "--for=delete", "pod/web", "--timeout=90s") as process:
         kubectl(ns, "delete", "pod", "web", "--grace-period=1", "--wait=false")
         kubectl.run(ns, "delete", "pod", "web", "--grace-period=0", "--force", "--wait=false")
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=90)
     # Whoever comes after the deletion is told so, and that is no failure of ours.
     assert process.returncode == 0 or "not found" in errors
 
@@ -373,6 +373,25 @@ def test_edit_with_an_editor(kubectl: Kubectl, ns: str) -> None:
     finally:
         del kubectl.environment["KUBE_EDITOR"]
     assert get(kubectl, ns, "pod", "web")["spec"]["containers"][0]["image"] == "nginx:2"
+
+
+def test_a_resize_by_patch_and_with_an_editor(kubectl: Kubectl, ns: str) -> None:
+    roomy = {"status": {"allocatable": {"cpu": "2", "memory": "2Gi"}}}
+    kubectl("patch", "node", NODE, "--subresource=status", "-p", json.dumps(roomy))
+    container = {"name": "main", "image": "nginx:1", "resources": {"requests": {"cpu": "100m"}}}
+    create(kubectl, ns, pod(containers=[container]))
+    larger = {"spec": {"containers": [container | {"resources": {"requests": {"cpu": "200m"}}}]}}
+    told = kubectl(ns, "patch", "pod", "web", "--subresource=resize", "-p", json.dumps(larger))
+    assert told == "pod/web patched\n"
+    kubectl.environment["KUBE_EDITOR"] = "sed -i s/200m/300m/"
+    try:
+        edited = kubectl(ns, "edit", "pod", "web", "--subresource=resize")
+    finally:
+        del kubectl.environment["KUBE_EDITOR"]
+    assert edited == "pod/web edited\n"
+    stored = get(kubectl, ns, "pod", "web")
+    assert stored["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "300m"}}
+    assert stored["metadata"]["generation"] == 3
 
 
 def test_delete_with_grace_leaves_the_rest_to_the_node(kubectl: Kubectl, ns: str) -> None:

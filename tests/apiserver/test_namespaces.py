@@ -32,7 +32,7 @@ def create_pod(server: ApiServerThread, namespace: str, node: str = "") -> None:
 
 
 def wait_until_gone(server: ApiServerThread, name: str) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while server.stored("namespaces", name) is not None:
         assert time.monotonic() < end
 

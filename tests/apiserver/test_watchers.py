@@ -176,7 +176,7 @@ def test_a_watch_ends_when_its_time_is_over(client: Client) -> None:
     began = time.monotonic()
     events = list(client.watch(f"{MAPS}?watch=true&timeoutSeconds=1"))
     assert [event["type"] for event in events] == ["ADDED"]
-    assert 0.9 < time.monotonic() - began < 10
+    assert 0.9 < time.monotonic() - began < 60
     assert client.ask("GET", MAPS)[0] == 200, "the connection can be used again"
 
 

@@ -52,3 +52,12 @@ def test_a_clock_that_is_set_back_hides_nothing() -> None:
 def test_who_is_not_expected_is_not_found() -> None:
     with pytest.raises(KeyError):
         Heartbeats(FakeClock()).find_stalled("relist")
+
+
+def test_who_is_silent_says_whether_others_can_do_without_it() -> None:
+    clock = FakeClock()
+    heartbeats = Heartbeats(clock)
+    heartbeats.expect("extra", at_most=3, is_vital=False)
+    heartbeats.expect("vital", at_most=3)
+    asyncio.run(clock.advance(4))
+    assert {it.name: it.is_vital for it in heartbeats.stalled()} == {"extra": False, "vital": True}

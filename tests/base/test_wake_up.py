@@ -16,7 +16,7 @@ def test_the_clock_of_the_machine_tells_the_time_and_waits() -> None:
         await SystemClock().wait(0.01)
         return time.monotonic() - begin
 
-    assert abs(SystemClock().now() - time.time_ns()) < 1_000_000_000
+    assert time.time_ns() <= SystemClock().now() <= time.time_ns()
     assert asyncio.run(main()) >= 0.009  # a loop's timers are as exact as its clock
 
 
@@ -135,7 +135,7 @@ def test_a_call_from_another_thread_wakes_a_sleeping_loop() -> None:
         await settle()
         thread = threading.Thread(target=wake_up.call, args=("from afar",))
         thread.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             reasons = await waiter
         thread.join()
         return reasons
@@ -158,7 +158,7 @@ def test_no_call_is_lost_between_threads() -> None:
         for producer in producers:
             producer.start()
         seen = 0
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while seen < threads * calls:
                 await wake_up.wait()
                 seen = len(done)

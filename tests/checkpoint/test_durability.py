@@ -34,6 +34,7 @@ def open_folder() -> Iterator[str]:
         yield folder
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_leaves_what_it_wrote_last(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     sys.stdout.write(f"seed {seed}")
@@ -185,13 +186,13 @@ def test_who_reads_does_not_wait_for_who_writes(
 
     def slow_fsync(file: int) -> None:
         writing.set()
-        assert read.wait(10)
+        assert read.wait(60)
         fsync(file)
 
     monkeypatch.setattr(os, "fsync", slow_fsync)
     writer = threading.Thread(target=state.set_resize_status, args=("u", "Infeasible"))
     writer.start()
-    assert writing.wait(10)
+    assert writing.wait(60)
     assert state.resize_status("u") == "Deferred"
     read.set()
     writer.join()

@@ -379,6 +379,7 @@ def test_what_was_restored_cannot_be_changed_either(tmp_path: Path) -> None:
         lambda state: state.allocated.set_container_resources("u", "app", {"requests": {}}),
         lambda state: state.allocated.set_pod_level_resources("u", {}),
         lambda state: state.allocated.set_pod_resource_info("u", cpu("1")),
+        lambda state: state.allocated.set_pod_resource_infos({"u": cpu("1")}),
         lambda state: state.set_resize_status("u", None),
         lambda state: state.change(lambda _: None),
         lambda state: state.remove_orphaned_pods("text"),

@@ -9,12 +9,12 @@ Arguments = ParamSpec("Arguments")
 
 
 def in_loop(test: Callable[Arguments, Awaitable[None]]) -> Callable[Arguments, None]:
-    """The test, run in an event loop of its own; nothing takes longer than half a minute."""
+    """The test, run in an event loop of its own; nothing takes longer than a minute and a half."""
 
     @wraps(test)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         async def limited() -> None:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 await test(*args, **kwargs)
 
         asyncio.run(limited())

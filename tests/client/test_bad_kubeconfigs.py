@@ -32,7 +32,7 @@ def test_one_line_says_what_is_wrong(case: Case, tmp_path: Path) -> None:
     assert "\n" not in told
     assert len(told) < 600
     assert SECRET not in told
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_a_pipe_is_read_once() -> None:
@@ -72,4 +72,4 @@ def test_a_large_kubeconfig_is_no_problem(tmp_path: Path) -> None:
     config["clusters"] += [{"name": f"c{n}", "cluster": entry} for n in range(300)]
     started = time.monotonic()
     kubeconfig_access(write(tmp_path / "config", config))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30

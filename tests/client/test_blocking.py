@@ -91,7 +91,7 @@ def test_a_watch_ends_when_another_thread_closes_the_client(api_server: ApiServe
     with BlockingClient(PlainAccess.of(api_server)) as client:
         watching = threading.Thread(target=watch, args=(client,))
         watching.start()
-        assert began.wait(30)
-    watching.join(30)
+        assert began.wait(90)
+    watching.join(90)
     assert not watching.is_alive()
     assert ended

@@ -368,7 +368,7 @@ def test_a_plugin_gets_the_terminal_if_it_may(
         start_new_session=True,
     )
     os.write(ours, b"typed\ntwice\n")
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=90)
     os.close(ours)
     os.close(theirs)
     assert output == ("Bearer typedtwice\n" if asked else "Bearer nobody-asked\n"), errors

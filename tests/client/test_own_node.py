@@ -1,5 +1,6 @@
 """A node in a few lines, as users would run it; and what it says when it cannot."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -12,13 +13,18 @@ import pytest
 import yaml
 
 from podstatus.testing.apiserver import ApiServerThread
+from podstatus.testing.free_port import free_port
 from tests.client.certificates import DAY, authority
 from tests.client.kubeconfigs import data
-from tests.client.test_failures import free_port
+
+pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_node.py"
 POD = "/api/v1/namespaces/default/pods/web"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/own-node"
+
+SECONDS = 90
+"""For what takes one or two: the machine has other things to do."""
 
 Edit = Callable[[dict[str, Any], Path], None]
 
@@ -40,9 +46,9 @@ def own_node(kubeconfig: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_for(look: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + SECONDS
     while not look():
-        assert time.monotonic() < end, "it did not happen within 30 s"
+        assert time.monotonic() < end, f"it did not happen within {SECONDS} s"
         time.sleep(0.05)
 
 
@@ -63,7 +69,20 @@ def test_pods_of_a_node_of_ones_own_run_and_go(api_server: ApiServerThread) -> N
         api_server.request("DELETE", POD)
         wait_for(lambda: api_server.request("GET", POD)[0] == 404)
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(SECONDS) == 0
+
+
+def test_one_that_a_shell_started_aside_ends_too(api_server: ApiServerThread) -> None:
+    """It has the interrupt ignored, by which we end."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with own_node(api_server.kubeconfig) as process:
+            assert process.stdout is not None
+            assert "own-node is ready" in process.stdout.readline()
+            process.terminate()
+            assert process.wait(SECONDS) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_node_that_was_there_before_is_taken_over(api_server: ApiServerThread) -> None:
@@ -144,10 +163,8 @@ def test_who_may_not_is_told_in_one_line(api_server: ApiServerThread) -> None:
 
 
 def assert_told(kubeconfig: Path, told: str) -> None:
-    began = time.monotonic()
     with own_node(kubeconfig) as process:
-        printed, line = process.communicate(timeout=30)
-    assert time.monotonic() - began < 10
+        printed, line = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
     assert printed == ""
     assert line.startswith("own_node: ")

@@ -32,8 +32,10 @@ from tests.client.plain_access import PlainAccess
 from tests.client.story import Story
 
 RUNS = 200
+QUICK = 10
+"""Runs that are not left to make test-real."""
 NAMES = [f"map-{index}" for index in range(24)]
-SECONDS = 20.0
+SECONDS = 60.0
 """After which the copy will not become right any more."""
 _MAPS = {"resource": "configmaps", "namespace": "default"}
 _WATCH = _MAPS | {"verb": "watch"}
@@ -186,7 +188,10 @@ def summary(maps: list[ConfigMap]) -> dict[str, tuple[str, str, Any]]:
     return {m.metadata.name: (m.metadata.uid, m.metadata.resource_version, m.data) for m in maps}
 
 
-@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, RUNS))],
+)
 def test_the_copy_ends_right_and_every_change_was_told_in_order(seed: int, server: Server) -> None:
     scene = Scene(server, random.Random(seed))
     asyncio.run(asyncio.wait_for(play(seed, scene), 3 * SECONDS))

@@ -1,6 +1,7 @@
 """Objects, servers and handlers that are not as they should be."""
 
 import asyncio
+import time
 from typing import Any
 
 import msgspec
@@ -142,6 +143,33 @@ def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -
     run(play)
     assert "change=Added namespace=default name=a" in caplog.text
     assert "private" not in caplog.text
+
+
+def test_a_flood_of_events_leaves_others_their_turn() -> None:
+    heard: list[int] = []
+    turns = 0
+
+    def slow(_: Change[ConfigMap]) -> None:
+        time.sleep(0.005)
+        heard.append(turns)
+
+    async def play() -> None:
+        nonlocal turns
+        source = FakeSource()
+        reflector = Reflector(source, CONFIG_MAPS, ConfigMap, slow, clock=FakeClock())
+        task = asyncio.ensure_future(reflector.run())
+        await settle()
+        for number in range(40):
+            source.put(str(number))
+        while len(heard) < 40:
+            await asyncio.sleep(0)
+            turns += 1
+        task.cancel()
+        await asyncio.wait({task})
+
+    run(play)
+    # 40 events take a fifth of a second: nobody else waits for so long.
+    assert heard[-1] - heard[0] >= 4
 
 
 def test_a_server_that_was_begun_anew_is_taken_as_it_is(caplog: pytest.LogCaptureFixture) -> None:

@@ -440,7 +440,7 @@ def test_any_thread_may_record() -> None:
 
 def test_the_status_manager_can_tell_about_pods() -> None:
     async def test(scene: Scene) -> None:
-        events: PodEvents = StatusEvents(scene.recorder)
+        events: PodEvents = StatusEvents(scene.recorder, "node")
         events.warn(PodReference("n", "p", ApiUID("u")), "StatusRejected", "Status was rejected: x")
         await settle()
 
@@ -448,6 +448,18 @@ def test_the_status_manager_can_tell_about_pods() -> None:
     about = ObjectReference(kind="Pod", api_version="v1", namespace="n", name="p", uid="u")
     assert event.involved_object == about
     assert (event.type, event.reason) == ("Warning", "StatusRejected")
+
+
+def test_what_others_wrote_to_a_pod_is_told_of_the_node() -> None:
+    async def test(scene: Scene) -> None:
+        events: PodEvents = StatusEvents(scene.recorder, "node-a")
+        events.warn(PodReference("n", "p", ApiUID("u")), "ForeignStatusWrite", "x was changed")
+        await settle()
+
+    (event,) = in_scene(test).sink.events.values()
+    about = event.involved_object
+    assert (about.kind, about.name) == ("Node", "node-a")
+    assert (event.type, event.message) == ("Warning", "Pod n/p: x was changed")
 
 
 def test_one_line_is_logged_for_each_event(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,10 +11,10 @@ ROWS = re.findall(r"^\| `(/[^`]*)` \| ([A-Z, ]+) \| ([^|]+) \| [^|]+ \|$", PAGE,
 
 
 def who_may(route: Route) -> str:
-    if route.is_open:
+    if route.is_open_everywhere:
         return "everybody"
-    (subresource,) = subresources_of(route.pattern)
-    return f"`nodes/{subresource}`"
+    rights = " or ".join(f"`nodes/{part}`" for part in subresources_of(route.pattern))
+    return f"here everybody, else {rights}" if route.is_open else rights
 
 
 def test_the_page_has_every_route_and_no_other() -> None:

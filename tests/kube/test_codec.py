@@ -1,12 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from podstatus.kube.codec import (
     DecodeError,
     decode,
-    differing_documents,
     from_document,
     to_document,
 )
@@ -261,33 +259,6 @@ def test_what_was_written_once_is_written_the_same_again(status: PodStatus) -> N
     # Go reads null for a time it printed as null: the pointer is lost.
     expected = {key: value for key, value in document.items() if value is not None}
     assert to_document(again) == expected
-
-
-@given(STATUSES, STATUSES)
-def test_differing_documents_are_the_documents_without_what_is_the_same(
-    old: PodStatus, new: PodStatus
-) -> None:
-    before, after = differing_documents(old, new)
-    whole_before, whole_after = to_document(old), to_document(new)
-    assert before.items() <= whole_before.items()
-    assert after.items() <= whole_after.items()
-    rest_before = {key: value for key, value in whole_before.items() if key not in before}
-    rest_after = {key: value for key, value in whole_after.items() if key not in after}
-    assert rest_before == rest_after
-
-
-def test_documents_of_equal_objects_do_not_differ() -> None:
-    status = PodStatus(phase="Running", conditions=(PodCondition(type="Ready"),))
-    assert differing_documents(status, structs.replace(status)) == ({}, {})
-
-
-def test_a_changed_field_is_in_both_documents_and_an_unchanged_one_in_neither() -> None:
-    old = PodStatus(phase="Pending", reason="Same")
-    new = PodStatus(phase="Running", reason="Same", message="New")
-    assert differing_documents(old, new) == (
-        {"phase": "Pending"},
-        {"phase": "Running", "message": "New"},
-    )
 
 
 def test_a_container_survives_the_way_there_and_back() -> None:

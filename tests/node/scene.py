@@ -9,6 +9,7 @@ from msgspec import structs
 from podstatus.base.usage import Usage
 from podstatus.kube.node import Node, NodeCondition, NodeSystemInfo
 from podstatus.kube.quantity import Quantity
+from podstatus.node.conditions import Stated
 from podstatus.node.make_node import NodeServices, make_node
 from podstatus.node.ports import NodeApi
 from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot
@@ -96,6 +97,7 @@ class NodeScene:
         self.health = FakeHealth()
         self.machine: MachineReading | None = MACHINE
         self.recoveries = 0
+        self.stated: tuple[Stated, ...] | None = ()
         self.services: NodeServices = make_node(
             settings,
             api=api or self.server,
@@ -105,6 +107,7 @@ class NodeScene:
             events=self.events,
             clock=self.clock,
             on_recovered=self._recovered,
+            stated=lambda: self.stated,
             chance=lambda: chance,
         )
         self.status = self.services.status

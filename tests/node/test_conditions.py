@@ -9,7 +9,14 @@ from msgspec import structs
 
 from podstatus.kube.node import NodeCondition
 from podstatus.kube.times import Time
-from podstatus.node.conditions import Conditions, aggregate, is_ready, update_conditions
+from podstatus.node.conditions import (
+    STATED,
+    Conditions,
+    Stated,
+    aggregate,
+    is_ready,
+    update_conditions,
+)
 
 BEFORE, NOW = Time.parse("2024-01-31T09:30:00Z"), Time.parse("2024-01-31T09:30:10Z")
 FOREIGN = NodeCondition(
@@ -24,9 +31,15 @@ def update(
     pressures: Sequence[str] = (),
     problems: Sequence[str] = (),
     now: Time = NOW,
+    stated: Sequence[Stated] | None = (),
 ) -> Conditions:
     return update_conditions(
-        "node-c", known, pressures=frozenset(pressures), problems=problems, now=now
+        "node-c",
+        known,
+        pressures=frozenset(pressures),
+        problems=problems,
+        now=now,
+        stated=stated,
     )
 
 
@@ -193,3 +206,28 @@ def test_a_transition_has_a_new_time_an_event_and_nothing_else_has(
         assert all((it in changed) == (it.last_transition_time == now) for it in updated.items)
         assert is_ready(updated.items) == (not wrong)
         known = updated.items
+
+
+FULL = Stated(type=f"{STATED}DiskFilling", reason="DiskFilling", message="in 2 h")
+
+
+def stated(conditions: Conditions) -> list[NodeCondition]:
+    return [it for it in conditions.items if it.type.startswith(STATED)]
+
+
+def test_what_is_stated_is_true_until_it_is_not() -> None:
+    first = update([FOREIGN], stated=[FULL], now=BEFORE)
+    (shown,) = stated(first)
+    assert (shown.status, shown.reason, shown.message) == ("True", "DiskFilling", "in 2 h")
+    again = update(first.items, stated=[structs.replace(FULL, message="in 1 h")])
+    (shown,) = stated(again)
+    assert (shown.message, shown.last_transition_time) == ("in 1 h", BEFORE)
+    after = update(again.items, stated=[])
+    assert stated(after) == []
+    assert FOREIGN in after.items
+
+
+def test_what_was_stated_before_stays_until_somebody_can_say_it() -> None:
+    first = update(stated=[FULL], now=BEFORE)
+    assert stated(update(first.items, stated=None)) == stated(first)
+    assert reasons(update(first.items, stated=[])) == []

@@ -20,6 +20,10 @@ FACTS = NodeFacts(
     machine=MACHINE,
     now=Time.parse("2024-01-31T09:30:00Z"),
 )
+RESIZE_FEATURES = [
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+]
 TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
 
 
@@ -61,6 +65,26 @@ def test_a_new_node_shows_what_it_is() -> None:
     assert status["declaredFeatures"] == ["ExtendWebSocketsToKubelet"]
     assert status["nodeInfo"]["kubeletVersion"] == "v1.36.4+podstatus.0.1.0"
     assert [it["type"] for it in status["conditions"]][-1] == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("resizes", "port", "declared"),
+    [
+        (False, 0, None),
+        (False, 10250, ["ExtendWebSocketsToKubelet"]),
+        (True, 0, RESIZE_FEATURES),
+        (True, 10250, ["ExtendWebSocketsToKubelet", *RESIZE_FEATURES]),
+    ],
+)
+def test_what_an_api_server_has_to_know_is_declared(
+    resizes: bool,
+    port: int,
+    declared: list[str] | None,
+) -> None:
+    settings = structs.replace(SETTINGS, resizes=resizes, port=port)
+    status = to_document(descriptor(settings).new_node(FACTS).node)["status"]
+    assert status.get("declaredFeatures") == declared
+    assert declared is None or declared == sorted(declared)
 
 
 def test_a_new_node_has_the_labels_annotations_and_taints_that_were_set() -> None:

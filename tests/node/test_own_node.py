@@ -72,6 +72,7 @@ def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock)
     heartbeats.expect("relist", at_most=180)
+    heartbeats.expect("alerts", at_most=60, is_vital=False)
     problems: list[str | None] = ["runtime is down", None]
     health = NodeHealth(*(lambda it=it: it for it in problems), heartbeats=heartbeats)
     assert health.problems() == ("runtime is down",)

@@ -17,6 +17,7 @@ from podstatus.client.node_watch import node_reflector
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.node import Taint
 from podstatus.kube.times import parse_micro
+from podstatus.node.conditions import STATED, Stated
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import NODES, Document, RealServer, Server
@@ -47,7 +48,7 @@ def own_access(server: Server) -> ServerAccess:
 @asynccontextmanager
 async def node_api(server: Server) -> AsyncIterator[HttpNodeApi]:
     access = kubeconfig_access(own_access(server).kubeconfig)
-    async with ApiClient(access) as client, asyncio.timeout(30):
+    async with ApiClient(access) as client, asyncio.timeout(90):
         yield HttpNodeApi(client)
 
 
@@ -157,6 +158,27 @@ def test_a_change_of_conditions_arrives_and_those_of_others_stay(server: Server)
     play(server, script)
 
 
+def test_a_condition_that_is_stated_comes_and_goes_and_those_of_others_stay(
+    server: Server,
+) -> None:
+    type_ = f"{STATED}DiskFilling"
+
+    async def script(scene: NodeScene) -> None:
+        scene.stated = (Stated(type=type_, reason="DiskFilling", message="in 2 h"),)
+        await scene.status.sync_once()
+        assert condition(server, type_)["status"] == "True"
+        assert (
+            server.client.patch(f"{NODE}/status", {"status": {"conditions": [FOREIGN]}})[0] == 200
+        )
+        scene.stated = ()
+        assert await scene.status.sync_once()
+        types = [it["type"] for it in node(server)["status"]["conditions"]]
+        assert type_ not in types
+        assert {"Ready", "KernelDeadlock"} <= set(types)
+
+    play(server, script)
+
+
 def test_a_heartbeat_arrives_and_changes_nothing_else(server: Server) -> None:
     async def script(scene: NodeScene) -> None:
         await scene.status.sync_once()
@@ -196,7 +218,7 @@ def test_a_node_that_was_deleted_comes_again(server: Server) -> None:
 def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
     async def watch() -> None:
         access = kubeconfig_access(own_access(server).kubeconfig)
-        async with ApiClient(access) as client, asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        async with ApiClient(access) as client, asyncio.timeout(90), asyncio.TaskGroup() as tasks:
             scene = NodeScene(api=HttpNodeApi(client))
             own = scene.own_node
             await scene.status.sync_once()

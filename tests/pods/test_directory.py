@@ -47,6 +47,48 @@ def test_a_static_pod_without_a_mirror_translates_to_none() -> None:
     assert translations.mirror_to_pod == {}
 
 
+def test_translations_follow_what_happens_and_those_that_were_given_out_stay() -> None:
+    directory = PodDirectory([STATIC])
+    alone = directory.uid_translations()
+    directory.update_pod(MIRROR)
+    together = directory.uid_translations()
+    directory.remove_pod(MIRROR)
+    assert directory.uid_translations() == alone
+    assert alone.pod_to_mirror == {STATIC.uid: None}
+    assert together.pod_to_mirror == {STATIC.uid: MIRROR_UID}
+    assert together.mirror_to_pod == {MIRROR_UID: STATIC.uid}
+    directory.set_pods([MIRROR])
+    assert directory.uid_translations().mirror_to_pod == {}
+    directory.update_pod(STATIC)
+    assert directory.uid_translations() == together
+
+
+def test_a_static_pod_that_comes_later_is_translated_too() -> None:
+    directory = PodDirectory()
+    assert directory.uid_translations().pod_to_mirror == {}
+    directory.update_pod(STATIC)
+    assert directory.uid_translations().pod_to_mirror == {STATIC.uid: None}
+
+
+def test_an_ordinary_pod_that_comes_later_takes_over_a_mirror_of_its_name() -> None:
+    directory = PodDirectory([MIRROR])
+    assert directory.uid_translations().mirror_to_pod == {}
+    ordinary = structs.replace(STATIC.metadata, annotations={})
+    directory.update_pod(structs.replace(STATIC, metadata=ordinary))
+    assert directory.uid_translations().mirror_to_pod == {MIRROR_UID: STATIC.uid}
+
+
+def test_a_pod_that_is_static_no_more_has_no_translation() -> None:
+    directory = PodDirectory([STATIC])
+    assert directory.uid_translations().pod_to_mirror == {STATIC.uid: None}
+    ordinary = structs.replace(STATIC.metadata, annotations={})
+    directory.update_pod(structs.replace(STATIC, metadata=ordinary))
+    assert directory.uid_translations().pod_to_mirror == {}
+    directory.update_pod(STATIC)
+    directory.remove_pod(STATIC)
+    assert directory.uid_translations().pod_to_mirror == {}
+
+
 def test_a_mirror_without_its_static_pod_translates_to_nothing() -> None:
     directory = PodDirectory([MIRROR])
     assert directory.translate_pod_uid(MIRROR.uid) == MIRROR.uid

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -224,12 +225,18 @@ def test_a_job_that_cannot_have_a_runner_is_told(
         asyncio.run(start(runtime, sleeper("first")))
 
 
+def is_alive(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def test_what_a_job_started_ends_with_it(batch: BatchSystem, tmp_path: Path) -> None:
     script = f"sleep 600 & echo $! > {tmp_path}/pid; exit 0"
     batch.submit("forks", ["sh", "-c", script], {})
     until(lambda: states(batch) == [(1, "ended")])
     left = int((tmp_path / "pid").read_text())
-    until(lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == "zombie")
+    until(lambda: not is_alive(left))
 
 
 def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: BatchSystem) -> None:

@@ -74,7 +74,7 @@ def test_a_container_s_own_script_counts_instead_of_its_pod_s() -> None:
 @pytest.mark.parametrize(
     ("text", "quoted", "allowed"),
     [
-        ("runs=3s", "there is no word 'runs'", "words are start, fail, run, exit, "),
+        ("runs=3s", "there is no word 'runs'", "words are start, fail, post-start, "),
         ("run=3", "run=3 cannot be read", "500ms, 3s, 2m or 1h, or forever"),
         ("run=never", "run=never cannot be read", "or forever"),
         ("run=1234567s", "run=1234567s cannot be read", "a length"),

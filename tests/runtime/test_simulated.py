@@ -21,6 +21,7 @@ from podstatus.runtime.port import (
     Metered,
     ProbeResult,
     RuntimeDownError,
+    SelfHooking,
     SelfProbing,
 )
 from podstatus.runtime.simulated import SimulatedRuntime
@@ -88,6 +89,7 @@ def test_it_meters_and_probes_itself() -> None:
     runtime = SimulatedRuntime(FakeClock())
     assert isinstance(runtime, Metered)
     assert isinstance(runtime, SelfProbing)
+    assert isinstance(runtime, SelfHooking)
 
 
 def test_attempts_of_a_crash_loop_differ_as_scripted() -> None:
@@ -320,6 +322,39 @@ def test_an_attempt_that_runs_is_not_forgotten() -> None:
     play(story)
 
 
+@pytest.mark.parametrize(
+    ("script", "hook", "seconds", "success"),
+    [
+        ("", "postStart", 0, True),
+        ("post-start=2s, pre-stop=4s, pre-stop-exit=1", "postStart", 2, True),
+        ("post-start=2s, post-start-exit=6", "postStart", 2, False),
+        ("post-start=2s, post-start-exit=6, pre-stop=4s", "preStop", 4, True),
+        ("pre-stop-exit=255", "preStop", 0, False),
+        ("run=3s, pre-stop=4s", "preStop", 4, False),
+        ("run=0s", "postStart", 0, False),
+    ],
+)
+def test_hooks_take_the_time_and_end_as_scripted_if_their_container_runs(
+    script: str, hook: str, seconds: float, *, success: bool
+) -> None:
+    async def story(node: Node) -> None:
+        pod, made = await node.start(script)
+        async with node.meanwhile(node.runtime.run_hook(pod.uid, made, hook)) as running:
+            assert running.done() == (seconds == 0)
+            await node.clock.advance(seconds)
+            assert await running is success
+
+    play(story)
+
+
+def test_there_are_no_hooks_of_what_is_not_there() -> None:
+    async def story(node: Node) -> None:
+        pod, _ = await node.start()
+        assert not await node.runtime.run_hook(pod.uid, "simulated://other", "preStop")
+
+    play(story)
+
+
 async def next_results(
     node: Node, results: AsyncIterator[ProbeResult], seconds: float
 ) -> list[str]:
@@ -434,6 +469,8 @@ def test_usage_follows_scripts_and_requests() -> None:
         small = used[pod.uid]
         assert (small.cpu_cores, small.cpu_seconds, small.memory_bytes) == (0.5, 2.0, 64 * 2**20)
         assert small.pids == 1
+        (inside,) = node.runtime.container_usage()[pod.uid].values()
+        assert (inside.cpu_cores, inside.cpu_seconds, inside.memory_bytes) == (0.5, 2.0, 2**26)
         await node.clock.advance(100)
         small = (await node.runtime.usage())[pod.uid]
         assert (small.cpu_cores, small.cpu_seconds, small.memory_bytes) == (0, 5.0, 0)

@@ -134,6 +134,8 @@ class FaultyProxy:
         self.most_under_way = max(self.most_under_way, waiting)
         try:
             await asyncio.sleep(self._chance.random() * LATENCY)
+            if _has_left(request):
+                return _hung_up(request)
             return await self._answer(request, asked, self.fault(asked))
         finally:
             del self._under_way[id(request)]

@@ -41,7 +41,7 @@ OTHER = ApiUID("11111111-2222-3333-4444-555555555555")
 
 @asynccontextmanager
 async def client_of(access: ServerAccess) -> AsyncIterator[ApiClient]:
-    async with ApiClient(kubeconfig_access(access.kubeconfig)) as client, asyncio.timeout(30):
+    async with ApiClient(kubeconfig_access(access.kubeconfig)) as client, asyncio.timeout(90):
         yield client
 
 
@@ -57,7 +57,7 @@ def config_map(name: str, **data: str) -> bytes:
     return json.dumps({"metadata": {"name": name}, "data": data}).encode()
 
 
-def pod(name: str, node: str = "node-x") -> bytes:
+def pod(name: str, node: str = "nobodys-node") -> bytes:
     spec = {"nodeName": node, "containers": [{"name": "app", "image": "app:1"}]}
     return json.dumps({"metadata": {"name": name}, "spec": spec}).encode()
 
@@ -203,9 +203,11 @@ def test_a_node_of_ones_own_runs_pods(server: Server, namespace: str) -> None:
         assert process.stdout is not None
         assert "own-node is ready" in process.stdout.readline()
         run(server, live)
-    finally:
         process.terminate()
-        _, complaints = process.communicate(timeout=30)
+        _, complaints = process.communicate(timeout=90)
+    finally:
+        process.kill()  # one that fails leaves nobody behind
+        process.communicate()
         server.client.delete("/api/v1/nodes/own-node")
     assert (process.returncode, complaints) == (0, "")
 

@@ -45,7 +45,7 @@ class Scene:
 
 def played(access: ServerAccess, play: Play) -> EventCounts:
     async def main() -> EventCounts:
-        async with ApiClient(kubeconfig_access(access.kubeconfig)) as client, asyncio.timeout(30):
+        async with ApiClient(kubeconfig_access(access.kubeconfig)) as client, asyncio.timeout(90):
             scene = Scene(HttpEventSink(client))
             await play(scene)
             await scene.send()

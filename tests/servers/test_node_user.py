@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.agent_process import until
 from tests.api_servers import NODES, Client, Document, RealServer
 from tests.servers.pods import config_map, created, maps, pod, pods, refusal
 
@@ -230,11 +231,8 @@ def test_it_reads_what_its_pods_refer_to_and_nothing_else(
 
 
 def wait_for(client: Client, path: str, code: int) -> None:
-    """Ask until the answer is this one; a loaded machine may need a few."""
-    for _ in range(500):
-        if client.get(path)[0] == code:
-            return
-    pytest.fail(f"{path} never answered {code}")
+    """Ask until the answer is this one."""
+    until(lambda: client.get(path)[0] == code, lambda: client.get(path))
 
 
 def test_it_lists_and_watches_the_pods_of_its_node(

@@ -23,7 +23,7 @@ def key(scene: NodeScene) -> str:
 
 
 def run(conversation: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(conversation, 30))
+    return asyncio.run(asyncio.wait_for(conversation, 90))
 
 
 async def said(socket: aiohttp.ClientWebSocketResponse) -> Said:

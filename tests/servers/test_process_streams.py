@@ -18,7 +18,15 @@ import pytest
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.records import ShimRecord
 from tests.agent.process_node import command_pod, pod_of
-from tests.agent_process import AgentProcess, Cluster, Document, agent, container
+from tests.agent_process import (
+    SECONDS,
+    AgentProcess,
+    Cluster,
+    Document,
+    agent,
+    container,
+    until,
+)
 from tests.api_servers import RealServer, Server
 from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 
@@ -101,7 +109,10 @@ def add(cluster: Cluster, pod: Document) -> None:
 def test_logs_are_what_each_container_wrote(kubectl: Kubectl, cluster: Cluster) -> None:
     containers = [{"name": name, "command": [SHELL, "-c", COUNTS, name]} for name in ("a", "b")]
     add(cluster, pod_of("web", *containers))
+    # Who is Ready has begun, and may have said nothing yet.
+    until(lambda: kubectl("logs", "web", "-c", "b").count("\n") == 2)
     assert sorted(kubectl("logs", "web", "-c", "b").splitlines()) == ["in b", "problem"]
+    until(lambda: kubectl("logs", "web", "-c", "a").count("\n") == 2)
     said = kubectl("logs", "web", "--all-containers", "--prefix", "--tail=2")
     assert {"[pod/web/a] in a", "[pod/web/b] in b"} <= set(said.splitlines())
     ran = kubectl.run("logs", "web", "-c", "c")
@@ -117,7 +128,7 @@ def test_logs_are_followed_to_their_end(kubectl: Kubectl, cluster: Cluster) -> N
         assert process.stdout.readline() == "one\n"
         kubectl.run("attach", "-i", "web", input="two\n")
         assert process.stdout.read() == "two\n"
-        assert process.wait(30) == 0
+        assert process.wait(SECONDS) == 0
 
 
 def test_logs_of_the_attempt_before(kubectl: Kubectl, cluster: Cluster) -> None:
@@ -158,12 +169,12 @@ def test_who_may_ask_the_node_itself_is_for_the_server_to_say(
         )
         context = ssl.create_default_context(cafile=str(node_certificates / "ca.crt"))
         try:
-            with urllib.request.urlopen(request, context=context, timeout=30) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, context=context, timeout=90) as answer:  # noqa: S310
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    assert "in web" in ask(server.access.token)[1]
+    until(lambda: "in web" in ask(server.access.token)[1])
     assert ask("x" * 40) == (401, "Unauthorized\n")
     if isinstance(server, RealServer):
         other = server.process.node_access("node-b").token

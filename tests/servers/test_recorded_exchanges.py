@@ -30,7 +30,7 @@ def judge(server: RealServer, records: list[Document], file: Path) -> tuple[list
     """The names of the records that differ, and what the judge says."""
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     access = server.access
-    address = ["--server", access.url, "--token", access.token, "--ca", str(access.authority)]
+    address = ["--server", access.url, f"--token={access.token}", "--ca", str(access.authority)]
     command = [sys.executable, str(RECORDED / "http_check.py"), *address, str(file)]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.stdout, told.stderr

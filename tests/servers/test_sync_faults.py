@@ -25,14 +25,15 @@ from tests.client.loops import until
 from tests.servers.faulty_proxy import Asked, Fault, Refusal, Trouble
 from tests.servers.mortal import Mortal, mortal
 from tests.servers.request_bounds import most_without_server, tries
-from tests.servers.sync_scene import Scene, playing
+from tests.servers.sync_scene import REST_SECONDS, Scene, playing
 
 pytestmark = pytest.mark.slow
 
 AS_SHIPPED = SyncPolicy()
 NO_RECONCILE = SyncPolicy(full_sync_period=3600)
 SENDING = Sending()
-IMPATIENT = Timing(connect_seconds=0.5, total_seconds=1.0)
+IMPATIENT = Timing(connect_seconds=1.0, total_seconds=3.0)
+"""Long enough for answers of a real server on a busy machine."""
 STORM_SECONDS = 2.0
 OUTAGE_SECONDS = 60.0
 
@@ -58,12 +59,18 @@ def play(
     seed: int = 1,
     policy: SyncPolicy = NO_RECONCILE,
     timing: Timing | None = None,
-    rest: float = 40.0,
+    rest: float = REST_SECONDS,
+    gives_up: bool = False,
 ) -> None:
-    """Let a node be busy, let things go wrong, and see that all is well in the end."""
+    """Let a node be busy, let things go wrong, and see that all is well in the end.
+
+    What is given up may arrive after something newer, until the reconcile undoes it.
+    """
 
     async def live() -> None:
-        async with playing(process.access, seed=seed, policy=policy, timing=timing) as scene:
+        async with playing(
+            process.access, seed=seed, policy=policy, timing=timing, gives_up=gives_up
+        ) as scene:
             await scene.arrive(100)
             await acts(scene)
             scene.proxy.heal()
@@ -108,7 +115,7 @@ def _check_outage(scene: Scene, began: float) -> None:
 async def _goes_full_width(scene: Scene) -> None:
     """The circuit is closed: more is under way than may be while a server is looked for."""
     scene.proxy.most_under_way = 0
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(REST_SECONDS):
         await until(lambda: scene.proxy.most_under_way > SENDING.in_flight // FEW)
 
 
@@ -125,12 +132,12 @@ def test_a_server_that_stands_still_until_clients_give_up(process: Mortal) -> No
     async def pause(scene: Scene) -> None:
         process.pause()
         began = time.monotonic()
-        await until(lambda: time.monotonic() > began + 3 * IMPATIENT.total_seconds)
+        await until(lambda: time.monotonic() > began + 2 * IMPATIENT.total_seconds)
         _check_outage(scene, began)
         process.resume()
         await _goes_full_width(scene)
 
-    play(process, pause, timing=IMPATIENT)
+    play(process, pause, policy=AS_SHIPPED, timing=IMPATIENT, gives_up=True)
 
 
 @pytest.mark.parametrize(
@@ -151,14 +158,15 @@ def test_a_storm_of_refusals_is_met_with_patience(
         made, began = scene.users.made.copy(), time.monotonic()
         scene.proxy.fault = lambda asked: refusal if asked.method in methods else None
         await until(lambda: time.monotonic() > began + STORM_SECONDS)
+        seconds = time.monotonic() - began
         asked = Counter(asked.name for asked in scene.proxy.asked if asked.at > began)
         assert asked
         for name, count in asked.items():
             # A pod that was made anew begins anew.
             pods = 1 + scene.users.made[name] - made[name]
-            assert count <= each * pods * tries(STORM_SECONDS, SENDING)
+            assert count <= each * pods * tries(seconds, SENDING)
         if refusal.code == 500:
-            assert asked.total() <= each * most_without_server(STORM_SECONDS, SENDING)
+            assert asked.total() <= each * most_without_server(seconds, SENDING)
             scene.proxy.heal()
             await _goes_full_width(scene)
 
@@ -237,16 +245,15 @@ def test_a_patch_that_arrives_after_a_newer_one_is_undone_by_the_reconcile(
             await until(lambda: bool(delayed))
             await scene.arrive(3)
             await scene.come_to_rest()
-            assert not scene.witness.objections
+            assert not scene.witness.overtaken
             scene.proxy.release()
-            await until(lambda: bool(scene.witness.objections))
-            await scene.come_to_rest(AS_SHIPPED.full_sync_period + 5)
+            await until(lambda: bool(scene.witness.overtaken))
+            await scene.come_to_rest(AS_SHIPPED.full_sync_period + REST_SECONDS)
 
-    asyncio.run(asyncio.wait_for(live(), 60))
+    asyncio.run(asyncio.wait_for(live(), 280))
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("how", ["killed", "paused"])
 def test_an_outage_of_a_minute(process: Mortal, how: str) -> None:
     async def outage(scene: Scene) -> None:
@@ -261,4 +268,4 @@ def test_an_outage_of_a_minute(process: Mortal, how: str) -> None:
         await asyncio.to_thread(go_on)
         await _goes_full_width(scene)
 
-    play(process, outage, policy=AS_SHIPPED, rest=120)
+    play(process, outage, policy=AS_SHIPPED, rest=120, gives_up=how == "paused")

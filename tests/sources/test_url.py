@@ -160,6 +160,7 @@ async def test_a_server_that_hangs_is_left_after_a_while(monkeypatch: pytest.Mon
         scene.site.hang.clear()
         assert await scene.read() is None
         assert scene.told() == ["there was no answer within 0.1 s"]
+        monkeypatch.undo()
         scene.site.hang.set()
         assert await scene.read() == ["web-node-1"]
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import wraps
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from podstatus.testing.pod_api import InMemoryPodApi
 from tests.status.fleet import READY, RUNNING, Fleet, Told, saying
 
 SUCCEEDED = make_status("Succeeded", ended("app"), Ready="False")
-NOT_IN_VIRTUAL_TIME = 30
+NOT_IN_VIRTUAL_TIME = 120.0
 """Seconds."""
 
 
@@ -873,3 +874,20 @@ async def test_a_client_that_cancels_its_task_does_not_keep_a_pod_under_way_for_
         stored = api.pod("default", "a")
         assert stored is not None
         assert stored.status.message == "news"
+
+
+@in_loop
+async def test_a_client_that_never_waits_lets_others_have_their_turn() -> None:
+    pods = [make_pod(f"pod-{number}") for number in range(100)]
+    directory = PodDirectory(pods)
+    api = InMemoryPodApi(*pods, watcher=directory)
+    manager = StatusManager(api, directory, FakeDeletionSafety(), policy=sending(in_flight=1))
+    for pod in pods:
+        manager.set_pod_status(pod, RUNNING)
+    syncing = asyncio.create_task(manager.sync_batch(full=False))
+    seen = [0]
+    while not syncing.done():
+        await asyncio.sleep(0)
+        seen.append(len(api.calls))
+    assert seen[-1] == len(pods)
+    assert max(after - before for before, after in pairwise(seen)) <= 16

@@ -8,11 +8,11 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod import ApiUID, Pod, PodUID
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import Undelivered
-from podstatus.testing.builders import ended, make_pod, make_status
+from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.clock import settle
 from podstatus.testing.pod_api import InMemoryPodApi
 from tests.status.fleet import READY, Fleet, MemoryOutbox
@@ -26,7 +26,7 @@ async def stopped(fleet: Fleet, loop: asyncio.Task[None], drain: float) -> None:
     """Stop, and let so much time pass."""
     fleet.manager.stop(drain=drain)
     await fleet.clock.advance(drain)
-    await asyncio.wait_for(loop, 5)
+    await asyncio.wait_for(loop, 60)
 
 
 # Stop
@@ -134,7 +134,7 @@ async def test_a_server_that_is_away_does_not_hold_up_a_stop() -> None:
         await fleet.clock.advance(30)
         fleet.calls()
         fleet.manager.stop(drain=5)
-        await asyncio.wait_for(loop, 5)
+        await asyncio.wait_for(loop, 60)
     assert len(fleet.calls()) <= 8
 
 
@@ -223,8 +223,8 @@ def last_status(name: str, message: str) -> Undelivered:
 class LoggingApi(InMemoryPodApi):
     """Writes into the outbox's log, to see the order."""
 
-    def __init__(self, outbox: MemoryOutbox, *pods: Pod) -> None:
-        super().__init__(*pods)
+    def __init__(self, outbox: MemoryOutbox, *pods: Pod, **options: Any) -> None:
+        super().__init__(*pods, **options)
         self.outbox = outbox
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
@@ -322,6 +322,103 @@ async def test_a_phase_that_is_held_back_has_not_arrived() -> None:
         await patiently(fleet, 10)
         assert fleet.stored(pod).status.phase == "Succeeded"
     assert outbox.kept == {}
+
+
+@in_loop
+async def test_an_end_that_cannot_be_sent_is_kept_though_the_pod_lives_on() -> None:
+    fleet = Fleet(["a"], outbox=MemoryOutbox())
+    pod, outbox = fleet.pods[0], fleet.outbox
+    assert outbox is not None
+    async with fleet.running():
+        fleet.api.fail("patch", "default", "a", code=503, times=1)
+        fleet.set(pod, "no end", make_status("Running", running("app")))
+        await patiently(fleet, 3)
+        fleet.set(pod, "sent", make_status("Running", ended("app", 3)))
+        await patiently(fleet, 3)
+        assert outbox.log == []  # what can be sent is not kept
+        fleet.api.fail("patch", "default", "a", code=503, times=99)
+        fleet.set(pod, "first", make_status("Running", ended("app", 3)))
+        await patiently(fleet, 3)
+        fleet.set(pod, "second", make_status("Running", ended("app", 3)))
+        await patiently(fleet, 3)
+        (kept,) = outbox.kept.values()
+        assert (kept.status.message, kept.finished) == ("second", False)
+        fleet.api._failures.clear()
+        await patiently(fleet, 60)
+        assert fleet.message(pod) == "second"
+    assert outbox.kept == {}
+
+
+@in_loop
+async def test_a_newer_end_that_was_kept_meanwhile_stays_when_an_older_one_arrives() -> None:
+    fleet = Fleet(["a"], outbox=MemoryOutbox(), round_trip=1)
+    pod, outbox = fleet.pods[0], fleet.outbox
+    assert outbox is not None
+
+    def kept() -> list[str]:
+        return [it.status.message for it in outbox.kept.values()]
+
+    async with fleet.running():
+        fleet.api.fail("patch", "default", "a", code=503)
+        fleet.set(pod, "older", make_status("Running", ended("app", 3)))
+        while len(fleet.api.times) < 2:  # the second try is under way
+            await patiently(fleet, 0.1)
+        fleet.set(pod, "newer", make_status("Running", ended("app", 3)))
+        await patiently(fleet)
+        assert kept() == ["newer"]
+        while not fleet.manager.sent_versions():
+            await patiently(fleet, 0.1)
+        assert (fleet.message(pod), kept()) == ("older", ["newer"])
+        await patiently(fleet, 3)
+        assert (fleet.message(pod), kept()) == ("newer", [])
+
+
+class CuriousApi(LoggingApi):
+    """Is asked who wrote, and takes note of it."""
+
+    async def managed_fields(self, namespace: str, name: str, *, uid: ApiUID) -> Any:
+        self.outbox.log.append(f"ask {name}")
+        return ()
+
+
+@in_loop
+async def test_a_last_status_is_kept_before_it_is_asked_who_else_wrote() -> None:
+    outbox, pod = MemoryOutbox(), make_pod("a", restart_policy="Never")
+    fleet = Fleet([], outbox=outbox)
+    api = CuriousApi(outbox, pod, watcher=fleet.directory, versions=True)
+    fleet.pods, fleet.api = [pod], api  # type: ignore[assignment]
+    fleet.watch(pod)
+    fleet.manager = StatusManager(
+        api, fleet.directory, fleet.safety, clock=fleet.clock, outbox=outbox
+    )
+    async with fleet.running():
+        fleet.set(pod, "not the last", READY)
+        await patiently(fleet)
+        api.patch("default", "a", {"status": {"message": "of somebody else"}})
+        fleet.manager.pod_shown(pod.uid)
+        fleet.set(pod, "end", SUCCEEDED)
+        fleet.manager.terminate_pod(pod)
+        await patiently(fleet)
+    assert outbox.log == ["patch a", "keep a", "ask a", "patch a", "drop uid-a"]
+
+
+@in_loop
+async def test_what_an_earlier_life_knew_is_not_sent_but_stays_until_more_is_said() -> None:
+    fleet = Fleet(["a"], outbox=MemoryOutbox())
+    pod, outbox = fleet.pods[0], fleet.outbox
+    assert outbox is not None
+    status = make_status("Running", ended("app", 3))
+    outbox.keep(structs.replace(last_status("a", "old"), status=status, finished=False))
+    manager = fleet.another_life()
+    async with fleet.running():
+        await patiently(fleet, 30)
+        assert manager.pod_status(pod.uid) is None
+        assert manager.last_status(pod) == status
+        assert set(outbox.kept) == {pod.uid}
+        fleet.set(pod, "new", make_status("Running", ended("app", 3)))
+        await patiently(fleet)
+        assert outbox.kept == {}
+    assert fleet.calls() == ["patch a"]
 
 
 class BrokenOutbox(MemoryOutbox):

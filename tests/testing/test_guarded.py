@@ -11,7 +11,7 @@ import pytest
 
 from podstatus.testing.guarded import GuardedProcess
 
-SECONDS = 30
+SECONDS = 90
 SLEEPER = [sys.executable, "-c", "import time; print('awake', flush=True); time.sleep(600)"]
 STARTER = """
 import sys

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from podstatus.testing.server_access import ServerAccess
-from tests.agent_process import AgentProcess, Cluster
+from tests.agent_process import ENVIRONMENT, AgentProcess, Cluster
 
 
 class TouringAgent(AgentProcess):
@@ -21,9 +21,12 @@ class TouringAgent(AgentProcess):
         super().__init__(folder, *options, kubeconfig=kubeconfig, node=node)
         self._pid = folder / "pid"
         """Of the newest one, also if the restart command has started it."""
+        self.python_path = ""
+        """Where another version of it is; empty: this one."""
 
     def start(self) -> None:
         """Start it."""
+        self.environment = {**ENVIRONMENT, "PYTHONPATH": self.python_path}
         super().start()
         assert self.process is not None
         self._pid.write_text(str(self.process.pid))

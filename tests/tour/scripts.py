@@ -1,7 +1,7 @@
 """The tour's pods for the simulated runtime: what their commands do, said by annotations.
 
 The pods of a scenario stay as they are but for these annotations, so its recorded sequences are
-the judge. What needs probes, hooks or real files comes with the rooms that bring them.
+the judge. What needs probes or real files comes with the rooms that bring them.
 """
 
 import copy
@@ -50,6 +50,10 @@ SCRIPTS: dict[str, dict[str, str]] = {
     "static-mirror-deleted-by-a-user": {},
     "agent-restart-container-runs": {},
     "agent-restart-container-exits-meanwhile": {"a": "run=5s, exit=3"},
+    "poststart-ok": {"a": "post-start=2s"},
+    "poststart-fails": {"a": "post-start=2s, post-start-exit=6, stop-exit=3"},
+    "prestop-ok": {"a": "pre-stop=2s"},
+    "prestop-fails": {"a": "pre-stop-exit=6"},
     "restart-policy-never-deleted-exit-zero": {"a": "stop=2s", "b": "run=3s, exit=3"},
 }
 """By scenario and container."""

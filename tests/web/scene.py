@@ -1,6 +1,7 @@
 """The agent's port on a real TLS socket, and clients of all kinds."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -9,6 +10,8 @@ from typing import TypeVar
 
 import aiohttp
 import msgspec
+import psutil
+import pytest
 
 from podstatus.agent.serving_certificate import ensure_certificate, server_context
 from podstatus.base.clock import Clock
@@ -30,6 +33,8 @@ from podstatus.web.health import healthy
 from podstatus.web.node_server import NodeServer
 from podstatus.web.ports import Wishes
 from tests.client.certificates import authority
+from tests.web.fake_alerts import FakeAlerts
+from tests.web.fake_observatory import ABOUT, FakeMachine, FakeObservatory
 from tests.web.fake_runtime import FakePods, FakeRuntime
 
 TOKEN = "the-token-of-the-agent"  # noqa: S105 - of a test
@@ -42,7 +47,9 @@ class FakeReviews:
 
     def __init__(self) -> None:
         self.users = {"token-of-ann": "ann", "token-of-bob": "bob"}
-        self.rights = {("ann", "get", "proxy"), ("ann", "create", "proxy"), ("ann", "get", "log")}
+        parts = ("proxy", "log", "stats", "configz", "statusz", "metrics")
+        verbs = ("get", "create", "delete")
+        self.rights = {("ann", verb, part) for verb in verbs for part in parts}
         self.tokens_asked: list[str] = []
         self.rights_asked: list[SubjectAccessReviewSpec] = []
         self.down = False
@@ -68,17 +75,44 @@ class FakeReviews:
         )
 
 
+class Progress(msgspec.Struct):
+    """How far a drain is."""
+
+    state: str
+
+
+class FakeDrain:
+    """Is on, or off."""
+
+    def __init__(self) -> None:
+        self.state = "off"
+
+    def begin(self) -> None:
+        self.state = "on"
+
+    def cancel(self) -> None:
+        self.state = "off"
+
+    def progress(self) -> Progress:
+        return Progress(state=self.state)
+
+
 class Scene:
     """A server and what it answers from."""
 
-    def __init__(self, folder: Path, wishes: Wishes, clock: Clock, *pods: Pod) -> None:
+    def __init__(
+        self, folder: Path, wishes: Wishes, clock: Clock, *pods: Pod, address: str = "127.0.0.1"
+    ) -> None:
         self.folder = folder
         self.runtime = FakeRuntime()
         self.reviews = FakeReviews()
         self.pods = FakePods(*(pods or (app_pod(),)))
+        self.drain = FakeDrain()
+        self.observatory = FakeObservatory()
+        self.alerts = FakeAlerts()
         self.logs = folder / "logs"
         self.logs.mkdir()
-        certificate, key = ensure_certificate(folder / "pki", NODE, (), SystemClock().now())
+        certificate, key = ensure_certificate(folder / "pki", NODE, (address,), SystemClock().now())
         self.certificate = certificate
         client_ca = folder / "client-ca.crt"
         client_ca.write_bytes(authority("clients").pem)
@@ -87,14 +121,20 @@ class Scene:
             runtime=self.runtime,
             checks=lambda: {"ping": healthy},
             logs=self.logs,
+            drain=self.drain,
+            observatory=self.observatory,
+            alerts=self.alerts,
+            machine=FakeMachine(),
+            agent=ABOUT,
         )
         self.answers = Answers(self.sources, wishes, clock)
         self.server = NodeServer(
             self.answers,
             Gate(wishes, self.reviews, clock),
             ssl_context=server_context(certificate, key, client_ca),
-            host="127.0.0.1",
+            host=address,
             port=0,
+            names=(NODE,),
         )
         self.url = ""
 
@@ -143,17 +183,18 @@ def play(
     act: Callable[[Scene], Awaitable[T]],
     *pods: Pod,
     clock: Clock | None = None,
+    address: str = "127.0.0.1",
     **wanted: object,
 ) -> T:
     """What comes of an act with a server that has the pods."""
 
     async def run() -> T:
         wishes = msgspec.structs.replace(Wishes(node_name=NODE, token=TOKEN), **wanted)
-        scene = Scene(folder, wishes, clock or SystemClock(), *pods)
+        scene = Scene(folder, wishes, clock or SystemClock(), *pods, address=address)
         port = await scene.server.start()
-        scene.url = f"https://127.0.0.1:{port}"
+        scene.url = f"https://{address}:{port}"
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 return await act(scene)
         finally:
             await scene.server.stop()
@@ -163,6 +204,15 @@ def play(
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that is about to happen."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - of another task
             await asyncio.sleep(0.005)
+
+
+def other_address() -> str:
+    """An address of this machine by which others reach it; the test is left out if it has none."""
+    for found in psutil.net_if_addrs().values():
+        for each in found:
+            if each.family == socket.AF_INET and not each.address.startswith("127."):
+                return each.address
+    pytest.skip("this machine has no address but that of loopback")

@@ -16,9 +16,11 @@ from podstatus.web.attributes import subresources_of, verb_of
 from podstatus.web.ports import Wishes
 from podstatus.web.refusals import Refusal
 from podstatus.web.routes import ROUTES, Route
-from tests.web.scene import NODE, TOKEN, FakeReviews, Scene, play
+from tests.web.scene import NODE, TOKEN, FakeReviews, Scene, other_address, play
 
-OPEN = {"/healthz", "/healthz/{check}", "/pods", "/runningpods/"}
+EVERYWHERE = {"/healthz", "/healthz/{check}"}
+HERE = {"/pods", "/runningpods/", "/stats/summary", "/openapi.json", "/openapi/v3"}
+"""And everything of `/v1/`."""
 WHO: dict[str, dict[str, str]] = {
     "nobody": {"token": ""},
     "the agent's token": {"token": TOKEN},
@@ -35,13 +37,26 @@ IN = {"the agent's token", "a certificate with rights", "a token with rights"}
 KNOWN = IN | {"a certificate without", "a token without"}
 
 
-def test_only_status_reads_are_open() -> None:
-    assert {route.pattern for route in ROUTES if route.is_open} == OPEN
+def test_only_status_reads_are_open_and_only_here() -> None:
+    here = {route.pattern for route in ROUTES if route.is_open}
+    own = {pattern for pattern in here if pattern.startswith("/v1/")}
+    assert here - own == HERE
+    assert own == {route.pattern for route in ROUTES if route.pattern.startswith("/v1/")}
+    assert {route.pattern for route in ROUTES if route.is_open_everywhere} == EVERYWHERE
+
+
+def test_what_is_open_changes_nothing() -> None:
+    changing = {"POST", "PUT", "PATCH", "DELETE"}
+    opened = [route for route in ROUTES if route.is_open or route.is_open_everywhere]
+    assert not [route.pattern for route in opened if changing & set(route.methods)]
 
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("asks", [True, False], ids=["Webhook", "AlwaysAllow"])
-def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool) -> None:
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool, where: str) -> None:
+    address = "127.0.0.1" if where == "here" else other_address()
+
     async def act(scene: Scene) -> dict[tuple[str, str], int]:
         codes = {}
         async with scene.client(**WHO[who]) as session:
@@ -53,9 +68,12 @@ def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool) -> None:
                 codes["GET", "/nope"] = answer.status
         return codes
 
-    codes = play(tmp_path, act, ask_about_tokens=True, ask_about_access=asks)
+    codes = play(tmp_path, act, address=address, ask_about_tokens=True, ask_about_access=asks)
+    opened = {route.pattern for route in ROUTES if route.is_open_everywhere}
+    if where == "here":
+        opened |= {route.pattern for route in ROUTES if route.is_open}
     refused = {asked: code for asked, code in codes.items() if code in (401, 403)}
-    closed = {asked for asked in codes if asked[1] not in OPEN}
+    closed = {asked for asked in codes if asked[1] not in opened}
     if who not in KNOWN:
         assert refused == dict.fromkeys(closed, 401)
     elif asks and who not in IN:
@@ -66,7 +84,7 @@ def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool) -> None:
 
 def _path(route: Route) -> str:
     names = {"check": "ping", "file": "none", "uid": "uid-p", "namespace": "ns", "pod": "p"}
-    return route.pattern.format(**names, container="app")
+    return route.pattern.format(**names, container="app", name="p")
 
 
 def test_tokens_of_others_are_nothing_unless_the_api_server_is_asked(tmp_path: Path) -> None:
@@ -238,7 +256,7 @@ def test_methods_are_verbs() -> None:
         "update",
         "patch",
         "delete",
-        "",
+        "get",
     ]
 
 

@@ -62,8 +62,7 @@ def test_running_pods_are_what_the_runtime_has(tmp_path: Path) -> None:
     "path",
     [
         "/",
-        "/metrics",
-        "/configz",
+        "/metrics/nope",
         "/containerLogs/ns/p",
         "/containerLogs/ns/p/app/more",
         "/containerLogs//p/app",
@@ -94,7 +93,7 @@ async def _raw_get(scene: Scene, path: str) -> tuple[int, str]:
     """Send a path as it is: clients tidy up."""
     host, port = scene.url.removeprefix("https://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
-    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     writer.write(f"{head}Authorization: Bearer the-token-of-the-agent\r\n\r\n".encode())
     answer = (await reader.read()).decode()
     writer.close()
@@ -131,6 +130,7 @@ def test_a_path_has_one_route_or_none(raw: str, pattern: str | None) -> None:
         ("DELETE", "/healthz", "GET, HEAD"),
         ("PUT", "/exec/ns/p/app", "GET, POST"),
         ("POST", "/containerLogs/ns/p/app", "GET"),
+        ("PUT", "/drain", "GET, POST, DELETE"),
     ],
 )
 def test_other_methods_are_refused(tmp_path: Path, method: str, path: str, allowed: str) -> None:
@@ -257,7 +257,7 @@ async def _connected(scene: Scene) -> tuple[asyncio.StreamReader, asyncio.Stream
 def test_clients_that_only_connect_are_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "FIRST_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "FIRST_SECONDS", 2.0)
 
     async def act(scene: Scene) -> None:
         silent, slow = await _connected(scene), await _connected(scene)
@@ -287,3 +287,28 @@ def test_only_so_many_may_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert await scene.get("/healthz") == (200, "ok")
 
     play(tmp_path, act)
+
+
+def test_a_drain_is_begun_looked_at_and_cancelled(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> list[tuple[int, str]]:
+        told = []
+        async with scene.client() as session:
+            for method in ("GET", "POST", "POST", "GET", "DELETE", "GET"):
+                async with session.request(method, "/drain") as answer:
+                    told.append((answer.status, (await answer.json())["state"]))
+        return told
+
+    states = ["off", "on", "on", "on", "off", "off"]
+    assert play(tmp_path, act) == [(200, state) for state in states]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize(("token", "code"), [("", 401), ("wrong", 401), ("token-of-bob", 403)])
+def test_who_may_not_drains_nothing(tmp_path: Path, method: str, token: str, code: int) -> None:
+    async def act(scene: Scene) -> tuple[int, str]:
+        scene.drain.state = "as it was"
+        async with scene.client(token) as session, session.request(method, "/drain") as answer:
+            return answer.status, scene.drain.state
+
+    told = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    assert told == (code, "as it was")

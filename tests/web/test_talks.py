@@ -212,8 +212,10 @@ async def _send_for_ever(socket: aiohttp.ClientWebSocketResponse) -> None:
 def test_a_client_that_does_not_read_holds_up_the_command_and_nobody_else(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         async with scene.websocket(f"{EXEC}?command=flood&output=1"):
+            output = scene.runtime.talks[0]._output
+            await until(output.full)
             await asyncio.sleep(0.3)
-            assert scene.runtime.talks[0]._output.full()
+            assert output.full()
             assert await scene.get("/healthz") == (200, "ok")
             await scene.server.stop()
         await scene.runtime.talks[0].closed.wait()
@@ -240,17 +242,21 @@ def test_nothing_happens_for_too_long(tmp_path: Path) -> None:
 
 
 def test_the_agent_stops(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> int | None:
+    async def act(scene: Scene) -> tuple[int | None, list[bytes]]:
         async with scene.websocket(f"{EXEC}?command=sleep&output=1") as socket:
             await socket.receive()
             stopping = asyncio.create_task(scene.server.stop())
-            await everything(socket)
-            async with asyncio.timeout(2):
-                await stopping
+            messages = await everything(socket)
+            await stopping
         assert scene.runtime.talks[0].closed.is_set()
-        return socket.close_code
+        return socket.close_code, messages
 
-    assert play(tmp_path, act) == 1001
+    code, messages = play(tmp_path, act)
+    assert code == 1000
+    assert outcome(messages)["reason"] == "InternalError"
+    assert outcome(messages)["message"] == (
+        "Internal error occurred: error executing command in container: the agent of the node stops"
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,27 +4,40 @@ import asyncio
 from typing import Any
 
 from podstatus.checkpoint.memory import MemoryState
+from podstatus.events.status_events import StatusEvents
 from podstatus.kube.codec import from_document
 from podstatus.kube.node import Node
-from podstatus.kube.pod import PodUID
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.observe.work import WorkCounts
 from podstatus.pods.directory import PodDirectory
-from podstatus.runtime.port import SelfProbing
+from podstatus.probes.workers import Check, ProbeWorkers
+from podstatus.runtime.measured import measured
+from podstatus.runtime.port import Resizing, SelfProbing
 from podstatus.runtime.relist import RuntimeView
 from podstatus.sources.mux import Mux
 from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
+from podstatus.status.ports import Outbox
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.testing.clock import FakeClock
-from podstatus.workers.admission import admit
+from podstatus.workers.actuation import Actuation
+from podstatus.workers.admission import Admission, admit
 from podstatus.workers.containers import Containers
 from podstatus.workers.crash_loops import CrashLoops
 from podstatus.workers.dispatch import Dispatcher
+from podstatus.workers.grants import Grants
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lives import Lives
+from podstatus.workers.occupancy import Occupancy
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.resize_decision import Decision, decide_resize
+from podstatus.workers.resizes import Resizes
+from podstatus.workers.shutdown import Shutdown
+from podstatus.workers.shutdown_plan import two_periods
 from podstatus.workers.steps import PodSteps
+from podstatus.workers.taken import Taken
 from tests.workers.world_in_memory import ListeningRecorder, TroubledApi, TroubledRuntime
 
 NODE = from_document(
@@ -50,28 +63,67 @@ class AgentInMemory:
         policy: WorkerPolicy,
         relist: float,
         chance: float,
+        check: Check | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
+        """`check`: the agent probes by it; otherwise the runtime says what probes find."""
         self._runtime = runtime
+        self.work = WorkCounts()
+        counted = measured(runtime, self.work, clock)
         self.directory = PodDirectory()
         self.lives = Lives(self.directory, all_known=self.all_delivered)
         self.view = RuntimeView(
-            runtime, clock=clock, on_change=self.wake, period=relist, chance=lambda: 0.5
+            counted,
+            clock=clock,
+            on_change=self.wake,
+            period=relist,
+            chance=lambda: 0.5,
+            observer=self.work,
         )
         latency = StartupLatencyTracker(Counters(), clock=clock)
         self.statuses = StatusManager(
-            api, self.directory, self.lives, startup_latency=latency, state=state, clock=clock
+            api,
+            self.directory,
+            self.lives,
+            startup_latency=latency,
+            events=StatusEvents(recorder, "node"),
+            outbox=outbox,
+            state=state,
+            clock=clock,
+            redecide=self._redecide,
+        )
+        self.grants = Grants(state)
+        actuation = Actuation(
+            counted, self.grants, self.statuses, recorder, on_done=self._there_is_room
         )
         self.book = ProbeBook(self.statuses, self.wake)
+        self._probes = check and ProbeWorkers(
+            check,
+            recorder,
+            on_result=self.book.take,
+            clock=clock,
+            random=lambda: chance,
+            observer=self.work,
+        )
         self.steps = PodSteps(
-            runtime,
+            counted,
             self.view,
             self.statuses,
             recorder,
-            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
+            containers=Containers(
+                counted,
+                recorder,
+                crash_loops=CrashLoops(),
+                clock=clock,
+                actuation=actuation,
+                observer=self.work,
+            ),
             book=self.book,
             clock=clock,
             policy=policy,
             host_ips=lambda: ["192.168.7.1"],
+            probes=self._probes,
+            actuation=actuation,
         )
         self.workers = PodWorkers(
             self.lives,
@@ -80,7 +132,21 @@ class AgentInMemory:
             recorder,
             clock=clock,
             policy=policy,
+            on_finished=lambda _: self._there_is_room(),
             random=lambda: chance,
+            observer=self.work,
+        )
+        occupancy = Occupancy(self.lives, self.grants)
+        self.resizes = Resizes(
+            self.lives,
+            self.grants,
+            self.statuses,
+            recorder,
+            occupancy,
+            decide=self._decide,
+            wake=self.wake,
+            all_delivered=self.all_delivered,
+            clock=clock,
         )
         self.dispatcher = Dispatcher(
             self.directory,
@@ -88,10 +154,14 @@ class AgentInMemory:
             self.workers,
             self.statuses,
             recorder,
-            admit=lambda pod, others: admit(pod, node=NODE, others=others, max_pods=110),
+            self.grants,
+            occupancy,
+            admit=self._admit,
             startup_latency=latency,
             on_mirror=lambda: None,
             clock=clock,
+            gates=policy.gates,
+            resizes=self.resizes,
         )
         self.mux = Mux({"api", "file"}, self._handle)
         self.housekeeping = Housekeeping(
@@ -105,23 +175,61 @@ class AgentInMemory:
             clock=clock,
             period=policy.housekeeping,
         )
+        self.node_events: list[str] = []
+        self.shutdown = Shutdown(
+            self.lives,
+            self.workers,
+            self.view,
+            two_periods(30, 10),
+            events=self,
+            clock=clock,
+            on_change=lambda: None,
+        )
         self.broken: list[Exception] = []
         """What came out of the dispatcher: nothing should."""
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for service in (self.statuses, self.view, self.workers, self.housekeeping):
+            for service in (
+                self.statuses,
+                self.view,
+                self.workers,
+                self.housekeeping,
+                self.shutdown,
+                self.resizes,
+            ):
                 tasks.create_task(service.run())
-            tasks.create_task(self._follow_probes(self._runtime))
+            if self._probes is None:
+                tasks.create_task(self._follow_probes(self._runtime))
+            else:
+                tasks.create_task(self._probes.run())
 
     def wake(self, uid: PodUID) -> None:
         """Have a pod looked at."""
         self.workers.wake(uid)
 
+    def _redecide(self, uid: PodUID) -> bool:
+        return self.dispatcher.redecide(uid)
+
+    def normal(self, reason: str, message: str) -> None:
+        """Events of the node."""
+        self.node_events.append(f"{reason}: {message}")
+
+    def _admit(self, pod: Pod, others: Taken) -> Admission:
+        rejected = self.shutdown.not_taken(pod)
+        return rejected or admit(pod, node=NODE, others=others, max_pods=110)
+
     def all_delivered(self) -> bool:
         """Whether every source has delivered."""
         return self.mux.all_delivered
+
+    def _there_is_room(self) -> None:
+        self.resizes.retry()
+
+    def _decide(self, pod: Pod, granted: Pod, others: Taken) -> Decision:
+        can = isinstance(self._runtime, Resizing)
+        return decide_resize(pod, granted, node=NODE, others=others, max_pods=110, resizes=can)
 
     def _handle(self, change: Any) -> None:
         try:

@@ -23,7 +23,9 @@ from podstatus.kube.pod import Pod
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.times import Time
+from podstatus.probes.workers import Check
 from podstatus.runtime.simulated.script import POD_ANNOTATION
+from podstatus.status.ports import Outbox
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.policy import WorkerPolicy
@@ -70,7 +72,10 @@ class NodeInMemory:
         relist: float = 1.0,
         chance: float = 0.0,
         rounds: int = 50,
+        check: Check | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
+        self._check = check
         self.clock = FakeClock(rounds=rounds)
         self._began = self.clock.now()
         self.api = TroubledApi(self.clock, self._happened)
@@ -83,6 +88,7 @@ class NodeInMemory:
         self._delivers = delivers
         self._relist = relist
         self._chance = chance
+        self._outbox = outbox
         self.manifests: tuple[Pod, ...] = ()
         self.agent = self._new_agent()
         self._running: asyncio.Task[None] | None = None
@@ -134,6 +140,8 @@ class NodeInMemory:
             policy=self._policy,
             relist=self._relist,
             chance=self._chance,
+            check=self._check,
+            outbox=self._outbox,
         )
 
     # What others do

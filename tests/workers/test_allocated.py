@@ -2,11 +2,12 @@
 
 from msgspec import structs
 
+from podstatus.kube.allocation import PodResourceInfo
 from podstatus.kube.containers import Container
-from podstatus.kube.pod import PodUID
+from podstatus.kube.pod import Pod
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.resources import ResourceRequirements
-from podstatus.workers.allocated import with_allocation
+from podstatus.workers.allocated import with_allocation, with_larger_requests
 from tests.workers.pods import a_pod
 
 
@@ -18,32 +19,55 @@ def asking(name: str, amount: str) -> Container:
     return Container(name=name, resources=cpu(amount))
 
 
+def info(pod: str | None = None, **amounts: str) -> PodResourceInfo:
+    return PodResourceInfo(
+        container_resources={name: cpu(amount) for name, amount in amounts.items()},
+        pod_level_resources=None if pod is None else cpu(pod),
+    )
+
+
+def amounts(pod: Pod) -> list[str]:
+    """What the containers of a pod request, and the pod itself if it does."""
+    containers = (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
+    own = [] if pod.spec.resources is None else [pod.spec.resources]
+    return [(r.requests or {})["cpu"] for r in (*(c.resources for c in containers), *own)]
+
+
+def as_a_whole(pod: Pod, amount: str) -> Pod:
+    return structs.replace(pod, spec=structs.replace(pod.spec, resources=cpu(amount)))
+
+
 POD = a_pod(asking("a", "2"), asking("b", "1"), init=[asking("i", "3")])
 
 
 def test_a_pod_of_which_nothing_is_granted_stays_as_it_is() -> None:
-    assert with_allocation(POD, lambda _uid, _name: None) is POD
+    assert with_allocation(POD, None) is POD
+    assert with_allocation(POD, PodResourceInfo()) is POD
 
 
 def test_the_grant_counts_instead_of_the_request() -> None:
-    granted = {("u", "a"): cpu("1"), ("u", "i"): cpu("500m"), ("v", "b"): cpu("9")}
-    pod = with_allocation(POD, lambda uid, name: granted.get((uid, name)))
-    assert [c.resources for c in pod.spec.containers or ()] == [cpu("1"), cpu("1")]
-    assert [c.resources for c in pod.spec.init_containers or ()] == [cpu("500m")]
-    assert POD.spec.containers == (asking("a", "2"), asking("b", "1"))
+    pod = with_allocation(POD, info(a="1", i="500m", c="9"))
+    assert amounts(pod) == ["500m", "1", "1"]
+    assert amounts(POD) == ["3", "2", "1"]
+
+
+def test_what_the_pod_as_a_whole_was_granted_counts_too() -> None:
+    pod = as_a_whole(POD, "7")
+    assert amounts(with_allocation(pod, info("6"))) == ["3", "2", "1", "6"]
+    assert amounts(with_allocation(pod, info())) == ["3", "2", "1"]
+    assert with_allocation(pod, info("7000m")) is pod
 
 
 def test_the_same_amount_in_other_words_is_no_difference() -> None:
-    granted = {"a": cpu("2000m"), "b": cpu("1"), "i": cpu("3")}
-    assert with_allocation(POD, lambda _uid, name: granted.get(name)) is POD
+    assert with_allocation(POD, info(a="2000m", b="1", i="3")) is POD
 
 
 def test_a_pod_without_containers_is_borne() -> None:
     pod = structs.replace(POD, spec=structs.replace(POD.spec, containers=None))
-    asked: list[tuple[PodUID, str]] = []
+    assert with_allocation(pod, info(a="9")) is pod
 
-    def look_up(uid: PodUID, name: str) -> None:
-        asked.append((uid, name))
 
-    assert with_allocation(pod, look_up) is pod
-    assert asked == [("u", "i")]
+def test_what_was_not_given_back_yet_counts() -> None:
+    assert amounts(with_larger_requests(POD, info(a="4", b="500m", i="3"))) == ["3", "4", "1"]
+    assert amounts(with_larger_requests(as_a_whole(POD, "5"), info("6"))) == ["3", "2", "1", "6"]
+    assert with_larger_requests(POD, None) is POD

@@ -7,7 +7,8 @@ import pytest
 from podstatus.kube.codec import from_document
 from podstatus.kube.node import Node
 from podstatus.kube.pod_spec import PodSpec
-from podstatus.workers.fits import is_extended, most_pods, shortages
+from podstatus.workers.fits import most_pods, shortages
+from podstatus.workers.taken import is_extended, taken_by
 
 HUGE = "hugepages-2Mi"
 GPU = "example.com/gpu"
@@ -32,7 +33,7 @@ def _dashed(name: str) -> str:
 def missing(pod: PodSpec, *others: PodSpec, **allocatable: str) -> list[tuple[str, int, int, int]]:
     resources = {_dashed(name): amount for name, amount in allocatable.items()}
     node = from_document({"status": {"allocatable": resources}}, Node)
-    found = shortages(pod, node=node, others=others, max_pods=110)
+    found = shortages(pod, node=node, others=taken_by(others), max_pods=110)
     return [(s.resource, s.requested, s.used, s.capacity) for s in found]
 
 

@@ -6,6 +6,7 @@ from msgspec import structs
 from podstatus.kube.containers import ContainerPort
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.workers.host_ports import has_free_ports
+from podstatus.workers.taken import taken_by
 from tests.workers.pods import a_pod, sidecar
 
 
@@ -29,20 +30,20 @@ WEB = ContainerPort(host_port=80)
     ],
 )
 def test_a_port_is_taken_once(taken: ContainerPort, free: bool) -> None:
-    assert has_free_ports(on(WEB), [on(taken)]) is free
-    assert has_free_ports(on(taken), [on(WEB)]) is free
+    assert has_free_ports(on(WEB), taken_by([on(taken)]).ports) is free
+    assert has_free_ports(on(taken), taken_by([on(WEB)]).ports) is free
 
 
 def test_different_addresses_have_ports_of_their_own() -> None:
     here = ContainerPort(host_port=80, host_ip="127.0.0.1")
     there = ContainerPort(host_port=80, host_ip="127.0.0.2")
-    assert has_free_ports(on(here), [on(there)])
-    assert not has_free_ports(on(here), [on(here)])
+    assert has_free_ports(on(here), taken_by([on(there)]).ports)
+    assert not has_free_ports(on(here), taken_by([on(here)]).ports)
 
 
 def test_sidecars_have_ports_and_init_containers_have_not() -> None:
     side = sidecar("s", ports=(WEB,))
     init = structs.replace(side, restart_policy=None)
-    assert not has_free_ports(on(WEB), [a_pod("a", init=[side]).spec])
-    assert has_free_ports(on(WEB), [a_pod("a", init=[init]).spec])
+    assert not has_free_ports(on(WEB), taken_by([a_pod("a", init=[side]).spec]).ports)
+    assert has_free_ports(on(WEB), taken_by([a_pod("a", init=[init]).spec]).ports)
     assert has_free_ports(on(WEB), [])

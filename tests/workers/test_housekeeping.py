@@ -103,4 +103,4 @@ async def test_what_is_known_of_pods_that_are_gone_is_forgotten() -> None:
         assert agent.statuses.entries() == {}
         assert agent.steps._containers.crash_loops.waits == {}
         assert agent.steps._containers.start_failures(PodUID("uid-q")) == {}
-        assert agent.steps._granted == set()
+        assert agent.grants._promised == {}

@@ -1,7 +1,5 @@
 """Pods that others must not keep from running: by a mistake of ours, or by having their name."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from podstatus.events.recorder import Recorder
@@ -9,7 +7,7 @@ from podstatus.kube.pod import Pod
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.sources.changes import PodAdded
+from podstatus.sources.changes import PodAdded, PodReconciled, PodRemoved
 from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
 from podstatus.status.startup_latency import StartupLatencyTracker
@@ -20,12 +18,15 @@ from podstatus.workers.admission import Admission, Admitted
 from podstatus.workers.containers import Containers
 from podstatus.workers.crash_loops import CrashLoops
 from podstatus.workers.dispatch import Dispatcher
+from podstatus.workers.grants import Grants
 from podstatus.workers.life import begun, removed
 from podstatus.workers.lives import Lives
+from podstatus.workers.occupancy import Occupancy
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.probe_book import ProbeBook
 from podstatus.workers.steps import PodSteps
+from podstatus.workers.taken import Taken
 
 
 def a_pod(name: str, *, source: str = "api", uid: str = "") -> Pod:
@@ -56,19 +57,24 @@ class World:
             policy=WorkerPolicy(),
             host_ips=list,
         )
+        self.shown: list[tuple[str, Pod | None]] = []
+        """What the directory had of a pod when it was said to have something new."""
         self.dispatcher = Dispatcher(
             self.directory,
             self.lives,
             PodWorkers(self.lives, steps, view, recorder, clock=clock, policy=WorkerPolicy()),
             self.statuses,
             recorder,
+            grants := Grants(),
+            Occupancy(self.lives, grants),
             admit=self._admit,
             startup_latency=StartupLatencyTracker(Counters(), clock=clock),
             on_mirror=lambda: None,
             clock=clock,
+            on_directory=lambda uid: self.shown.append((uid, self.directory.pod_by_uid(uid))),
         )
 
-    def _admit(self, pod: Pod, _: Sequence[Pod]) -> Admission:
+    def _admit(self, pod: Pod, _: Taken) -> Admission:
         if pod.name == "odd":
             raise ValueError("nobody thought of this")
         return Admitted()
@@ -96,3 +102,13 @@ def test_a_static_pod_waits_for_static_pods_of_its_name_alone(source: str, *, wa
     lives.put(removed(old) if waits else old)
     lives.put(new)
     assert lives.waits_for_namesake(new) is waits
+
+
+def test_who_looks_on_hears_of_pods_when_the_directory_has_them_and_has_them_no_more() -> None:
+    world = World()
+    pod = a_pod("a")
+    world.dispatcher.handle(PodAdded((pod,)))
+    world.dispatcher.handle(PodReconciled(pod))
+    world.dispatcher.handle(PodRemoved(pod))
+    assert [uid for uid, _ in world.shown] == [pod.uid] * 3
+    assert [seen is not None for _, seen in world.shown] == [True, True, False]

@@ -175,16 +175,20 @@ async def test_a_pod_past_its_deadline_has_failed() -> None:
         assert await node.runtime.running("uid-p") == []
 
 
+@pytest.mark.parametrize(
+    ("exit_code", "looks"),
+    [(143, "Failed/Evicted a:exit-143"), (0, "Succeeded a:exit-0")],
+)
 @in_loop
-async def test_what_the_node_ends_says_why() -> None:
+async def test_what_the_node_ends_says_why_unless_it_succeeds(exit_code: int, looks: str) -> None:
     async with NodeInMemory() as node:
-        node.create(a_pod("p", "stop=2s"))
+        node.create(a_pod("p", f"stop=2s, stop-exit={exit_code}"))
         await node.passes(1)
         node.agent.workers.kill(
             PodUID("uid-p"), Ending(reason="Evicted", message="no memory"), grace_seconds=5
         )
         await node.passes(3)
-        assert node.looks("p") == "Failed/Evicted a:exit-0"
+        assert node.looks("p") == looks
         assert node.calls("stop")[0] == "stop p a within 5"
 
 

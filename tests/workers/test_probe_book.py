@@ -107,6 +107,21 @@ async def test_a_container_that_is_not_alive_is_restarted() -> None:
 
 
 @in_loop
+async def test_a_container_that_is_to_start_anew_does_so_once() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("p", "start=0s"))
+        await node.passes(3)
+        (pod,) = node.agent.directory.pods()
+        (attempt,) = (await node.runtime.list_pods(pod.uid))[0].facts.containers
+        node.agent.book.restart(pod.uid, attempt.id)
+        await node.passes(30)
+        assert node.looks("p") == "Running a:running+(1)"
+        assert node.events("p", "Killing") == [
+            "Killing: Container a restart requested, will be restarted"
+        ]
+
+
+@in_loop
 async def test_a_container_that_is_not_alive_ends_a_pod_that_is_not_restarted() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "alive=+3s-, stop-exit=2", policy="Never")

@@ -49,7 +49,7 @@ async def test_what_was_granted_counts_after_a_restart(tmp_path: Path) -> None:
         await node.stop()
         shown = node.pod("p")
         assert shown is not None
-        node.api.put(asking(shown, "3"))
+        node.api.put(asking(shown, "9"))
         await node.start()
         await node.passes(5)
         assert granted(tmp_path) == "2"

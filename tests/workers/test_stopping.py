@@ -47,9 +47,9 @@ def test_a_pod_that_only_the_runtime_knows_is_stopped_at_once() -> None:
         (None, 60, 30, 60),
         (7, 3, 30, 7),
         (None, None, None, 2),
-        (None, None, 0, 2),
-        (None, 0, 30, 2),
-        (0, None, 30, 2),
+        (None, None, 0, 0),
+        (None, 0, 30, 0),
+        (0, None, 30, 0),
     ],
 )
 def test_the_grace_of_one_container(

@@ -3,8 +3,10 @@
 import http.client
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -12,15 +14,21 @@ import msgspec
 from podstatus.agent.ask_server import CannotAskError, running_endpoints
 from podstatus.agent.root_dir import Endpoints
 from podstatus.apiserver.reading import text_at, value_at
+from podstatus.base.typed_json import read_json
 from podstatus.client.kubeconfig import Pem
 from podstatus.client.tls import Loaded, UnusableTlsError, tls_context
 from podstatus.kube.codec import DecodeError, from_document
 from podstatus.kube.pod import Pod
+from podstatus.workers.shutdown import Progress
 
 _ANSWER_SECONDS = 10.0
 """For a connection and the head of an answer. What follows may take as long as it likes."""
 _PIECE = 65536
 _LONGEST_REFUSAL = 4096
+
+
+class NotThereError(CannotAskError):
+    """The agent knows nothing of it."""
 
 
 class NodePort:
@@ -29,10 +37,17 @@ class NodePort:
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
 
+    @property
+    def observes(self) -> bool:
+        """Whether it is no node, but looks on at a cluster."""
+        return self._endpoints.observes
+
     def find_pod(self, namespace: str, name: str) -> Pod:
         """A pod of this node, also one that the API server does not know (any more)."""
+        if self.observes:
+            raise CannotAskError("an observer runs there, which has no logs; use kubectl logs")
         try:
-            listed = msgspec.json.decode(b"".join(self._ask("/pods", {})))
+            listed = msgspec.json.decode(b"".join(self.ask("/pods", {})))
             for document in value_at(listed, "items") or ():
                 found = text_at(document, "metadata", "namespace")
                 if (found, text_at(document, "metadata", "name")) == (namespace, name):
@@ -49,19 +64,53 @@ class NodePort:
     ) -> Iterator[bytes]:
         """What a container wrote, in pieces, as they come."""
         path = "/".join(quote(part, safe="") for part in (namespace, pod, container))
-        return self._ask(f"/containerLogs/{path}", query)
+        return self.ask(f"/containerLogs/{path}", query)
 
-    def _ask(self, path: str, query: Mapping[str, str]) -> Iterator[bytes]:
+    def begin_drain(self) -> Progress:
+        """Have all pods end, and none taken."""
+        return self._drain("POST")
+
+    def cancel_drain(self) -> Progress:
+        """Have pods taken again."""
+        return self._drain("DELETE")
+
+    def drain_progress(self) -> Progress:
+        """How far a drain is."""
+        return self._drain("GET")
+
+    def _drain(self, method: str) -> Progress:
+        if self.observes:
+            raise CannotAskError("an observer runs there, which has no pods to end")
+        answer = b"".join(self.ask("/drain", {}, method))
+        try:
+            return read_json(answer, Progress)
+        except msgspec.DecodeError as error:
+            raise CannotAskError(
+                f"what the agent says of a drain cannot be read: {error}"
+            ) from error
+
+    def ask(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        method: str = "GET",
+        *,
+        silence_seconds: float | None = None,
+    ) -> Iterator[bytes]:
+        """An answer in pieces, as they come; NotThereError for what it has not.
+
+        It may be silent for so long; None: as long as it likes.
+        """
         connection = self._connection()
         target = f"{path}?{urlencode(query)}" if query else path
         try:
-            connection.request("GET", target, headers=self._headers())
+            connection.request(method, target, headers=self._headers())
+            # The connection forgets its socket with an answer that is its last.
+            socket = connection.sock
             answer = connection.getresponse()
             if answer.status != HTTPStatus.OK:
-                told = answer.read(_LONGEST_REFUSAL).decode(errors="backslashreplace").strip()
-                raise CannotAskError(told or f"the agent answered {answer.status} {answer.reason}")
-            if connection.sock is not None:
-                connection.sock.settimeout(None)
+                raise _refusal(answer)
+            socket.settimeout(silence_seconds)
             yield from _pieces(answer, self._endpoints.agent)
         except (OSError, http.client.HTTPException) as error:
             why = str(error) or type(error).__name__
@@ -74,7 +123,7 @@ class NodePort:
     def _connection(self) -> http.client.HTTPSConnection:
         url = urlsplit(self._endpoints.agent)
         if url.scheme != "https" or not url.hostname or not self._endpoints.agent_certificate:
-            raise CannotAskError("the agent serves no logs; start it with a --port")
+            raise CannotAskError("the agent has no port to ask it at; start it with a --port")
         return http.client.HTTPSConnection(
             url.hostname, url.port, timeout=_ANSWER_SECONDS, context=self._tls()
         )
@@ -92,6 +141,16 @@ class NodePort:
     def _headers(self) -> dict[str, str]:
         token = self._endpoints.token
         return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _refusal(answer: http.client.HTTPResponse) -> CannotAskError:
+    """Why it was refused, in the agent's words: a text, or the message of a `v1.Status`."""
+    body = answer.read(_LONGEST_REFUSAL)
+    told = body.decode(errors="backslashreplace").strip()
+    with suppress(msgspec.DecodeError):
+        told = text_at(read_json(body, dict[str, Any]), "message") or told
+    kind = NotThereError if answer.status == HTTPStatus.NOT_FOUND else CannotAskError
+    return kind(told or f"the agent answered {answer.status} {answer.reason}")
 
 
 def _pieces(answer: http.client.HTTPResponse, agent: str) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.agent.read_settings import default_root_dir
+from podstatus.agent.read_settings import ROOT_DIR, default_root_dir
 from podstatus.agent.root_dir import Endpoints, RootDirError, read_endpoints
 from podstatus.apiserver import resources
 from podstatus.apiserver.folder import FolderError, lock_holder
@@ -19,7 +19,7 @@ from podstatus.client.errors import KubeconfigError
 from podstatus.client.find_access import in_cluster_access, kubeconfig_access
 from podstatus.client.resources import EVENTS, NODES, PODS, Resource
 from podstatus.client.watch_event import BOOKMARK
-from podstatus.kube.errors import ApiError, GoneError
+from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.times import Time
 
 Document = dict[str, Any]
@@ -28,6 +28,10 @@ _PAGE = 500
 
 class CannotAskError(Exception):
     """There is no server to ask, or no answer; the message says what to do."""
+
+
+class ServerAwayError(CannotAskError):
+    """The API server, or the way to it, is broken."""
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -51,7 +55,9 @@ def shown_kind(name: str) -> Shown:
         if name.lower() in (printed.plural, printed.singular, *printed.short_names):
             return shown
     known = ", ".join(shown.printed.plural for shown in _SHOWN)
-    raise CannotAskError(f"{name!r} cannot be shown; there are {known}; for all else use kubectl")
+    raise CannotAskError(
+        f"{name!r} cannot be shown; there are {known}, alerts; for all else use kubectl"
+    )
 
 
 def find_access(
@@ -74,7 +80,7 @@ def running_endpoints(
 ) -> Endpoints:
     """What the agent tells that runs in the root-dir. Raises CannotAskError."""
     if root_dir is None:
-        root_dir = Path(environment.get("PODSTATUS_ROOT_DIR") or default_root_dir(environment))
+        root_dir = Path(environment.get(ROOT_DIR) or default_root_dir(environment))
     root_dir = root_dir.expanduser().absolute()
     try:
         endpoints = read_endpoints(root_dir)
@@ -118,7 +124,7 @@ class Server:
             told = f"{shown.printed.singular} {name!r} not found{inside}"
             raise CannotAskError(f"{told}; see: podstatus get {shown.printed.plural} -A") from error
         except (ApiError, ValueError) as error:
-            raise CannotAskError(str(error)) from error
+            raise _cannot_ask(error) from error
         return document
 
     def list(self, shown: Shown, namespace: str | None, field_selector: str = "") -> Listed:
@@ -143,10 +149,15 @@ class Server:
                 if not token:
                     break
         except (ApiError, ValueError) as error:
-            raise CannotAskError(str(error)) from error
+            raise _cannot_ask(error) from error
         for item in items:  # as kubectl: an object that stands alone says what it is
             item.update(kind=shown.printed.kind, apiVersion=shown.printed.api_version)
-        return Listed(_by_time(items) if shown.asked is EVENTS else items, version)
+        return Listed(by_time(items) if shown.asked is EVENTS else items, version)
+
+    def events_of(self, namespace: str, pod: str) -> Listed:
+        """Events about the pods of a name."""
+        about = f"involvedObject.kind=Pod,involvedObject.name={pod}"
+        return self.list(shown_kind("events"), namespace, about)
 
     def changes(self, shown: Shown, namespace: str | None, version: str) -> Iterator[Document]:
         """The objects that change from then on; it never ends."""
@@ -164,7 +175,14 @@ class Server:
             raise CannotAskError(str(error)) from error
 
 
-def _by_time(events: Sequence[Document]) -> list[Document]:
+def _cannot_ask(error: ApiError | ValueError) -> CannotAskError:
+    away = isinstance(error, UnavailableError)
+    return ServerAwayError(str(error)) if away else CannotAskError(str(error))
+
+
+def by_time(events: Sequence[Document]) -> list[Document]:
+    """Events, the one seen last at the end."""
+
     def last(event: Document) -> Time:
         return (
             time_at(event, "series", "lastObservedTime")

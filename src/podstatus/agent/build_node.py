@@ -6,42 +6,48 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from podstatus.agent.about_agent import about_agent
+from podstatus.agent.alert_side import AlertSide
 from podstatus.agent.build_runtime import Around, build_process_runtime
 from podstatus.agent.find_runtime import find_runtime
+from podstatus.agent.keep_history import KeptHistory
+from podstatus.agent.measure import make_pages
+from podstatus.agent.node_drain import NodeDrain, drain
 from podstatus.agent.node_pods import AgentPods
 from podstatus.agent.node_side import NodeSide
+from podstatus.agent.observatory import AgentObservatory
+from podstatus.agent.open_port import open_port
+from podstatus.agent.own_taints import OwnTaints
 from podstatus.agent.pod_side import Beside, PodSide
 from podstatus.agent.run import MISTAKE, CannotRunError, Listening, Surroundings
 from podstatus.agent.samples import create_samples
 from podstatus.agent.serve_node import NodePort
-from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
+from podstatus.agent.source_side import SourceSide, source_names
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.base.loop import SystemClock
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.client import ApiClient, HttpPodApi, Timing, TokenBucket
+from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, Timing, TokenBucket
+from podstatus.client.contact import Contact
 from podstatus.client.event_sink import HttpEventSink
 from podstatus.events import reasons
-from podstatus.events.about import about_pod
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod, PodUID, is_static_pod
-from podstatus.runtime.port import Runtime, SelfProbing
+from podstatus.kube.cri import ContainerRunState
+from podstatus.kube.node import Taint
+from podstatus.kube.pod import PodUID
+from podstatus.node.conditions import Stated
+from podstatus.observe.watch_counts import WatchCounts
+from podstatus.observe.work import WorkCounts
+from podstatus.runtime.measured import measured
+from podstatus.runtime.port import MeteredInside, Runtime, SelfProbing
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.refresh import Refresher
 from podstatus.runtime.relist import RuntimeView
-from podstatus.sources.api import SOURCE as API
-from podstatus.sources.api import ApiSource
-from podstatus.sources.folder import SOURCE as FILE
-from podstatus.sources.folder import FolderSource
-from podstatus.sources.manifest import ManifestProblem
-from podstatus.sources.mirrors import MirrorPods
-from podstatus.sources.url import SOURCE as HTTP
-from podstatus.sources.url import UrlSource
 from podstatus.status.ports import Undelivered
 from podstatus.web.answers import Sources
 from podstatus.web.health import Check, HealthListener, heartbeat_checks
@@ -69,37 +75,50 @@ class NodeAgent:
         self._settings = settings = surroundings.settings
         self._surroundings = surroundings
         self._port: NodePort | None = None
+        self._alerts: AlertSide | None = None
         self._clock = clock = clock or SystemClock()
         self._heartbeats = heartbeats or Heartbeats(clock)
         # Lease and node status never wait behind pod status or events.
-        access = surroundings.access
-        self._pod_client = ApiClient(access, user_agent=_agent("status"), limit=_limit(settings))
-        self._node_client = ApiClient(access, timing=_LEASE_TIMING, user_agent=_agent("node"))
-        self._event_client = ApiClient(access, user_agent=_agent("events"))
+        access, contact = surroundings.access, Contact(clock)
+        self._pod_client = ApiClient(
+            access, user_agent=_agent("status"), limit=_limit(settings), contact=contact
+        )
+        self._node_client = ApiClient(
+            access, timing=_LEASE_TIMING, user_agent=_agent("node"), contact=contact
+        )
+        self._event_client = ApiClient(access, user_agent=_agent("events"), contact=contact)
+        self._history = KeptHistory(settings, surroundings.root.path, clock)
         self._recorder = Recorder(
             HttpEventSink(self._event_client),
             host=settings.node_name,
             clock=clock,
             policy=EventPolicy(qps=settings.event_qps, burst=settings.event_burst),
             beat=self._heartbeats.expect("events", at_most=300),
+            on_recorded=self._history.event,
         )
         self._runtime = runtime or self._find_runtime(surroundings.root.folder("runtime"))
+        work = WorkCounts()
+        counted = measured(self._runtime, work, clock)
         self._view = RuntimeView(
-            self._runtime,
+            counted,
             clock=clock,
             on_change=self._wake_pod,
             beat=self._heartbeats.expect("relist", at_most=180),
+            observer=work,
         )
+        drains = NodeDrain()
         self._node = NodeSide(
             settings,
             self._node_client,
-            self._runtime,
+            counted,
             self._recorder,
             runtime_problem=self._view.problem,
+            shutting_down=drains.problem,
             on_recovered=self._reconcile,
             heartbeats=self._heartbeats,
             clock=clock,
             port=self._port_number,
+            stated=self._stated,
         )
         self._pods = PodSide(
             Beside(
@@ -109,34 +128,104 @@ class NodeAgent:
                 recorder=self._recorder,
                 own_node=self._node.own.current,
                 host_ips=self._node.host_ips,
-                sources=self._source_names(),
+                sources=source_names(settings),
                 on_mirror=self._wake_mirrors,
+                not_taken=drains.not_taken,
+                history=self._history,
+                on_directory=self._post_pod,
+                work=work,
             ),
-            self._runtime,
+            counted,
             self._view,
             HttpPodApi(self._pod_client),
             FileState(surroundings.root.folder("checkpoints")),
             FileOutbox(surroundings.root.folder("outbox"), Undelivered),
         )
+        if self._history.absence is not None:
+            self._pods.statuses.add_notifier(self._history.absence)
+        self.observatory = AgentObservatory(
+            self._pods,
+            self._node,
+            self._view,
+            contact=contact,
+            history=self._history,
+            clock=clock,
+        )
+        self._taints = OwnTaints(
+            HttpNodeApi(self._node_client),
+            self._node.own,
+            self._node.events,
+            wanted=self._wanted_taints,
+            clock=clock,
+        )
+        self._alerts = self._make_alerts(surroundings)
+        alerts = None if self._alerts is None else self._alerts.watchman
+        self._pages = make_pages(
+            settings.node_name,
+            work,
+            self._pods,
+            self._node,
+            self._view,
+            self._recorder,
+            self.observatory,
+            alerts=alerts,
+            requests=contact.requests,
+            watching=(watching := WatchCounts()),
+            metered=isinstance(counted, MeteredInside),
+            heartbeats=self._heartbeats,
+            checks=self._checks,
+            clock=clock,
+        )
+        self._shutdown = drains.wire(settings, self._pods, self._node, self._view, clock)
         if surroundings.port is not None:
             sources = Sources(
                 pods=AgentPods(self._pods.directory, self._pods.statuses, self._view),
-                runtime=self._runtime,
+                runtime=counted,
                 checks=self._checks,
+                drain=self._shutdown,
                 logs=surroundings.root.folder("logs"),
+                observatory=self.observatory,
+                alerts=alerts,
+                machine=self._node.usage,
+                agent=about_agent(settings, clock.now()),
+                metrics=self._pages,
+                watching=watching,
             )
             self._port = NodePort(settings, surroundings.port, sources, self._event_client, clock)
-        self._mirrors = MirrorPods(
+        self._sources = SourceSide(
+            settings,
+            surroundings.root,
             self._pod_client,
-            settings.node_name,
-            static_pods=self._static_pods,
-            mirror_pods=self._pods.directory.mirror_pods,
-            may_remove=self._may_remove_mirror,
-            node_uid=lambda: self._node.own.uid or None,
+            self._pods,
+            self._node,
+            self._recorder,
+            self._runtime,
+            heartbeats=self._heartbeats,
             clock=clock,
-            on_problem=self._mirror_problem,
-            beat=self._heartbeats.expect("mirrors", at_most=120),
         )
+
+    def _make_alerts(self, surroundings: Surroundings) -> AlertSide | None:
+        """What tells of alerts, if that is wanted."""
+        if surroundings.rules is None:
+            return None
+        made = AlertSide(
+            self._settings,
+            surroundings.root.path,
+            surroundings.rules,
+            self.observatory,
+            self._pods,
+            self._node,
+            self._taints,
+            self._view,
+            self._recorder,
+            self._node_client,
+            is_posted=lambda: self._pods.mux.all_delivered and self.observatory.poster.is_idle,
+            url=lambda: "" if self._port is None else self._port.url,
+            beat=self._heartbeats.expect("alerts", at_most=60, is_vital=False),
+            clock=self._clock,
+        )
+        self._history.on_foreign = made.watchman.foreign_write
+        return made
 
     def _find_runtime(self, folder: Path) -> Runtime:
         """The one that the settings name. Raises CannotRunError."""
@@ -159,9 +248,16 @@ class NodeAgent:
         async with AsyncExitStack() as stack:
             if isinstance(self._runtime, ProcessRuntime):
                 stack.callback(self._runtime.close)
+            stack.callback(self._history.close)
+            stack.callback(self._pages.close)
+            if self._alerts is not None:
+                stack.push_async_callback(self._alerts.close)
             for client in (self._pod_client, self._node_client, self._event_client):
                 await stack.enter_async_context(client)
-            where = Listening(health=await self._listen(stack), agent=await self._open_port(stack))
+            await self._sources.meet_server()
+            where = Listening(
+                health=await self._listen(stack), agent=await open_port(self._port, stack)
+            )
             try:
                 syncing = self._pods.statuses.run()
             except CheckpointError as error:
@@ -169,6 +265,11 @@ class NodeAgent:
             async with asyncio.TaskGroup() as tasks:
                 sync = tasks.create_task(syncing, name="status")
                 record = tasks.create_task(self._recorder.run(), name="events")
+                if self._history.historian is not None:
+                    # Cancelled last: it writes what the others still had to tell.
+                    tasks.create_task(self._history.historian.run(), name="history")
+                if self._history.absence is not None:
+                    tasks.create_task(self._history.absence.run(), name="absence")
                 try:
                     await self._serve(lambda: serving(where))
                 except asyncio.CancelledError:
@@ -179,29 +280,50 @@ class NodeAgent:
                     await sync
                     raise
 
+    def has_running_containers(self) -> bool:
+        """Whether something runs here, as far as is known: the runtime was listed a moment ago."""
+        return any(
+            container.state is ContainerRunState.RUNNING
+            for pod in self._view.pods().values()
+            for container in pod.facts.containers
+        )
+
+    async def drain(self, say: Callable[[str], None]) -> tuple[str, ...]:
+        """End all pods by priority, and say what is waited for; those that did not end in time."""
+        return await drain(self._shutdown, say, self._node.is_shown_not_ready)
+
     async def _serve(self, serving: Callable[[], None]) -> None:
         """Run all services; who stops them stops all but those that still have to send."""
         self._tell_restart()
+        self._tell_no_history()
         await self._view.relist_once()
         await self._node.look_once()
         async with asyncio.TaskGroup() as tasks:
             for service in (
                 self._view,
+                self.observatory.poster,
                 self._pods.workers,
                 self._pods.housekeeping,
-                self._mirrors,
+                self._shutdown,
+                self._pods.resizes,
+                self._sources.mirrors,
                 self._node.usage,
                 self._node.status,
                 self._node.lease,
                 self._node.reflector,
-                *self._sources(),
+                self._taints,
+                *self._sources.make(),
             ):
                 tasks.create_task(service.run(), name=type(service).__name__)
             if isinstance(self._runtime, ProcessRuntime):
                 refresher = self._refresher(self._runtime)
                 tasks.create_task(refresher.run(), name="volumes")
+            if self._alerts is not None:
+                tasks.create_task(self._alerts.watchman.run(), name="alerts")
             if isinstance(self._runtime, SelfProbing):
                 tasks.create_task(self._follow_probes(self._runtime), name="probes")
+            else:
+                tasks.create_task(self._pods.probes.run(), name="probes")
             if self._settings.samples and self._settings.embedded:
                 tasks.create_task(create_samples(self._pod_client), name="samples")
             serving()
@@ -213,52 +335,6 @@ class NodeAgent:
             clock=self._clock,
             beat=self._heartbeats.expect("volumes", at_most=300),
         )
-
-    def _source_names(self) -> frozenset[str]:
-        told = {
-            API: True,
-            FILE: self._settings.pod_manifest_path is not None,
-            HTTP: self._settings.manifest_url is not None,
-        }
-        return frozenset(name for name, is_there in told.items() if is_there)
-
-    def _sources(self) -> list[ApiSource | FolderSource | UrlSource]:
-        settings, mux, beats = self._settings, self._pods.mux, self._heartbeats
-        sources: list[ApiSource | FolderSource | UrlSource] = [
-            ApiSource(
-                self._pod_client,
-                settings.node_name,
-                mux,
-                clock=self._clock,
-                beat=beats.expect("source-api", at_most=300),
-            )
-        ]
-        if settings.pod_manifest_path is not None:
-            sources.append(
-                FolderSource(
-                    settings.pod_manifest_path,
-                    settings.node_name,
-                    lambda pods: mux.deliver(FILE, pods),
-                    clock=self._clock,
-                    period=settings.file_check_frequency,
-                    on_problem=self._manifest_problem,
-                    beat=beats.expect("source-file", at_most=120),
-                )
-            )
-        if settings.manifest_url is not None:
-            sources.append(
-                UrlSource(
-                    settings.manifest_url,
-                    settings.node_name,
-                    lambda pods: mux.deliver(HTTP, pods),
-                    headers=settings.manifest_url_header,
-                    clock=self._clock,
-                    period=settings.http_check_frequency,
-                    on_problem=self._manifest_problem,
-                    beat=beats.expect("source-http", at_most=120),
-                )
-            )
-        return sources
 
     async def _listen(self, stack: AsyncExitStack) -> str:
         """Answer questions about our health; where."""
@@ -276,17 +352,6 @@ class NodeAgent:
         stack.push_async_callback(listener.stop)
         return health_url(host, port)
 
-    async def _open_port(self, stack: AsyncExitStack) -> str:
-        """Open the HTTPS port; where."""
-        if self._port is None:
-            return ""
-        try:
-            await self._port.start()
-        except CannotServeNodeError as error:
-            raise CannotRunError(str(error)) from error
-        stack.push_async_callback(self._port.stop)
-        return self._port.url
-
     def _port_number(self) -> int:
         return 0 if self._port is None else self._port.port
 
@@ -297,11 +362,24 @@ class NodeAgent:
     def _wake_pod(self, uid: PodUID) -> None:
         self._pods.wake(uid)
 
+    def _post_pod(self, uid: PodUID) -> None:
+        self.observatory.poster.changed(uid)
+
+    def _stated(self) -> tuple[Stated, ...] | None:
+        """The conditions that our Node has because of alerts; None before that is known."""
+        if self._alerts is not None:
+            return self._alerts.stated()
+        return () if self._surroundings.rules is None else None
+
+    def _wanted_taints(self) -> tuple[Taint, ...]:
+        """The taints that our Node is to have because of alerts; without rules there are none."""
+        return () if self._alerts is None else self._alerts.wanted_taints()
+
     def _reconcile(self) -> None:
         self._pods.statuses.reconcile()
 
     def _wake_mirrors(self) -> None:
-        self._mirrors.wake()
+        self._sources.mirrors.wake()
 
     def _tell_restart(self) -> None:
         if self._surroundings.restarted:
@@ -309,6 +387,10 @@ class NodeAgent:
             self._node.events.warn(
                 reasons.AGENT_RESTARTED, f"The agent ended and was started again: {why}"
             )
+
+    def _tell_no_history(self) -> None:
+        if self._history.problem:
+            self._node.events.warn(reasons.HISTORY_NOT_KEPT, self._history.problem)
 
     async def _follow_probes(self, runtime: SelfProbing) -> None:
         """Take what probes find; no failure of a runtime ends this."""
@@ -319,21 +401,6 @@ class NodeAgent:
             except Exception:
                 logger.exception("results of probes broke off, will ask again")
             await self._clock.wait(_PROBES_SECONDS)
-
-    def _static_pods(self) -> list[Pod]:
-        return [pod for pod in self._pods.directory.pods() if is_static_pod(pod)]
-
-    def _may_remove_mirror(self, full_name: tuple[str, str]) -> bool:
-        """Whether all is over with the static pod of this name."""
-        return self._pods.mux.all_delivered and not self._pods.lives.has_unfinished(full_name)
-
-    def _manifest_problem(self, problem: ManifestProblem) -> None:
-        self._node.events.warn(
-            reasons.INVALID_MANIFEST, f"Cannot read the static pods in {problem}"
-        )
-
-    def _mirror_problem(self, pod: Pod, problem: str) -> None:
-        self._recorder.warn(about_pod(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)
 
 
 def build_node(surroundings: Surroundings) -> NodeAgent:

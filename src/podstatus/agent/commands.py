@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -11,27 +10,39 @@ from typing import Annotated, NoReturn
 import typer
 
 from podstatus import __version__
+from podstatus.agent import rehearse_alerts
+from podstatus.agent.alerts_command import alerts
 from podstatus.agent.build_api import build_api_server
 from podstatus.agent.build_node import build_node
+from podstatus.agent.built_node import BuiltNode, program
 from podstatus.agent.doctor import examine
+from podstatus.agent.drain_command import drain
 from podstatus.agent.findings import HINT, PROBLEM, Finding, as_table, is_sick
 from podstatus.agent.log_command import logs
 from podstatus.agent.logs import configure_logs
+from podstatus.agent.observe_command import observe
 from podstatus.agent.options import Flags, with_settings
 from podstatus.agent.print_tables import print_table
-from podstatus.agent.read_settings import RESTARTED, Found, SettingsError, read_settings
+from podstatus.agent.read_settings import (
+    RESTARTED,
+    ROOT_DIR,
+    Found,
+    SettingsError,
+    read_settings,
+)
 from podstatus.agent.run import MISTAKE, CannotRunError, Running, run_agent
 from podstatus.agent.serve_api import ApiSettings, CannotServeError, Serving, serve_api
 from podstatus.agent.settings import AgentSettings
 from podstatus.agent.show_commands import describe, get
 from podstatus.agent.supervise import Supervisor
+from podstatus.agent.timeline_command import timeline
+from podstatus.agent.watch_command import watch
 from podstatus.base.loop import SystemClock
 from podstatus.node.system_info import UPSTREAM_VERSION
 
 app = typer.Typer(
     name="podstatus",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its tables cut the names of options off
 )
@@ -113,16 +124,21 @@ def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
     for note in found.notes:
         typer.echo(f"podstatus: {note}", err=True)
     restarted = os.environ.get(RESTARTED, "")
+    node = BuiltNode(build_node)
     running = run_agent(
-        found.settings, build_node, _announce_node, restarted=restarted, stop_at_eof=stop_at_eof
+        found.settings,
+        node.build,
+        _announce_node,
+        say=_say_line,
+        restarted=restarted,
+        stop_at_eof=stop_at_eof,
     )
     try:
-        asyncio.run(running)
+        drained = asyncio.run(running)
     except CannotRunError as error:
         _fail(str(error), error.code)
-    typer.echo(
-        f"stopped; containers run on until their pods are deleted. Go on with: {_the_same_again()}"
-    )
+    became = "pods have ended" if drained else node.what_stays()
+    typer.echo(f"stopped; {became}. Go on with: {_again(flags, found.settings)}")
 
 
 @with_settings
@@ -141,9 +157,16 @@ def doctor(flags: Flags) -> None:
 
 app.command()(run)
 app.command()(doctor)
+app.command()(observe)
 app.command()(get)
 app.command()(describe)
+app.command()(timeline)
+app.command()(watch)
 app.command()(logs)
+app.command()(drain)
+alerts.command("test")(rehearse_alerts.test_rules)
+alerts.command()(rehearse_alerts.defaults)
+app.add_typer(alerts)
 
 
 @app.command()
@@ -193,22 +216,16 @@ def _announce_node(running: Running) -> None:
         path = shlex.quote(str(running.kubeconfig))
         typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
     root_dir = shlex.quote(str(settings.root_dir))
-    typer.echo(f"    {_program()} get pods -A --root-dir {root_dir}")
+    typer.echo(f"    {program()} get pods -A --root-dir {root_dir}")
     sys.stdout.flush()
 
 
-def _program() -> str:
-    """What to type to call this program again."""
-    called = Path(sys.argv[0])
-    if called.name != "podstatus":
-        return f"{shlex.quote(sys.executable)} -m podstatus.agent"
-    return "podstatus" if shutil.which("podstatus") else shlex.quote(str(called.absolute()))
-
-
-def _the_same_again() -> str:
-    """What to type to go on: with other options it might be another node, and end the pods."""
+def _again(flags: Flags, settings: AgentSettings) -> str:
     words = [word for word in sys.argv[1:] if word not in _SUPERVISED]
-    return f"{_program()} {shlex.join(words)}"
+    # In another shell the variable may have another value, or none.
+    if flags["root_dir"] is None and os.environ.get(ROOT_DIR):
+        words += ["--root-dir", str(settings.root_dir)]
+    return f"{program()} {shlex.join(words)}"
 
 
 def _settings(flags: Flags) -> Found:
@@ -232,6 +249,11 @@ async def _supervise(settings: AgentSettings) -> int:
 def _say(text: bytes) -> None:
     sys.stderr.buffer.write(text)
     sys.stderr.buffer.flush()
+
+
+def _say_line(line: str) -> None:
+    typer.echo(line)
+    sys.stdout.flush()
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:

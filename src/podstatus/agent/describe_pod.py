@@ -12,6 +12,8 @@ from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.times import Time
+from podstatus.observe.health import pod_health
+from podstatus.observe.summary import summarize
 
 Document = dict[str, Any]
 
@@ -22,7 +24,7 @@ _KEYS = 18
 
 def describe_pod(pod: Pod, events: Sequence[Document], now: Time) -> str:
     """All there is to say about a pod."""
-    lines = [*_head(pod), *_all_containers(pod), *_conditions(pod), *_tail(pod)]
+    lines = [*_head(pod), *_health(pod, now), *_all_containers(pod), *_conditions(pod), *_tail(pod)]
     return "".join(f"{line.rstrip()}\n" for line in (*lines, *_events(events, now)))
 
 
@@ -53,6 +55,12 @@ def _head(pod: Pod) -> Iterator[str]:
             yield _field("Controlled By", f"{owner.kind}/{owner.name}")
 
 
+def _health(pod: Pod, now: Time) -> Iterator[str]:
+    """Ours, which kubectl does not have."""
+    health = pod_health(summarize(pod), now)
+    yield _field("Health", f"{health.word.value}: {health.sentence}")
+
+
 def _all_containers(pod: Pod) -> Iterator[str]:
     spec, status = pod.spec, pod.status
     yield from _containers("Init Containers", spec.init_containers, status.init_container_statuses)
@@ -74,9 +82,9 @@ def _containers(
 
 
 def _container(container: Container, status: ContainerStatus | None) -> Iterator[str]:
-    yield _field("Container ID", status.container_id if status else "")
+    yield from _known("Container ID", status.container_id if status else "")
     yield _field("Image", container.image)
-    yield _field("Image ID", status.image_id if status else "")
+    yield from _known("Image ID", status.image_id if status else "")
     for name, words in (("Command", container.command), ("Args", container.args)):
         if words:
             yield f"{name}:"
@@ -100,7 +108,7 @@ def _container(container: Container, status: ContainerStatus | None) -> Iterator
 def _state(name: str, state: ContainerState) -> Iterator[str]:
     if state.running is not None:
         yield _field(name, "Running")
-        yield _field("  Started", str(state.running.started_at))
+        yield from _known("  Started", state.running.started_at)
     elif state.terminated is not None:
         ended = state.terminated
         yield _field(name, "Terminated")
@@ -111,8 +119,8 @@ def _state(name: str, state: ContainerState) -> Iterator[str]:
         yield _field("  Exit Code", str(ended.exit_code))
         if ended.signal:
             yield _field("  Signal", str(ended.signal))
-        yield _field("  Started", str(ended.started_at))
-        yield _field("  Finished", str(ended.finished_at))
+        yield from _known("  Started", ended.started_at)
+        yield from _known("  Finished", ended.finished_at)
     else:
         yield _field(name, "Waiting")
         if state.waiting is not None:
@@ -184,6 +192,12 @@ def _list(name: str, items: Sequence[str]) -> Iterator[str]:
     first, *rest = items or (_NONE,)
     yield _field(name, first)
     yield from (_field("", item) for item in rest)
+
+
+def _known(name: str, value: str | Time) -> Iterator[str]:
+    """Nothing of what nobody knows: a summary has no ids, and not all times."""
+    if value:
+        yield _field(name, str(value))
 
 
 def _field(name: str, text: str) -> str:

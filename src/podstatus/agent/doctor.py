@@ -7,7 +7,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from podstatus.agent.findings import (
     judge_python,
     judge_rights,
 )
+from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
 from podstatus.apiserver.folder import FolderError, lock_holder
@@ -43,7 +44,16 @@ from podstatus.kube.times import Time
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.isolation import Isolation, NoBubblewrapError, find_bubblewrap
 
-_PACKAGES = ("aiohttp", "cryptography", "psutil", "PyYAML", "rich", "structlog", "typer")
+_PACKAGES = (
+    "aiohttp",
+    "cel-expr-python",
+    "cryptography",
+    "psutil",
+    "PyYAML",
+    "rich",
+    "structlog",
+    "typer",
+)
 _REVIEWS = Resource("selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
 _CGROUPS = Path("/sys/fs/cgroup")
 
@@ -60,6 +70,7 @@ def examine(settings: AgentSettings) -> Iterator[Finding]:
     yield from _api_server(settings)
     yield from _runtime(settings)
     yield from _manifests(settings)
+    yield from _alert_rules(settings)
     yield from _machine(settings)
 
 
@@ -204,6 +215,34 @@ def _bubblewrap(*, must: bool) -> Finding:
     return Finding(
         "runtime", OK, f"process, isolated by bubblewrap {found.version} ({found.program})"
     )
+
+
+def _counted(rules: AlertRules) -> str:
+    count = len(rules.compiled)
+    return f"{count} rules, {count - len(rules.sets)} of them default ones"
+
+
+def _alert_rules(settings: AgentSettings) -> Iterator[Finding]:
+    if not settings.alerts or not settings.alert_rules:
+        return
+    try:
+        rules = load_alert_rules(settings.alert_rules)
+    except AlertRulesError as error:
+        told = _first_of(str(error).splitlines())
+        yield Finding("alert-rules", PROBLEM, told, "mend it, or leave --alert-rules out")
+        return
+    if rules.unasked:
+        told = _first_of(rules.unasked)
+        yield Finding("alert-rules", PROBLEM, told, "mend it: the rule is not asked")
+    elif rules.notes:
+        yield Finding("alert-rules", HINT, _first_of(rules.notes), "it may not do what it seems to")
+    else:
+        yield Finding("alert-rules", OK, _counted(rules))
+
+
+def _first_of(lines: Sequence[str]) -> str:
+    first, *others = lines
+    return f"{first} (and {len(others)} more)" if others else first
 
 
 def _manifests(settings: AgentSettings) -> Iterator[Finding]:

@@ -38,6 +38,29 @@ def parse_duration(text: str) -> float:
     return -nanos / 1e9 if text[0] == "-" else nanos / 1e9
 
 
+def write_duration(seconds: float) -> str:
+    """As Go prints one: `1m30s`, `4h0m0s`, `1.5s`, `100ms`."""
+    nanos = round(abs(seconds) * 1e9)
+    sign = "-" if seconds < 0 else ""
+    if nanos == 0:
+        return "0s"
+    if nanos < _UNITS["s"]:
+        unit = next(unit for unit in ("ms", "us", "ns") if nanos >= _UNITS[unit])
+        return f"{sign}{_decimal(nanos, _UNITS[unit])}{'µs' if unit == 'us' else unit}"
+    minutes, rest = divmod(nanos, _UNITS["m"])
+    told = f"{_decimal(rest, _UNITS['s'])}s"
+    if minutes:
+        hours, minutes = divmod(minutes, 60)
+        told = f"{hours}h{minutes}m{told}" if hours else f"{minutes}m{told}"
+    return sign + told
+
+
+def _decimal(nanos: int, unit: int) -> str:
+    whole, fraction = divmod(nanos, unit)
+    digits = len(str(unit)) - 1
+    return f"{whole}.{fraction:0{digits}}".rstrip("0").rstrip(".") if fraction else str(whole)
+
+
 def _nanos(number: str, unit: int) -> int:
     whole, _, fraction = number.partition(".")
     return int(whole or "0") * unit + int(fraction or "0") * unit // int("1" + "0" * len(fraction))

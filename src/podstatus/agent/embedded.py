@@ -24,6 +24,7 @@ from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
+from podstatus.base.typed_json import read_json
 
 logger = logging.getLogger(__name__)
 
@@ -201,7 +202,7 @@ class EmbeddedApiServer:
         return False
 
     def _files(self) -> ServerFiles:
-        told = msgspec.json.decode((self._folder / ENDPOINTS).read_bytes(), type=dict[str, str])
+        told = read_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
         kubeconfig = (self._folder / KUBECONFIG).read_bytes()
         return ServerFiles(told["apiserver"], told["token"], kubeconfig)
 

@@ -9,11 +9,14 @@ import typer
 from podstatus.agent.ask_node import find_node
 from podstatus.agent.ask_server import CannotAskError
 from podstatus.agent.choose_container import NoContainerError, choose_container
+from podstatus.agent.complete import complete_pod
 from podstatus.agent.durations import DurationError, parse_duration
 from podstatus.agent.screen import show, show_bytes
-from podstatus.agent.show_commands import Namespace, RootDir, complaining, fail
+from podstatus.agent.show_commands import Namespace, RootDir, complaining, mistaken
 
-PodName = Annotated[str, typer.Argument(metavar="POD", help="Whose logs.")]
+PodName = Annotated[
+    str, typer.Argument(metavar="POD", help="Whose logs.", autocompletion=complete_pod)
+]
 ContainerName = Annotated[
     str | None,
     typer.Option("--container", "-c", metavar="NAME", help="Of this container, or init container."),
@@ -75,7 +78,7 @@ def _seconds(since: str) -> int:
     try:
         seconds = parse_duration(since)
     except DurationError as error:
-        fail(f"--since: {error}")
+        mistaken(f"--since: {error}")
     if seconds <= 0:
-        fail("--since must be greater than 0, such as 5m")
+        mistaken("--since must be greater than 0, such as 5m")
     return max(1, int(seconds + 0.5))

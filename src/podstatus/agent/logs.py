@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -69,7 +69,8 @@ def logged_to(folder: Path, verbosity: int, log_format: str) -> Iterator[None]:
         yield
     finally:
         root.removeHandler(file)
-        file.close()
+        with suppress(OSError):  # a full disk: standard error has the lines
+            file.close()
         for handler in before:
             handler.removeFilter(shown)
         root.setLevel(levels[0])

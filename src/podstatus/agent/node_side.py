@@ -12,13 +12,14 @@ from podstatus.events.about import about_node
 from podstatus.events.recorder import Recorder
 from podstatus.kube.pod import PodUID
 from podstatus.node.addresses import node_addresses
+from podstatus.node.conditions import Stated, is_ready
 from podstatus.node.health import Check, NodeHealth
 from podstatus.node.make_node import make_node
 from podstatus.node.settings import NodeSettings
 from podstatus.node.slow_disk import SlowDisk
 from podstatus.node.system_info import kubelet_version, read_system_info
 from podstatus.node.usage import NodeUsage
-from podstatus.runtime.port import Labelled, Metered, Runtime
+from podstatus.runtime.port import Labelled, Metered, MeteredInside, Resizing, Runtime
 
 
 class _EventsOfNode:
@@ -46,10 +47,12 @@ class NodeSide:
         recorder: Recorder,
         *,
         runtime_problem: Check,
+        shutting_down: Check,
         on_recovered: Callable[[], None],
         heartbeats: Heartbeats,
         clock: Clock,
         port: Callable[[], int] = int,
+        stated: Callable[[], tuple[Stated, ...] | None] = tuple,
     ) -> None:
         told = node_settings(settings, runtime)
         self.events = _EventsOfNode(recorder, told.name)
@@ -57,6 +60,7 @@ class NodeSide:
             SlowDisk(settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
+            containers=runtime.container_usage if isinstance(runtime, MeteredInside) else dict,
             beat=heartbeats.expect("usage", at_most=60),
         )
         self._services = make_node(
@@ -67,10 +71,13 @@ class NodeSide:
                 runtime_version=f"{runtime.name}://{runtime.version}",
             ),
             usage=lambda: self.usage.snapshot,
-            health=NodeHealth(runtime_problem, self.usage.problem, heartbeats=heartbeats),
+            health=NodeHealth(
+                runtime_problem, self.usage.problem, shutting_down, heartbeats=heartbeats
+            ),
             events=self.events,
             clock=clock,
             port=port,
+            stated=stated,
             on_recovered=on_recovered,
             status_beat=heartbeats.expect("node-status", at_most=60),
             lease_beat=heartbeats.expect("lease", at_most=60),
@@ -86,6 +93,11 @@ class NodeSide:
         await self.usage.sample_once()
         self._services.propose()
 
+    def is_shown_not_ready(self) -> bool:
+        """Whether the API server shows our Node as not Ready."""
+        known = self.own.known
+        return known is not None and not is_ready(known.status.conditions)
+
     def host_ips(self) -> tuple[str, ...]:
         """The addresses that pods of this node show as their host's."""
         return self._host_ips
@@ -96,6 +108,7 @@ def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> No
     return NodeSettings(
         name=settings.node_name,
         labels=dict(settings.node_labels),
+        resizes=isinstance(runtime, Resizing),
         runtime_labels=dict(runtime.node_labels) if isinstance(runtime, Labelled) else {},
         taints=settings.register_with_taints,
         register_node=settings.register_node,

@@ -4,7 +4,7 @@ They are read together with the other sources, so that all mistakes are told at 
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -17,17 +17,19 @@ from podstatus.agent.setting_table import SETTINGS
 Flags = dict[str, str | None]
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that is given the flags of all settings, besides the options of its own."""
+def with_settings(
+    command: Callable[..., None], settings: Sequence[Setting] = SETTINGS
+) -> Callable[..., None]:
+    """A command that is given the flags of these settings, besides the options of its own."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
 
     def taken(**given: Any) -> None:
         flags: Flags = {
-            setting.name: flag_text(setting, given.pop(setting.name)) for setting in SETTINGS
+            setting.name: flag_text(setting, given.pop(setting.name)) for setting in settings
         }
         command(flags, **given)
 
-    parameters = [*map(_parameter, SETTINGS), *own]
+    parameters = [*map(_parameter, settings), *own]
     taken.__name__, taken.__doc__ = command.__name__, command.__doc__
     taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     taken.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from podstatus.agent.tables import Table, harmless_table, style_of
+from podstatus.agent.screen import may_colour, show_lines
+from podstatus.agent.table_lines import table_lines
+from podstatus.agent.tables import LEAST_TEXT, PROSE, Table, harmless_table, style_of
 
 _GAP = 3
-_LEAST_TEXT = 24
-"""Columns that a long last text gets at least, before it is left to the terminal to wrap."""
-_PROSE = ("MESSAGE", "WHAT TO DO")
 
 
 def print_table(table: Table, *, headings: bool = True, least: Sequence[int] = ()) -> None:
@@ -27,8 +26,18 @@ def print_table(table: Table, *, headings: bool = True, least: Sequence[int] = (
     width = shutil.get_terminal_size().columns if out.isatty() else None
     if out.isatty():
         table = harmless_table(table)
-    out.write(render(table, width, color=out.isatty(), headings=headings, least=least))
+    if width is not None and not least and _is_too_wide(table, width):
+        show_lines(table_lines(table, width, sys.maxsize))
+        return
+    out.write(render(table, width, color=may_colour(out), headings=headings, least=least))
     out.flush()
+
+
+def _is_too_wide(table: Table, width: int) -> bool:
+    """Whether its prose has no place beside the names, each of which has one."""
+    *names, text = table.widths()
+    needed = sum(names) + _GAP * len(names) + min(text, LEAST_TEXT)
+    return table.headings[-1] in PROSE and max(names) <= width < needed
 
 
 def render(
@@ -41,9 +50,9 @@ def render(
 ) -> str:
     """The lines. Within a width the last column is folded, if it is prose; all else is whole."""
     widths = [max(pair) for pair in zip_longest(table.widths(), least, fillvalue=0)]
-    if width is not None and table.headings[-1] in _PROSE:
+    if width is not None and table.headings[-1] in PROSE:
         before = sum(widths[:-1]) + _GAP * (len(widths) - 1)
-        widths[-1] = min(widths[-1], max(_LEAST_TEXT, width - before))
+        widths[-1] = min(widths[-1], max(LEAST_TEXT, width - before))
     shown = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=headings)
     for index, (heading, wide) in enumerate(zip(table.headings, widths, strict=True)):
         last = index == len(widths) - 1

@@ -13,7 +13,7 @@ import msgspec
 
 from podstatus.agent.config_file import ConfigFile, read_config
 from podstatus.agent.setting import Given, NotAllowedError, Setting, mistake, read_given
-from podstatus.agent.setting_kinds import NODE_NAME, PATH, PROCESS, RUNTIMES, TRUTH
+from podstatus.agent.setting_kinds import NODE_NAME, PATH, PATHS, PROCESS, RUNTIMES, TRUTH
 from podstatus.agent.setting_table import BY_NAME, SETTINGS
 from podstatus.agent.settings import AgentSettings
 from podstatus.client.find_access import is_in_cluster
@@ -21,6 +21,8 @@ from podstatus.kube.node import Taint
 
 _PREFIX = "PODSTATUS_"
 PROCESS_TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
+ROOT_DIR = "PODSTATUS_ROOT_DIR"
+"""The variable that the other commands look at, too."""
 RESTARTED = "PODSTATUS_RESTARTED"
 """What the supervisor tells the next agent, see `supervise`; not a setting."""
 _PORTS = {"port": 10250, "healthz_port": 10248, "apiserver_port": 6443}
@@ -107,6 +109,8 @@ class _Reading:
             return None
         else:
             value = setting.kind.read_text(setting.default)
+        if setting.kind is PATHS:
+            return tuple(Path(path).expanduser().absolute() for path in value)
         return Path(value).expanduser().absolute() if setting.kind is PATH else value
 
     def settings(self, values: dict[str, Any]) -> AgentSettings | None:
@@ -118,6 +122,7 @@ class _Reading:
         self._choose_taints(values)
         self._choose_ports(values)
         self._choose_who_may(values)
+        self._choose_periods(values)
         if self.mistakes:
             return None
         return AgentSettings(**values)
@@ -173,6 +178,17 @@ class _Reading:
             values["authentication_token_webhook"] = not is_ours
         if values["authorization_mode"] is None:
             values["authorization_mode"] = "AlwaysAllow" if is_ours else "Webhook"
+
+    def _choose_periods(self, values: dict[str, Any]) -> None:
+        total = values["shutdown_grace_period"]
+        critical = values["shutdown_grace_period_critical_pods"]
+        if critical is None:
+            critical = values["shutdown_grace_period_critical_pods"] = total // 3
+        if critical > total:
+            self.mistakes.append(
+                f"--shutdown-grace-period-critical-pods: {critical:g} s are more than the "
+                f"{total:g} s of --shutdown-grace-period, which they are a part of"
+            )
 
     def _choose_ports(self, values: dict[str, Any]) -> None:
         chosen = values["healthz_port"] is not None

@@ -1,5 +1,6 @@
 """The folder that an agent keeps everything in, and what it tells others there."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -7,11 +8,13 @@ from typing import Self
 import msgspec
 
 from podstatus.apiserver.folder import FolderBusyError, FolderError, ServerFolder
+from podstatus.base.typed_json import read_json
 
 ENDPOINTS = "endpoints.json"
 KUBECONFIG = "kubeconfig"
 RESTARTS = "restarts.jsonl"
-_FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
+FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
+"""Of an agent."""
 
 
 class RootDirError(Exception):
@@ -35,6 +38,9 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent_certificate: str = ""
     """A file with what clients of the agent have to trust."""
     node: str
+    """Its name; empty if it is none."""
+    observes: bool = False
+    """It is no node: it looks on at a cluster, and has of pods what `/v1` tells."""
     pid: int
 
     def __repr__(self) -> str:
@@ -44,10 +50,11 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class RootDir:
     """The folder, ours alone within `with`."""
 
-    def __init__(self, path: Path) -> None:
-        """Make it if it is not there, and lock it. Raises RootDirError."""
+    def __init__(self, path: Path, folders: Iterable[str] = FOLDERS) -> None:
+        """Make it if it is not there, with these folders, and lock it. Raises RootDirError."""
+        self._folders = tuple(folders)
         try:
-            self._folder = ServerFolder(path, used_by="agent")
+            self._folder = ServerFolder(path, used_by="agent or observer")
         except FolderBusyError as error:
             raise RootDirError(f"{error} (--root-dir)") from error
         except FolderError as error:
@@ -81,11 +88,18 @@ class RootDir:
 
     def announce(self, endpoints: Endpoints) -> None:
         """Tell where things are. Raises RootDirError."""
-        self._write(ENDPOINTS, msgspec.json.format(msgspec.json.encode(endpoints)) + b"\n")
+        self.write(ENDPOINTS, msgspec.json.format(msgspec.json.encode(endpoints)) + b"\n")
 
     def hand_out(self, kubeconfig: bytes) -> Path:
         """Write the kubeconfig of our own API server; where it is. Raises RootDirError."""
-        return self._write(KUBECONFIG, kubeconfig)
+        return self.write(KUBECONFIG, kubeconfig)
+
+    def read(self, name: str) -> bytes | None:
+        """What is in a file in it, None if there is none. Raises RootDirError."""
+        try:
+            return self._folder.read(name)
+        except FolderError as error:
+            raise RootDirError(_unusable(error)) from error
 
     def withdraw(self) -> None:
         """Nobody is there any more. The kubeconfig stays: the next start serves it again."""
@@ -94,7 +108,7 @@ class RootDir:
     def _prepare(self) -> None:
         """Find out now whether it can be written to, and not with the first status."""
         try:
-            for name in _FOLDERS:
+            for name in self._folders:
                 (self.path / name).mkdir(mode=0o700, exist_ok=True)
             self.withdraw()
             self._folder.write(".probe", b"").unlink()
@@ -102,7 +116,8 @@ class RootDir:
             self.close()
             raise RootDirError(_unusable(error)) from error
 
-    def _write(self, name: str, content: bytes) -> Path:
+    def write(self, name: str, content: bytes) -> Path:
+        """Make this the content of a file in it. Raises RootDirError."""
         try:
             return self._folder.write(name, content)
         except FolderError as error:
@@ -113,7 +128,7 @@ def read_endpoints(root_dir: Path) -> Endpoints | None:
     """What an agent told; None if none runs there. Raises RootDirError."""
     path = root_dir / ENDPOINTS
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Endpoints)
+        return read_json(path.read_bytes(), Endpoints)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError) as error:

@@ -4,29 +4,36 @@ CannotRunError     it cannot start, or not go on; the message says why and what 
 """
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
 
+from podstatus.agent.drain_at_end import Draining, Say, drain_at_end, wants_drain
 from podstatus.agent.embedded import CannotStartApiServerError, EmbeddedApiServer, NodeTrust
+from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.logs import logged_to
-from podstatus.agent.root_dir import Endpoints, RootDir, RootDirError
+from podstatus.agent.root_dir import FOLDERS, Endpoints, RootDir, RootDirError
 from podstatus.agent.serve_api import CannotServeError, call_at_eof, reachable
 from podstatus.agent.serve_node import PortFiles, find_certificate, find_port_files
 from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.settings import AgentSettings
+from podstatus.agent.tell_endpoints import can_tell, is_full, tell_when_there_is_room
 from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.client.access import Access
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.find_access import in_cluster_access, kubeconfig_access
+from podstatus.workers.shutdown_plan import longest
+
+logger = logging.getLogger(__name__)
 
 FAILED = 1
 MISTAKE = 2
@@ -52,6 +59,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     access: Access
     port: PortFiles | None = None
     """For the agent's HTTPS port; None: there is none."""
+    rules: AlertRules | None = None
+    """What to look for; None: nothing."""
     restarted: str = ""
     """Why the agent before this one ended, if it did not mean to; for an event."""
 
@@ -62,6 +71,8 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     """Its HTTPS port."""
     health: str = ""
+    observes: bool = False
+    """It is no node: it looks on at a cluster."""
 
 
 class Agent(Protocol):
@@ -100,22 +111,32 @@ async def run_agent(
     build: Build,
     announce: Announce,
     *,
+    say: Say = lambda _: None,
     restarted: str = "",
     stop_at_eof: bool = False,
-) -> None:
+    folders: Iterable[str] = FOLDERS,
+) -> bool:
     """Be a node until SIGINT, SIGTERM or SIGHUP; a second one ends it at once.
 
-    Raises CannotRunError.
+    Whether its pods have ended before it: the settings may want that. `folders` are those that it
+    needs in its root-dir. Raises CannotRunError.
     """
+    drained, node = False, _Node(build, announce)
     with _stopped_by_signal() as stop:
         stopped = stop.event
         if stop_at_eof:
             _stop_at_eof(stop)
         try:
             async with asyncio.TaskGroup() as group:
-                whole = group.create_task(_run(settings, build, announce, restarted), name="agent")
+                running = _run(settings, node.build, node.announce, restarted, folders)
+                whole = group.create_task(running, name="agent")
                 stopping = group.create_task(stopped.wait(), name="stop")
                 await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                draining = None if whole.done() else node.find_draining()
+                if draining is not None and await wants_drain(settings):
+                    stop.force_after(longest(settings.shutdown_periods) + _SECONDS_TO_STOP)
+                    drained = await drain_at_end(draining, whole, say)
+                    stop.force_after(_SECONDS_TO_STOP)
                 whole.cancel()
                 stopping.cancel()
         except BaseExceptionGroup as errors:
@@ -124,13 +145,45 @@ async def run_agent(
             if told is None or others is not None:
                 raise
             raise _cannot_run(_first(told)) from errors
+    return drained
 
 
-async def _run(settings: AgentSettings, build: Build, announce: Announce, restarted: str) -> None:
+class _Node:
+    """The node that was built, for those who have something to ask of it when it is to end."""
+
+    def __init__(self, build: Build, announce: Announce) -> None:
+        self._build = build
+        self._announce = announce
+        self._agent: object = None
+        self._serves = False
+
+    def build(self, surroundings: Surroundings) -> Agent:
+        """Build it."""
+        self._agent = agent = self._build(surroundings)
+        return agent
+
+    def announce(self, running: Running) -> None:
+        """It serves."""
+        self._serves = True
+        self._announce(running)
+
+    def find_draining(self) -> Draining | None:
+        """It, if it serves and can end its pods."""
+        return self._agent if self._serves and isinstance(self._agent, Draining) else None
+
+
+async def _run(
+    settings: AgentSettings,
+    build: Build,
+    announce: Announce,
+    restarted: str,
+    folders: Iterable[str],
+) -> None:
     with (
-        RootDir(settings.root_dir) as root,
+        RootDir(settings.root_dir, folders) as root,
         logged_to(root.folder("logs"), settings.v, settings.log_format),
     ):
+        rules = _load_rules(settings)
         certificate = _make_certificate(settings, root)
         async with _server(settings, root, certificate) as server:
             surroundings = Surroundings(
@@ -138,6 +191,7 @@ async def _run(settings: AgentSettings, build: Build, announce: Announce, restar
                 root=root,
                 access=server.access,
                 port=_port_files(settings, root, server),
+                rules=rules,
                 restarted=restarted,
             )
             await _be_a_node(surroundings, server, build(surroundings), announce)
@@ -149,7 +203,9 @@ async def _be_a_node(
     settings, root = surroundings.settings, surroundings.root
 
     def serving(where: Listening) -> None:
-        root.announce(_endpoints(surroundings, server, where))
+        endpoints = _endpoints(surroundings, server, where)
+        if not can_tell(root, endpoints):
+            group.create_task(tell_when_there_is_room(root, endpoints), name="endpoints")
         announce(
             Running(
                 settings=settings,
@@ -170,6 +226,21 @@ async def _be_a_node(
                 group.create_task(server.child.run(), name="apiserver")
     finally:
         root.withdraw()
+
+
+def _load_rules(settings: AgentSettings) -> AlertRules | None:
+    """The alert rules, if they are to be asked. Raises CannotRunError for files of no use."""
+    if not settings.alerts:
+        return None
+    try:
+        rules = load_alert_rules(settings.alert_rules)
+    except AlertRulesError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
+    for mistake in rules.unasked:
+        logger.error("alert rule is not asked: %s", mistake)
+    for note in rules.notes:
+        logger.warning("alert rules: %s", note)
+    return rules
 
 
 def _make_certificate(settings: AgentSettings, root: RootDir) -> Path:
@@ -204,7 +275,8 @@ def _endpoints(surroundings: Surroundings, server: _Server, where: Listening) ->
         agent_certificate="" if port is None else str(port.certificate),
         kubeconfig="" if server.kubeconfig is None else str(server.kubeconfig),
         certificate_authority="" if server.authority is None else str(server.authority),
-        node=settings.node_name,
+        node="" if where.observes else settings.node_name,
+        observes=where.observes,
         pid=os.getpid(),
     )
 
@@ -212,7 +284,7 @@ def _endpoints(surroundings: Surroundings, server: _Server, where: Listening) ->
 def _cannot_run(error: BaseException) -> CannotRunError:
     if isinstance(error, CannotRunError):
         return error
-    return CannotRunError(str(error), code=MISTAKE)
+    return CannotRunError(str(error), code=FAILED if is_full(error) else MISTAKE)
 
 
 def _first(errors: BaseExceptionGroup[Raised]) -> Raised:
@@ -260,22 +332,29 @@ class _Stop:
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
-        self._force = threading.Timer(_SECONDS_TO_STOP, _give_up)
-        self._force.daemon = True
+        self._force: threading.Timer | None = None
 
     def begin(self) -> None:
         """End; the next signal ends the process."""
         if self.event.is_set():
             return
         self.event.set()
-        self._force.start()
+        self.force_after(_SECONDS_TO_STOP)
         for number in _SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
 
+    def force_after(self, seconds: float) -> None:
+        """End by force so many seconds from now, and not when it was to be before."""
+        self.over()
+        self._force = threading.Timer(seconds, _give_up, (seconds,))
+        self._force.daemon = True
+        self._force.start()
+
     def over(self) -> None:
         """Everything has ended."""
-        self._force.cancel()
+        if self._force is not None:
+            self._force.cancel()
 
 
 @contextmanager
@@ -296,7 +375,7 @@ def _stop_at_eof(stop: _Stop) -> None:
         raise CannotRunError(str(error), code=MISTAKE) from error
 
 
-def _give_up() -> None:
-    sys.stderr.write(f"podstatus: not everything ended within {_SECONDS_TO_STOP:g} s; forced\n")
+def _give_up(seconds: float) -> None:
+    sys.stderr.write(f"podstatus: not everything ended within {seconds:g} s; forced\n")
     sys.stderr.flush()
     os._exit(FAILED)

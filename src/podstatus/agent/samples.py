@@ -4,6 +4,7 @@ import logging
 
 import msgspec
 
+from podstatus.base.typed_json import read_json
 from podstatus.client import PODS, ApiClient
 from podstatus.kube.errors import ApiError
 from podstatus.runtime.simulated.script import CONTAINER_PREFIX
@@ -78,7 +79,7 @@ def _repeating(text: str) -> list[str]:
 async def create_samples(client: ApiClient) -> None:
     """Create them if the cluster has no pods at all."""
     try:
-        found = msgspec.json.decode(await client.list(PODS, limit=1), type=_List)
+        found = read_json(await client.list(PODS, limit=1), _List)
         if found.items:
             return
         for pod in sample_pods():

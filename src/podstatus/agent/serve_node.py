@@ -9,6 +9,7 @@ from podstatus.agent.node_side import node_settings
 from podstatus.agent.serve_api import reachable
 from podstatus.agent.serving_certificate import (
     CannotServeNodeError,
+    certificate_names,
     ensure_agent_token,
     ensure_certificate,
     server_context,
@@ -90,12 +91,18 @@ class NodePort:
         sources: Sources,
         client: ApiClient,
         clock: Clock,
+        *,
+        node_name: str | None = None,
     ) -> None:
-        """`client` asks the API server who others are and what they may."""
+        """`client` asks the API server who others are and what they may.
+
+        That of the node `node_name`: our own if it is None, that of any if it is empty.
+        """
         self._settings = settings
         self._files = files
         self._sources = sources
-        self._wishes = _wishes(settings, files.token)
+        name = settings.node_name if node_name is None else node_name
+        self._wishes = _wishes(settings, files.token, name)
         self._reviews = HttpReviews(client)
         self._clock = clock
         self._server: NodeServer | None = None
@@ -121,6 +128,7 @@ class NodePort:
             ssl_context=server_context(files.certificate, files.key, files.client_ca),
             host=settings.address,
             port=settings.port,
+            names=(settings.node_name, *certificate_names(files.certificate)),
         )
         try:
             self._port = await server.start()
@@ -140,9 +148,9 @@ class NodePort:
             await server.stop()
 
 
-def _wishes(settings: AgentSettings, token: str) -> Wishes:
+def _wishes(settings: AgentSettings, token: str, node_name: str) -> Wishes:
     return Wishes(
-        node_name=settings.node_name,
+        node_name=node_name,
         token=token,
         ask_about_tokens=settings.authentication_token_webhook,
         ask_about_access=settings.authorization_mode == WEBHOOK,

@@ -94,6 +94,16 @@ def server_context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.
     return context
 
 
+def certificate_names(certificate: Path) -> tuple[str, ...]:
+    """The names that a certificate is good for, addresses aside; none if it cannot be read."""
+    try:
+        kept = x509.load_pem_x509_certificate(certificate.read_bytes())
+        alternatives = kept.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return ()
+    return tuple(alternatives.get_values_for_type(x509.DNSName))
+
+
 def _no_password() -> str:
     raise ValueError("the key is encrypted")
 

@@ -61,8 +61,8 @@ def whole(least: int, most: int | None = None) -> Kind:
     return Kind(metavar="NUMBER", read_text=read_text, read_document=read_document)
 
 
-def duration(least: float, most: float | None = None, *, allowed: str) -> Kind:
-    """Seconds, written as a duration; `allowed` says the limits."""
+def duration(least: float, most: float | None = None, *, allowed: str, whole: bool = False) -> Kind:
+    """Seconds, written as a duration, `whole` ones only; `allowed` says the limits."""
 
     def read(text: str) -> float:
         try:
@@ -70,6 +70,8 @@ def duration(least: float, most: float | None = None, *, allowed: str) -> Kind:
         except DurationError as error:
             raise NotAllowedError(text, allowed) from error
         if seconds < least or (most is not None and seconds > most):
+            raise NotAllowedError(text, allowed)
+        if whole and not seconds.is_integer():
             raise NotAllowedError(text, allowed)
         return seconds
 
@@ -118,6 +120,12 @@ def _read_text(text: str) -> str:
     return text
 
 
+def _read_paths(text: Any) -> tuple[str, ...]:
+    if not isinstance(text, str):
+        raise NotAllowedError(text, "paths, separated by commas")
+    return tuple(_read_path(part.strip()) for part in text.split(",") if part.strip())
+
+
 def _read_address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
@@ -162,5 +170,6 @@ RUNTIME = kind_of("RUNTIME", _read_runtime, _RUNTIME)
 BYTES = kind_of("BYTES", _read_bytes, _BYTES)
 TEXT = kind_of("TEXT", _read_text, "a text")
 URL = kind_of("URL", _read_url, "an address")
+PATHS = Kind(metavar="PATHS", read_text=_read_paths, read_document=_read_paths, may_be_empty=True)
 PORT = whole(0, 65535)
 PERIOD = duration(0.001, allowed="a duration of 1ms or more, such as 10s or 1m30s")

@@ -6,6 +6,7 @@ from podstatus.agent.setting_kinds import (
     BYTES,
     NODE_NAME,
     PATH,
+    PATHS,
     PERIOD,
     PORT,
     RUNTIME,
@@ -17,9 +18,12 @@ from podstatus.agent.setting_kinds import (
     whole,
 )
 from podstatus.agent.setting_maps import AMOUNTS, GATES, HEADERS, LABELS, TAINTS, THRESHOLDS
+from podstatus.agent.setting_periods import PERIODS
+from podstatus.agent.settings import AUTO, DRAIN, KEEP
 
 _RESTARTS = duration(1, 300, allowed="a duration from 1s to 300s")
 _ANY_TIME = duration(0, allowed="a duration of 0 or more, such as 30s or 4h")
+_SHUTDOWN = duration(0, allowed="a duration of whole seconds, such as 30s; 0 is none", whole=True)
 _PLACES, _NODE, _PODS, _SERVER, _AGENT = "Places", "Node", "Pods", "API server", "Agent"
 
 SETTINGS = (
@@ -281,6 +285,15 @@ SETTINGS = (
         group=_PODS,
     ),
     Setting(
+        name="ready_after_restart",
+        flag="ready-after-restart",
+        kind=choice(("last", "kubelet")),
+        help="What a container is before its probes speak again after a restart of the agent: as "
+        "it was shown last, or by the kubelet's rule not ready if it ran for less than 10 s.",
+        default="last",
+        group=_PODS,
+    ),
+    Setting(
         name="keep_terminated_pod_volumes",
         flag="keep-terminated-pod-volumes",
         kind=TRUTH,
@@ -464,6 +477,93 @@ SETTINGS = (
         kind=PORT,
         help="The port of /healthz; 0 serves none.",
         default_help="10248, or any if --port is 0",
+        group=_AGENT,
+    ),
+    Setting(
+        name="on_stop",
+        flag="on-stop",
+        kind=choice((AUTO, KEEP, DRAIN)),
+        help="Whether pods run on when the agent ends, or end before it; auto: they end if the "
+        "machine goes down.",
+        default=AUTO,
+        group=_AGENT,
+    ),
+    Setting(
+        name="shutdown_grace_period",
+        flag="shutdown-grace-period",
+        field="shutdownGracePeriod",
+        kind=_SHUTDOWN,
+        help="How long all pods together have to end when the node shuts down or is drained; 0: "
+        "auto does not end them.",
+        default="30s",
+        group=_AGENT,
+    ),
+    Setting(
+        name="shutdown_grace_period_critical_pods",
+        flag="shutdown-grace-period-critical-pods",
+        field="shutdownGracePeriodCriticalPods",
+        kind=_SHUTDOWN,
+        help="How much of it is for critical pods, which end after the others.",
+        default_help="a third of it",
+        group=_AGENT,
+    ),
+    Setting(
+        name="shutdown_grace_period_by_pod_priority",
+        flag="shutdown-grace-period-by-pod-priority",
+        field="shutdownGracePeriodByPodPriority",
+        kind=PERIODS,
+        help="How many seconds pods from each priority on have, in place of both: "
+        "0=20,2000000000=10.",
+        default="",
+        group=_AGENT,
+    ),
+    Setting(
+        name="history",
+        flag="history",
+        kind=TRUTH,
+        help="Keep a history of what happens to pods, in history.db in the root-dir.",
+        default="true",
+        group=_AGENT,
+    ),
+    Setting(
+        name="history_days",
+        flag="history-days",
+        kind=whole(1, 3650),
+        help="How many days of it are kept.",
+        default="7",
+        group=_AGENT,
+    ),
+    Setting(
+        name="history_size",
+        flag="history-size",
+        kind=BYTES,
+        help="How large it may become; then the oldest is forgotten.",
+        default="256Mi",
+        group=_AGENT,
+    ),
+    Setting(
+        name="alerts",
+        flag="alerts",
+        kind=TRUTH,
+        help="Ask the default alert rules, and those of --alert-rules, about pods and the node.",
+        default="true",
+        group=_AGENT,
+    ),
+    Setting(
+        name="alert_rules",
+        flag="alert-rules",
+        kind=PATHS,
+        help="Files with alert rules, YAML, separated by commas.",
+        default="",
+        group=_AGENT,
+    ),
+    Setting(
+        name="alertmanager_url",
+        flag="alertmanager-url",
+        kind=URL,
+        help="An Alertmanager that is told of alerts whose rules name no actions.",
+        default_help="none",
+        secret=True,
         group=_AGENT,
     ),
     Setting(

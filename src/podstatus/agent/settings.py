@@ -7,6 +7,9 @@ import msgspec
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.node import Taint
 from podstatus.kube.quantity import Quantity
+from podstatus.workers.shutdown_plan import Period, two_periods
+
+AUTO, KEEP, DRAIN = "auto", "keep", "drain"
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +54,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_container_restart_period: float
     container_log_max_size: int
     container_log_max_files: int
+    ready_after_restart: str
     keep_terminated_pod_volumes: bool
     feature_gates: FeatureGates
 
@@ -81,10 +85,35 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     apiserver_port: int
     """Of the embedded API server."""
 
+    on_stop: str
+    """keep, drain or auto."""
+    shutdown_grace_period: float
+    """0: a shutdown of the machine is not looked for."""
+    shutdown_grace_period_critical_pods: float
+    """Of it, for critical pods, at the end."""
+    shutdown_grace_period_by_pod_priority: tuple[Period, ...]
+    """In place of both, if there are any."""
+
+    history: bool
+    history_days: int
+    history_size: int
+    """Bytes."""
+
+    alerts: bool
+    alert_rules: tuple[Path, ...]
+    alertmanager_url: str | None
+
     samples: bool
     supervise: bool
     v: int
     log_format: str
+
+    @property
+    def shutdown_periods(self) -> tuple[Period, ...]:
+        """How long the pods of each priority have to end when the node shuts down."""
+        return self.shutdown_grace_period_by_pod_priority or two_periods(
+            self.shutdown_grace_period, self.shutdown_grace_period_critical_pods
+        )
 
     @property
     def embedded(self) -> bool:

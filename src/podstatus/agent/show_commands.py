@@ -1,37 +1,49 @@
-"""`podstatus get` and `podstatus describe`, for machines without kubectl."""
+"""`podstatus get` and `podstatus describe`, for machines without kubectl.
+
+The API server is asked first: it has what nobody has taken yet, and what runs elsewhere. While it
+is away, the agent is asked, which knows its own pods better than anybody.
+"""
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import msgspec
 import typer
-import yaml
 
+from podstatus.agent.ask_agent import AgentObjects
+from podstatus.agent.ask_node import NodePort, find_node
+from podstatus.agent.ask_query import QueryPort
 from podstatus.agent.ask_server import (
     CannotAskError,
     Listed,
     Server,
+    ServerAwayError,
     Shown,
     find_access,
     shown_kind,
     wall_time,
 )
+from podstatus.agent.complete import complete_kind, complete_pod
 from podstatus.agent.describe_pod import describe_pod
+from podstatus.agent.get_alerts import KINDS, show_alerts
 from podstatus.agent.print_tables import print_table
 from podstatus.agent.screen import show
-from podstatus.agent.tables import Table, object_table
+from podstatus.agent.server_silence import tell_silence
+from podstatus.agent.show_values import show_json, show_yaml
+from podstatus.agent.tables import Table, object_table, with_health
 from podstatus.apiserver.reading import text_at
 from podstatus.client.blocking import BlockingClient
+from podstatus.client.resources import PODS
 from podstatus.client.transport import Timing
 from podstatus.kube.codec import DecodeError, from_document
 from podstatus.kube.pod import Pod
 
 Document = dict[str, Any]
+Asked = Server | AgentObjects
 
 
 class Output(StrEnum):
@@ -43,10 +55,27 @@ class Output(StrEnum):
     NAME = "name"
 
 
-Kind = Annotated[str, typer.Argument(metavar="pods|node|events", help="What to show.")]
-Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them.")]
+class Source(StrEnum):
+    """Who is asked."""
+
+    AUTO = "auto"
+    SERVER = "server"
+    AGENT = "agent"
+
+
+Kind = Annotated[
+    str,
+    typer.Argument(
+        metavar="pods|node|events|alerts", help="What to show.", autocompletion=complete_kind
+    ),
+]
+Name = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="One of them.", autocompletion=complete_pod)
+]
 PodKind = Annotated[str, typer.Argument(metavar="pod", help="What to describe: a pod.")]
-PodName = Annotated[str, typer.Argument(metavar="NAME", help="Which one.")]
+PodName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Which one.", autocompletion=complete_pod)
+]
 RootDir = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="The root-dir of the agent to ask (PODSTATUS_ROOT_DIR)."),
@@ -58,7 +87,18 @@ Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", metavar="NAME", help="In this namespace.")
 ]
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all of them.")]
-Format = Annotated[Output | None, typer.Option("--output", "-o", help="In this form.")]
+Format = Annotated[
+    Output | None,
+    typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="In this form."),
+]
+From = Annotated[
+    Source,
+    typer.Option(
+        "--from",
+        metavar="auto|server|agent",
+        help="Whom to ask; auto: the API server, and the agent if that is away.",
+    ),
+]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on with what changes.")]
 
 
@@ -72,22 +112,56 @@ def get(
     all_namespaces: AllNamespaces = False,
     output: Format = None,
     watch: Watch = False,
+    source: From = Source.AUTO,
 ) -> None:
-    """Show pods, the node or events, as kubectl does."""
+    """Show pods, the node or events, as kubectl does, or alerts."""
+    if kind.lower() in KINDS:
+        where = None if all_namespaces else namespace
+        _get_alerts(name, root_dir, kubeconfig, where, output, watch=watch, source=source)
+        return
     if name is not None and (all_namespaces or watch):
-        fail("one object is named; leave -A and --watch out")
-    with _asking(root_dir, kubeconfig) as server:
+        mistaken("one object is named; leave -A and --watch out")
+    if watch and source is Source.AGENT:
+        mistaken("get --watch asks the API server; the agent is asked by podstatus watch")
+
+    try:
         shown = shown_kind(kind)
-        where = None if all_namespaces else namespace or server.namespace
+    except CannotAskError as error:
+        mistaken(str(error))
+
+    def show_them(asked: Asked) -> None:
+        where = None if all_namespaces else namespace or asked.namespace
         if name is not None:
-            listed = Listed([server.get(shown, where, name)])
+            listed = Listed([asked.get(shown, where, name)])
         else:
-            listed = server.list(shown, where)
+            listed = asked.list(shown, where)
         _print(shown, listed.items, output, namespaces=all_namespaces, one=name is not None)
         if not listed.items and output in (None, Output.WIDE):
             show(f"{_nothing(shown, where)}\n", err=True)
-        if watch:
-            _follow(server, shown, where, listed, output)
+        if watch and isinstance(asked, Server):
+            _follow(asked, shown, where, listed, output)
+
+    with complaining():
+        _ask(Source.SERVER if watch else source, root_dir, kubeconfig, show_them)
+
+
+def _get_alerts(
+    rule: str | None,
+    root_dir: Path | None,
+    kubeconfig: Path | None,
+    namespace: str | None,
+    output: Output | None,
+    *,
+    watch: bool,
+    source: Source,
+) -> None:
+    if source is Source.SERVER or kubeconfig is not None:
+        fail("alerts are the agent's: the API server knows none; leave --from and --kubeconfig out")
+    if watch:
+        fail("alerts cannot be watched; ask again, or have rules tell you")
+    with complaining():
+        asked = QueryPort(find_node(root_dir, os.environ))
+        show_alerts(asked, rule, namespace, output, wall_time())
 
 
 def describe(
@@ -97,15 +171,16 @@ def describe(
     root_dir: RootDir = None,
     kubeconfig: Kubeconfig = None,
     namespace: Namespace = None,
+    source: From = Source.AUTO,
 ) -> None:
     """Say all there is to say about a pod, with its events."""
     if kind not in ("pod", "pods", "po"):
-        fail(f"{kind!r} cannot be described; a pod can; for all else use kubectl")
-    with _asking(root_dir, kubeconfig) as server:
-        where = namespace or server.namespace
-        document = server.get(shown_kind("pods"), where, name)
-        about = f"involvedObject.kind=Pod,involvedObject.name={name}"
-        events = server.list(shown_kind("events"), where, about).items
+        mistaken(f"{kind!r} cannot be described; a pod can; for all else use kubectl")
+
+    def show_it(asked: Asked) -> None:
+        where = namespace or asked.namespace
+        document = asked.get(shown_kind("pods"), where, name)
+        events = asked.events_of(where, name).items
         try:
             pod = from_document(document, Pod)
         except DecodeError as error:
@@ -114,13 +189,35 @@ def describe(
         ours = [e for e in events if text_at(e, "involvedObject", "uid") in ("", pod.uid)]
         show(describe_pod(pod, ours, wall_time()))
 
-
-@contextmanager
-def _asking(root_dir: Path | None, kubeconfig: Path | None) -> Iterator[Server]:
     with complaining():
-        access = find_access(root_dir, kubeconfig, os.environ)
+        _ask(source, root_dir, kubeconfig, show_it)
+
+
+def _ask(
+    source: Source, root_dir: Path | None, kubeconfig: Path | None, show_it: Callable[[Asked], None]
+) -> None:
+    """Show what whoever is to be asked says. Raises CannotAskError."""
+    if source is Source.AGENT:
+        if kubeconfig is not None:
+            mistaken("--kubeconfig names an API server; leave it out to ask the agent")
+        _ask_agent(find_node(root_dir, os.environ), show_it)
+        return
+    access = find_access(root_dir, kubeconfig, os.environ)
+    try:
         with BlockingClient(access, timing=Timing(connect_seconds=3.0)) as client:
-            yield Server(client)
+            show_it(Server(client))
+    except ServerAwayError as error:
+        if source is Source.SERVER or kubeconfig is not None:
+            raise
+        node = find_node(root_dir, os.environ)
+        who = "observer" if node.observes else "agent"
+        show(f"podstatus: {error}; this is what the {who} knows\n", err=True)
+        _ask_agent(node, show_it)
+
+
+def _ask_agent(node: NodePort, show_it: Callable[[Asked], None]) -> None:
+    tell_silence(node)
+    show_it(AgentObjects(node))
 
 
 @contextmanager
@@ -151,10 +248,9 @@ def _print(
             for item in items:
                 show(f"{shown.printed.singular}/{item['metadata']['name']}\n")
         case Output.JSON:
-            text = msgspec.json.encode(_whole(items, one=one), order="sorted")
-            show(f"{msgspec.json.format(text, indent=4).decode()}\n")
+            show_json(_whole(items, one=one))
         case Output.YAML:
-            show(yaml.safe_dump(_whole(items, one=one), allow_unicode=True))
+            show_yaml(_whole(items, one=one))
         case _ if items:
             print_table(_table(shown, items, output, namespaces=namespaces))
 
@@ -163,7 +259,9 @@ def _table(
     shown: Shown, items: list[Document], output: Output | None, *, namespaces: bool
 ) -> Table:
     wide, namespaces = output is Output.WIDE, namespaces and shown.asked.namespaced
-    return object_table(shown.printed, items, wall_time(), wide=wide, namespaces=namespaces)
+    now = wall_time()
+    table = object_table(shown.printed, items, now, wide=wide, namespaces=namespaces)
+    return with_health(table, items, now) if wide and shown.asked is PODS else table
 
 
 def _follow(
@@ -194,7 +292,12 @@ def _nothing(shown: Shown, where: str | None) -> str:
     return f"No resources found in {where} namespace."
 
 
-def fail(message: str) -> NoReturn:
+def fail(message: str, code: int = 1) -> NoReturn:
     """Say why, and end the program."""
     show(f"podstatus: {message}\n", err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(code)
+
+
+def mistaken(message: str) -> NoReturn:
+    """Say what is wrong with the command line, and end the program."""
+    fail(message, 2)

@@ -9,9 +9,21 @@ from podstatus.apiserver.printers import printer_of
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategy import Document
 from podstatus.base.harmless import harmless
-from podstatus.kube.codec import DecodeError
+from podstatus.kube.codec import DecodeError, from_document
+from podstatus.kube.pod import Pod
 from podstatus.kube.times import Time
+from podstatus.observe.health import pod_health
+from podstatus.observe.summary import summarize
 
+MESSAGE = "MESSAGE"
+"""The heading of sentences."""
+PROSE = (MESSAGE, "SUMMARY", "WHAT TO DO")
+"""Headings of a last column that may be folded."""
+LEAST_TEXT = 24
+"""Columns that a long last text gets at least, before it is cut, or left to the terminal."""
+_HEALTH = {"healthy": "green", "done": "green"} | dict.fromkeys(
+    ("starting", "ending", "unready"), "yellow"
+)
 _GOOD = ("Running", "Completed", "Succeeded", "Ready", "Normal", "True", "ok")
 _FAIR = ("Pending", "ContainerCreating", "PodInitializing", "Terminating", "Warning", "hint")
 
@@ -47,6 +59,20 @@ def object_table(
     return Table((*(["NAMESPACE"] if namespaces else []), *headings), tuple(rows))
 
 
+def with_health(table: Table, pods: Sequence[Document], now: Time) -> Table:
+    """The table of these pods with a column more: how each of them is, in a word."""
+    words = [_health(pod, now) for pod in pods]
+    rows = tuple((*row, word) for row, word in zip(table.rows, words, strict=True))
+    return Table((*table.headings, "HEALTH"), rows)
+
+
+def _health(document: Document, now: Time) -> str:
+    try:
+        return pod_health(summarize(from_document(document, Pod)), now).word.value
+    except DecodeError:
+        return "<unreadable>"
+
+
 def harmless_table(table: Table) -> Table:
     """The same with cells that a terminal shows and does not obey."""
     return Table(table.headings, tuple(tuple(map(harmless, row)) for row in table.rows))
@@ -68,6 +94,10 @@ def _namespace(document: Document, *, shown: bool) -> list[str]:
 
 def style_of(heading: str, text: str) -> str:
     """The colour of a cell: how things are, at a glance."""
+    if heading == "HEALTH":
+        return _HEALTH.get(text, "red" if text else "")
+    if heading == "SEVERITY":
+        return {"critical": "red", "warning": "yellow"}.get(text, "")
     if heading not in ("STATUS", "TYPE", "RESULT"):
         return ""
     if text in _GOOD:

@@ -8,6 +8,7 @@ import msgspec
 from podstatus.apiserver.meta_rules import changed_meta
 from podstatus.apiserver.problems import Problem, bad_request, conflict
 from podstatus.apiserver.strategy import Document
+from podstatus.base.typed_json import read_value
 from podstatus.kube.text import go_quoted
 from podstatus.kube.times import Time
 
@@ -51,7 +52,7 @@ class _Binding(msgspec.Struct):
 def check_binding_name(name: str, binding: Document) -> None:
     """Raise Problem unless the binding is one for the pod of this name."""
     try:
-        msgspec.convert(binding, _Binding)
+        read_value(binding, _Binding)
     except msgspec.ValidationError as error:
         raise bad_request(f"cannot read a Binding: {error}") from error
     if (binding.get("metadata") or {}).get("name", "") != name:

@@ -16,6 +16,7 @@ from podstatus.apiserver.field_validation import (
 )
 from podstatus.apiserver.hub import Hub, TooOldError
 from podstatus.apiserver.lists import Lists
+from podstatus.apiserver.managed_fields import manager_name
 from podstatus.apiserver.node_client import NodeClient
 from podstatus.apiserver.node_endpoints import NodeEndpoints
 from podstatus.apiserver.patches import apply_patch_of, check_patch_type
@@ -116,7 +117,9 @@ class Endpoints:
         given = document | {"metadata": (document.get("metadata") or {}) | {"name": name}}
         if target.namespace is not None:
             given["metadata"].setdefault("namespace", target.namespace)
-        updated, is_new = self._registry.replace(target, given, dry_run=_is_dry_run(request))
+        updated, is_new = self._registry.replace(
+            target, given, manager=_manager(request), dry_run=_is_dry_run(request)
+        )
         code = 201 if is_new else 200
         return _warn(self._views.document(request, target, updated, code=code), warnings)
 
@@ -130,7 +133,9 @@ class Endpoints:
             warnings[:] = check_patched(new, old, target.resource, directive)
             return new
 
-        updated = self._registry.patch(target, patched, dry_run=_is_dry_run(request))
+        updated = self._registry.patch(
+            target, patched, manager=_manager(request), dry_run=_is_dry_run(request)
+        )
         return _warn(self._views.document(request, target, updated), warnings)
 
     def _bind(self, request: Request, target: Target) -> Answer:
@@ -202,6 +207,10 @@ def _is_dry_run(request: Request) -> bool:
     if asked not in (None, "All"):
         raise problems.bad_request(f"dryRun is {asked!r}; All is expected")
     return asked == "All"
+
+
+def _manager(request: Request) -> str:
+    return manager_name(request.query.get("fieldManager", ""), request.user_agent)
 
 
 def _delete_options(request: Request) -> DeleteOptions:

@@ -48,6 +48,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, str]
     accept: str = JSON
     content_type: str = ""
+    user_agent: str = ""
     body: bytes = b""
     hang_up: Callable[[], None] = _stay
     """Breaks the connection, for one that does not read its answer."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from podstatus.base.typed_json import read_json
 from podstatus.kube.times import Time
 
 _LOCK = "lock"
@@ -131,7 +132,7 @@ def lock_holder(path: Path) -> LockHolder | None:
 
 def _holder(lock: int) -> LockHolder | None:
     try:
-        return msgspec.json.decode(os.pread(lock, 1000, 0), type=LockHolder)
+        return read_json(os.pread(lock, 1000, 0), LockHolder)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -35,6 +35,8 @@ _http_logger = logging.getLogger(f"{__name__}.http")
 _http_logger.addFilter(_without_exception)
 
 MOST_BODY_BYTES = 3 * 2**20
+CLOSE_SECONDS = 2.0
+"""What connections are given to end by themselves when the server stops."""
 BODY_SECONDS = 30.0
 """How long a body may take; a client on loopback needs milliseconds."""
 
@@ -71,7 +73,9 @@ class Listener:
         server = web.Server(
             self._serve, access_log=None, logger=_http_logger, auto_decompress=False
         )
-        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=2.0)
+        self._runner = web.ServerRunner(
+            server, handle_signals=False, shutdown_timeout=CLOSE_SECONDS
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._ssl_context)
         await site.start()
@@ -165,6 +169,7 @@ async def _read(request: web.BaseRequest) -> Request:
         query=_query(request),
         accept=request.headers.get("Accept", ""),
         content_type=request.headers.get("Content-Type", ""),
+        user_agent=request.headers.get("User-Agent", ""),
         body=body,
         hang_up=request.transport.abort if request.transport is not None else _gone,
         is_gone=lambda: request.transport is None or request.transport.is_closing(),

@@ -8,6 +8,7 @@ import msgspec
 
 from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Problem
+from podstatus.base.typed_json import read_json
 from podstatus.kube.text import go_quoted
 
 _GENERIC = {
@@ -44,7 +45,7 @@ def log_refusal(code: int, words: str, pod: str) -> Problem:
     if code == 400:
         return problems.bad_request(words)
     if code == 500:
-        return _internal(words)
+        return problems.internal_error(words)
     reason, message = _generic(code, words)
     details = {"name": pod, "kind": "pods/log"}
     return Problem(code, reason, f"{message} ( pods/log {pod})", details)
@@ -53,13 +54,13 @@ def log_refusal(code: int, words: str, pod: str) -> Problem:
 def upgrade_refusal(code: int, words: str) -> Problem:
     """A node does not want to talk: what it says is for whoever wanted to."""
     try:
-        status = msgspec.json.decode(words, type=_Status)
+        status = read_json(words, _Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         status = _Status()
     if status.kind == "Status" and status.message:
         return Problem(code, status.reason, status.message)
     told = f"unable to upgrade connection: {words.strip() or f'status code {code}'}"
-    return problems.bad_request(told) if code == 400 else _internal(told)
+    return problems.bad_request(told) if code == 400 else problems.internal_error(told)
 
 
 def _generic(code: int, words: str) -> tuple[str, str]:
@@ -74,8 +75,3 @@ def _generic(code: int, words: str) -> tuple[str, str]:
         "",
         f"the server responded with the status code {code} but did not return more information",
     )
-
-
-def _internal(words: str) -> Problem:
-    details = {"causes": [{"message": words}]}
-    return Problem(500, "InternalError", f"Internal error occurred: {words}", details)

@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 import msgspec
 
 from podstatus.apiserver.problems import bad_request
+from podstatus.base.typed_json import read_json
 from podstatus.kube.text import go_quoted
 
 NEWEST = -1
@@ -72,7 +73,7 @@ def _decoded(text: str) -> _Token:
     if not _BASE64.fullmatch(text) or len(text) % 4 == 1:
         _refuse(": illegal base64 data")
     try:
-        return msgspec.json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
+        return read_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)), _Token)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         _refuse(f": {error}")
 

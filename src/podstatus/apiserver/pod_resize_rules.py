@@ -23,6 +23,10 @@ from podstatus.kube.rules.pod_spec import validate_pod
 _RESIZED = ("cpu", "memory")
 _CONTAINERS = ("containers", "initContainers")
 
+_CPU_AND_MEMORY = "only cpu and memory resources{} are mutable"
+_ROOT = "[]"
+"""How upstream spells the path of the whole object."""
+
 _Amounts = Mapping[str, Quantity] | None
 
 
@@ -41,9 +45,9 @@ def resized_spec(new: Document, old: Document) -> Document:
 def validate_pod_resize(new: Pod, old: Pod) -> list[Cause]:
     """What is wrong with a change of resources."""
     if is_mirror_pod(old):
-        return [forbidden("", "static pods cannot be resized")]
+        return [forbidden(_ROOT, "static pods cannot be resized")]
     if old.spec.os is not None and old.spec.os.name == "windows":
-        return [forbidden("", "windows pods cannot be resized")]
+        return [forbidden(_ROOT, "windows pods cannot be resized")]
     found = validate_meta_update(new.metadata, old.metadata)
     found += validate_pod(new)
     if get_pod_qos(old) != compute_pod_qos(new.spec):
@@ -100,23 +104,32 @@ def _validate_order(new: Pod, old: Pod) -> list[Cause]:
 
 
 def _validate_containers(new: Pod, old: Pod) -> list[Cause]:
+    regular = list(zip(new.spec.containers or (), old.spec.containers or (), strict=True))
+    init = list(zip(new.spec.init_containers or (), old.spec.init_containers or (), strict=True))
     found: list[Cause] = []
-    pairs = zip(new.spec.containers or (), old.spec.containers or (), strict=True)
-    for index, (after, before) in enumerate(pairs):
-        found += _nothing_removed(f"spec.containers[{index}].resources", after, before)
+    for kind, pairs in (("initContainers", init), ("containers", regular)):
+        for index, (after, before) in enumerate(pairs):
+            found += _nothing_removed(f"spec.{kind}[{index}].resources", after, before)
+    for after, before in regular:
         if not _alike_but_for_cpu_and_memory(after, before):
-            found.append(forbidden("spec", "only cpu and memory resources are mutable"))
-    pairs = zip(new.spec.init_containers or (), old.spec.init_containers or (), strict=True)
-    for index, (after, before) in enumerate(pairs):
-        field = f"spec.initContainers[{index}]"
-        if is_restartable_init_container(before):
-            found += _nothing_removed(f"{field}.resources", after, before)
-            if not _alike_but_for_cpu_and_memory(after, before):
-                why = "only cpu and memory resources for init or sidecar containers are mutable"
-                found.append(forbidden(field, why))
-        elif not semantic_equal(after, before):
-            why = "resources for non-sidecar init containers are immutable"
-            found.append(forbidden("spec", why))
+            found.append(forbidden("spec", _CPU_AND_MEMORY.format("")))
+    for index, (after, before) in enumerate(init):
+        found += _validate_init(f"spec.initContainers[{index}]", after, before)
+    return found
+
+
+def _validate_init(field: str, new: Container, old: Container) -> list[Cause]:
+    found = []
+    if not _alike_but_for_cpu_and_memory(new, old):
+        why = _CPU_AND_MEMORY.format(" for init or sidecar containers")
+        found.append(forbidden(field, why))
+    if not is_restartable_init_container(new) and not semantic_equal(new, old):
+        why = "non-sidecar init containers with a resize policy of RestartContainer"
+        found += [
+            forbidden(field, f"{why} cannot be resized")
+            for policy in new.resize_policy or ()
+            if policy.restart_policy == "RestartContainer"
+        ]
     return found
 
 

@@ -93,9 +93,23 @@ def invalid(kind: str, name: str, causes: Sequence[Cause], *, group: str = "") -
     return Problem(422, "Invalid", message, details)
 
 
+def forbidden(resource: str, name: str, why: str, *, cause: str = "") -> Problem:
+    """Admission does not let it pass; `cause` is a word for programs."""
+    details = _details(resource, name, "")
+    if cause:
+        details["causes"] = [{"reason": cause}]
+    return Problem(403, "Forbidden", f'{resource} "{name}" is forbidden: {why}', details)
+
+
 def bad_request(message: str) -> Problem:
     """The request makes no sense."""
     return Problem(400, "BadRequest", message)
+
+
+def internal_error(why: str) -> Problem:
+    """Something broke that is not the client's fault."""
+    details = {"causes": [{"message": why}]}
+    return Problem(500, "InternalError", f"Internal error occurred: {why}", details)
 
 
 def method_not_allowed() -> Problem:

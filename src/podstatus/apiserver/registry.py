@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podstatus.apiserver import problems
+from podstatus.apiserver.managed_fields import with_managed_status
 from podstatus.apiserver.paths import Target
 from podstatus.apiserver.problems import Problem
-from podstatus.apiserver.resources import NAMESPACES, PODS, Resource
+from podstatus.apiserver.resize_admission import refused_resize
+from podstatus.apiserver.resources import NAMESPACES, NODES, PODS, Resource
 from podstatus.apiserver.shapes import ShapeError
 from podstatus.apiserver.store import Key, Store, Stored, versioned
 from podstatus.apiserver.strategy import DeleteOptions, Document, Strategy
@@ -65,11 +67,11 @@ class Registry:
         return self._put(resource, key, document, dry_run=dry_run)
 
     def replace(
-        self, target: Target, document: Document, *, dry_run: bool = False
+        self, target: Target, document: Document, *, manager: str = "", dry_run: bool = False
     ) -> tuple[Document, bool]:
         """Put an object in the place of another; what is stored then, and whether it is new.
 
-        Raises Problem.
+        `manager` is how the client is called. Raises Problem.
         """
         resource, strategy = target.resource, self._strategy(target.resource)
         document = _read(strategy, document)
@@ -86,9 +88,11 @@ class Registry:
             why = "Invalid value: 0: must be specified for an update"
             cause = Cause("FieldValueInvalid", "metadata.resourceVersion", why)
             self._check(resource, old, [cause])
-        return self._update(target, document, old, dry_run=dry_run), False
+        return self._update(target, document, old, manager=manager, dry_run=dry_run), False
 
-    def patch(self, target: Target, change: Change, *, dry_run: bool = False) -> Document:
+    def patch(
+        self, target: Target, change: Change, *, manager: str = "", dry_run: bool = False
+    ) -> Document:
         """Let a function change an object; what is stored then. Raises Problem."""
         old = self.get(target).document()
         new = _read(self._strategy(target.resource), change(old), old=old)
@@ -98,7 +102,7 @@ class Registry:
                 f"the name of the object ({name}) does not match the name on the URL "
                 f"({target.name})"
             )
-        return self._update(target, new, old, dry_run=dry_run)
+        return self._update(target, new, old, manager=manager, dry_run=dry_run)
 
     def overwrite(self, target: Target, change: Change) -> Document:
         """Let a function of ours change an object; no rules are looked at. Raises Problem."""
@@ -110,7 +114,9 @@ class Registry:
         stored = self.get(target)
         self._remove(target.resource, stored.key, stored.document(), dry_run=False)
 
-    def _update(self, target: Target, new: Document, old: Document, *, dry_run: bool) -> Document:
+    def _update(
+        self, target: Target, new: Document, old: Document, *, manager: str, dry_run: bool
+    ) -> Document:
         """An update that changes nothing writes nothing."""
         resource, strategy = target.resource, self._strategy(target.resource)
         _check_namespace_of(new["metadata"], target)
@@ -127,6 +133,11 @@ class Registry:
         causes = _metadata_causes(new["metadata"], old["metadata"])
         causes += strategy.validate_update(new, old, target.subresource)
         self._check(resource, new, causes)
+        if resource is PODS and target.subresource == "resize":
+            self._admit_resize(new, old)
+        if resource is PODS and target.subresource == "status":
+            now = Time.from_unix_nanos(self._now_seconds() * 10**9)
+            new = with_managed_status(new, old, manager, now)
         if resource is not NAMESPACES and _is_released(new["metadata"]):
             return self._remove(resource, _key(target), new, dry_run=dry_run)
         return self._put(resource, _key(target), new, dry_run=dry_run)
@@ -206,6 +217,12 @@ class Registry:
                 f'{resource.plural} "{name}" is forbidden: unable to create new content in '
                 f"namespace {namespace} because it is being terminated",
             )
+
+    def _admit_resize(self, new: Document, old: Document) -> None:
+        node = self._store.get(NODES.plural, Key("", new["spec"].get("nodeName", "")))
+        refused = refused_resize(new, old, None if node is None else node.document())
+        if refused is not None:
+            raise refused
 
     def _check(self, resource: Resource, document: Document, causes: list[Cause]) -> None:
         if causes:
@@ -326,7 +343,7 @@ def _kept_metadata(new: Document, old: Document) -> Document:
     Only a deletion marks an object as going: an update that tries is left as it is, and refused.
     """
     kept = {key: value for key, value in new.items() if key not in _SERVERS_OWN}
-    own = {key: old[key] for key in old if key in _SERVERS_OWN and key != "managedFields"}
+    own = {key: old[key] for key in old if key in _SERVERS_OWN}
     tried = {key: new[key] for key in _DELETION if new.get(key) is not None}
     if "deletionTimestamp" in own:
         tried.pop("deletionTimestamp", None)

@@ -6,7 +6,9 @@ from podstatus.apiserver.field_selectors import (
     object_fields,
     parse_field_selector,
 )
-from podstatus.apiserver.label_selectors import LabelSelector, Requirement, parse_label_selector
+from podstatus.apiserver.problems import bad_request
+from podstatus.kube import label_selectors
+from podstatus.kube.label_selectors import LabelSelector, LabelSelectorError, Requirement
 
 __all__ = [
     "FieldRequirement",
@@ -17,3 +19,11 @@ __all__ = [
     "parse_field_selector",
     "parse_label_selector",
 ]
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """Read a `labelSelector`. Raises Problem (400)."""
+    try:
+        return label_selectors.parse_label_selector(text)
+    except LabelSelectorError as error:
+        raise bad_request(str(error)) from error

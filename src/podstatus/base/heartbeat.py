@@ -22,6 +22,8 @@ class Stalled(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     silent_seconds: float
     at_most: float
+    is_vital: bool = True
+    """Whether others cannot do their work without it."""
 
     def __str__(self) -> str:
         return (
@@ -35,16 +37,19 @@ class Heartbeats:
 
     def __init__(self, clock: Clock) -> None:
         self._elapsed = Elapsed(clock)
-        self._services: dict[str, tuple[float, float]] = {}
+        self._services: dict[str, tuple[float, bool]] = {}
+        """How long each may be silent, and whether it is vital."""
+        self._heard: dict[str, float] = {}
 
-    def expect(self, name: str, *, at_most: float) -> Callable[[], None]:
+    def expect(self, name: str, *, at_most: float, is_vital: bool = True) -> Callable[[], None]:
         """Name a service that is to beat once in so many seconds; what it calls when it does.
 
         It counts as alive from now on.
         """
+        self._services[name] = at_most, is_vital
 
         def beat() -> None:
-            self._services[name] = at_most, self._elapsed.seconds()
+            self._heard[name] = self._elapsed.seconds()
 
         beat()
         return beat
@@ -57,10 +62,13 @@ class Heartbeats:
         """Those that have been silent for too long, sorted by name."""
         return [found for name in self.names() if (found := self.find_stalled(name))]
 
+    def silent_seconds(self, name: str) -> float:
+        """Since when nothing was heard of this one. Raises KeyError if nobody expects it."""
+        return self._elapsed.seconds() - self._heard[name]
+
     def find_stalled(self, name: str) -> Stalled | None:
         """This one, if it has been silent for too long. Raises KeyError if nobody expects it."""
-        at_most, last = self._services[name]
-        silent = self._elapsed.seconds() - last
+        (at_most, is_vital), silent = self._services[name], self.silent_seconds(name)
         if silent <= at_most:
             return None
-        return Stalled(name=name, silent_seconds=silent, at_most=at_most)
+        return Stalled(name=name, silent_seconds=silent, at_most=at_most, is_vital=is_vital)

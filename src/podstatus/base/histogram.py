@@ -34,6 +34,13 @@ class Histogram(msgspec.Struct, frozen=True):
         counts = (*self.counts[:at], self.counts[at] + 1, *self.counts[at + 1 :])
         return Histogram(self.bounds, counts, self.sum + value)
 
+    def added(self, other: "Histogram") -> "Histogram":
+        """With all values of another one, which has the same bounds."""
+        counts = tuple(
+            mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)
+        )
+        return Histogram(self.bounds, counts, self.sum + other.sum)
+
     def cumulative(self) -> tuple[tuple[float, int], ...]:
         """How many values did not exceed each bound; the last bound is infinite."""
         bounds = (*self.bounds, float("inf"))

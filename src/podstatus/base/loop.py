@@ -3,11 +3,13 @@
 import asyncio
 import time
 from collections import deque
-from typing import Generic, TypeVar
+from collections.abc import Coroutine
+from typing import Any, Generic, TypeVar
 
 from podstatus.base.clock import Clock
 
 Reason = TypeVar("Reason")
+Result = TypeVar("Result")
 
 
 class SystemClock:
@@ -92,3 +94,25 @@ async def wait_for_either(event: asyncio.Event, clock: Clock, seconds: float | N
     finally:
         set_.cancel()
         due.cancel()
+
+
+async def within(seconds: float | None, clock: Clock, work: Coroutine[Any, Any, Result]) -> Result:
+    """What the work comes to, if that takes at most so many seconds of this clock; None: any time.
+
+    Raises TimeoutError otherwise, as soon as the work, which is cancelled, has come to its end.
+    """
+    if seconds is None:
+        return await work
+    working = asyncio.ensure_future(work)
+    due = asyncio.ensure_future(clock.wait(seconds))
+    try:
+        await asyncio.wait((working, due), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise TimeoutError
+        return working.result()
+    finally:
+        due.cancel()
+        working.cancel()
+        await asyncio.wait((working, due))
+        if not working.cancelled():
+            working.exception()  # what went wrong while it came to its end was seen

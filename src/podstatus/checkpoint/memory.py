@@ -5,7 +5,7 @@ who writes. Upstream: stateMemory, allocation/state/state_mem.go v1.36.4.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from msgspec import structs
@@ -77,6 +77,14 @@ class ResourceRecord:
         check_kind(info, PodResourceInfo)
         taken = detached(info)
         self._change(lambda pods: {**pods, PodUID(uid): taken})
+
+    def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
+        """Remember this about some pods, in one write."""
+        for uid, info in infos.items():
+            check_uid(uid)
+            check_kind(info, PodResourceInfo)
+        taken = {uid: detached(info) for uid, info in infos.items()}
+        self._change(lambda pods: {**pods, **taken})
 
     def _pods(self, allocations: Allocations) -> PodResources:
         return allocations.allocated if self._part == "allocated" else allocations.actuated

@@ -1,4 +1,4 @@
-"""Last statuses that have not arrived yet, each in a file of its own.
+"""Statuses that tell of an end and have not arrived yet, each in a file of its own.
 
     DIR/1b4e28ba-2fa1-11d2-883f-0016d3cca427.json
     {"data":"{\\"name\\":\\"p\\",\\"namespace\\":\\"n\\",\\"status\\":{…},\\"uid\\":…}","checksum":541667569}
@@ -38,7 +38,7 @@ _LOCKS = 16
 
 
 class Entry(Protocol):
-    """The last status of a pod, and whose it is."""
+    """The status of a pod, and whose it is."""
 
     @property
     def uid(self) -> PodUID:
@@ -56,6 +56,10 @@ class Entry(Protocol):
     def status(self) -> PodStatus:
         """How it ended."""
 
+    @property
+    def finished(self) -> bool:
+        """Whether all of it has ended, and not only a container."""
+
 
 E = TypeVar("E", bound=Entry)
 
@@ -67,6 +71,8 @@ class _Kept(Wire, frozen=True, kw_only=True):
     namespace: str = field(default_factory=str)
     name: str = field(default_factory=str)
     status: PodStatus = field(default_factory=PodStatus)
+    alive: bool = False
+    """It was not the last; not said of one that was."""
 
 
 class FileOutbox(Generic[E]):
@@ -100,7 +106,13 @@ class FileOutbox(Generic[E]):
     def keep(self, entry: E) -> None:
         """Keep a status, in place of what was kept of this pod. Raises CheckpointWriteError."""
         check_uid(entry.uid)
-        kept = _Kept(uid=entry.uid, namespace=entry.namespace, name=entry.name, status=entry.status)
+        kept = _Kept(
+            uid=entry.uid,
+            namespace=entry.namespace,
+            name=entry.name,
+            status=entry.status,
+            alive=not entry.finished,
+        )
         text = seal(encode_document(to_document(kept)).decode())
         with self._lock(entry.uid):
             self._folder.write(_file_name(entry.uid), text)
@@ -130,7 +142,11 @@ class FileOutbox(Generic[E]):
         if _file_name(kept.uid) != name:
             raise MalformedError(f"it is about the pod {kept.uid[:80]!r}")
         return self._make(
-            uid=PodUID(kept.uid), namespace=kept.namespace, name=kept.name, status=kept.status
+            uid=PodUID(kept.uid),
+            namespace=kept.namespace,
+            name=kept.name,
+            status=kept.status,
+            finished=not kept.alive,
         )
 
     def _set_aside(self, name: str, why: Exception) -> None:

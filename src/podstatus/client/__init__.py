@@ -17,6 +17,7 @@ except ModuleNotFoundError as error:
 from podstatus.client.access import Access, Credentials
 from podstatus.client.api_client import ApiClient
 from podstatus.client.blocking import BlockingClient
+from podstatus.client.digest import Digest
 from podstatus.client.errors import CredentialsError, KubeconfigError, SilentError
 from podstatus.client.find_access import (
     default_access,
@@ -63,6 +64,7 @@ __all__ = [
     "Change",
     "Credentials",
     "CredentialsError",
+    "Digest",
     "HttpNodeApi",
     "HttpPodApi",
     "KubeconfigError",

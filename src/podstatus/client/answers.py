@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 import msgspec
 
+from podstatus.base.typed_json import read_json
 from podstatus.kube.errors import ApiError, ConflictError, api_error
 
 _MOST_TEXT = 200
@@ -44,7 +45,7 @@ class Status(msgspec.Struct, frozen=True):
 def read_status(body: bytes) -> Status:
     """The Status in an answer; one with the beginning of its text if there is none."""
     try:
-        return msgspec.json.decode(body, type=Status)
+        return read_json(body, Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         text = " ".join(body[: 4 * _MOST_TEXT].decode(errors="replace").split())
         return Status(message=text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…")

@@ -1,11 +1,12 @@
 """A thin client of a Kubernetes API server: bytes in, bytes out."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from copy import copy
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from podstatus.client.access import Access
+from podstatus.client.contact import Contact
 from podstatus.client.limits import TokenBucket
 from podstatus.client.request import JSON, STRATEGIC_MERGE, Request, with_query
 from podstatus.client.resources import Resource
@@ -32,9 +33,11 @@ class ApiClient:
         timing: Timing | None = None,
         user_agent: str = "podstatus",
         limit: TokenBucket | None = None,
+        contact: Contact | None = None,
     ) -> None:
+        """`contact` is told when the server is heard; several clients may share one."""
         self._access = access
-        self._transport = Transport(access, timing or Timing(), user_agent)
+        self._transport = Transport(access, timing or Timing(), user_agent, contact)
         self._limit = limit
 
     async def __aenter__(self) -> Self:
@@ -126,7 +129,8 @@ class ApiClient:
         request = Request("GET", with_query(resource.collection(namespace), query))
 
         async def open_stream() -> Stream:
-            await self._may_go()
+            if self._limit is not None:
+                await self._limit.take()
             return await self._transport.open_stream(
                 request,
                 total_seconds=timeout_seconds + _LATE_SECONDS,
@@ -165,7 +169,7 @@ class ApiClient:
         """Put an object in place of the one that is there."""
         return await self._call(Request("PUT", resource.object(name, namespace, subresource), body))
 
-    async def patch(
+    def patch(
         self,
         resource: Resource,
         name: str,
@@ -174,10 +178,12 @@ class ApiClient:
         namespace: str | None = None,
         subresource: str = "",
         content_type: str = STRATEGIC_MERGE,
-    ) -> bytes:
+    ) -> Coroutine[Any, Any, bytes]:
         """Patch an object; the object afterwards."""
+        # No coroutine of its own: each one on the way is gone through at every step of the call,
+        # and this is the way of every status.
         path = resource.object(name, namespace, subresource)
-        return await self._call(Request("PATCH", path, body, content_type))
+        return self._call(Request("PATCH", path, body, content_type))
 
     async def delete(
         self,
@@ -190,13 +196,14 @@ class ApiClient:
         """Delete an object; `options` are DeleteOptions, with grace period and preconditions."""
         return await self._call(Request("DELETE", resource.object(name, namespace), options, JSON))
 
-    async def _call(self, request: Request) -> bytes:
-        await self._may_go()
-        return await self._transport.call(request)
+    def _call(self, request: Request) -> Coroutine[Any, Any, bytes]:
+        if self._limit is None:
+            return self._transport.call(request)
+        return self._call_within(self._limit, request)
 
-    async def _may_go(self) -> None:
-        if self._limit is not None:
-            await self._limit.take()
+    async def _call_within(self, limit: TokenBucket, request: Request) -> bytes:
+        await limit.take()
+        return await self._transport.call(request)
 
 
 class OpenWatch:

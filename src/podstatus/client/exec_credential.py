@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from podstatus.base.typed_json import read_json
 from podstatus.client.kubeconfig import Cluster, ExecPlugin
 from podstatus.client.kubeconfig_rules import is_header_text
 from podstatus.kube.times import Time, TimeError
@@ -87,7 +88,7 @@ def parse_credential(printed: bytes, api_version: str) -> PluginCredential:
 
 def _decoded(printed: bytes) -> _Answer:
     try:
-        return msgspec.json.decode(printed, type=_Answer)
+        return read_json(printed, _Answer)
     except msgspec.ValidationError:
         raise BadAnswerError("it printed an object that is no ExecCredential") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -5,6 +5,7 @@ from typing import Generic
 
 import msgspec
 
+from podstatus.client.digest import Digest
 from podstatus.client.replica import Listing
 from podstatus.client.resource_version import ResourceVersion
 from podstatus.client.sighting import ObjectKey, Sighting, T, read_item
@@ -15,7 +16,9 @@ from podstatus.kube.errors import GoneError, UnavailableError
 class Lister(Generic[T]):
     """Lists the objects of a selection."""
 
-    def __init__(self, source: Source, selection: Selection, kind: type[T], *, page: int) -> None:
+    def __init__(
+        self, source: Source, selection: Selection, kind: type[T] | Digest[T], *, page: int
+    ) -> None:
         self._source = source
         self._selection = selection
         self._kind = kind

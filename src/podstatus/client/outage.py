@@ -23,6 +23,11 @@ class Outage:
         self._random = random
         self._since: int | None = None
 
+    @property
+    def is_on(self) -> bool:
+        """Whether it failed when it was last tried."""
+        return self._since is not None
+
     def failed(self, error: Exception, now: int) -> float:
         """It failed, at this time; the seconds to wait before the next attempt."""
         self._backoff = self._backoff.failed()

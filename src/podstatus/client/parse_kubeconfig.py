@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import yaml
 
+from podstatus.base.typed_json import read_value
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.kubeconfig import Cluster, Context, ExecPlugin, Kubeconfig, Pem, User
 from podstatus.client.kubeconfig_fields import (
@@ -122,7 +123,7 @@ Written = TypeVar("Written")
 
 def _converted(document: Any, kind: type[Written], origin: str) -> Written:
     try:
-        return msgspec.convert(document, kind)
+        return read_value(document, kind)
     except msgspec.ValidationError as error:
         # It names types and places, never values.
         why = str(error).replace("`", "")

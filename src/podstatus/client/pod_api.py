@@ -5,8 +5,9 @@ import msgspec
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
 from podstatus.client.trimming import decode_trimmed
-from podstatus.kube.codec import DecodeError
+from podstatus.kube.codec import DecodeError, decode
 from podstatus.kube.errors import RejectedError
+from podstatus.kube.meta import ManagedFieldsEntry
 from podstatus.kube.pod import ApiUID, Pod
 
 
@@ -20,6 +21,17 @@ class HttpPodApi:
         """Read one pod."""
         return _read(await self._client.get(PODS, name, namespace=namespace))
 
+    async def managed_fields(
+        self, namespace: str, name: str, *, uid: ApiUID
+    ) -> tuple[ManagedFieldsEntry, ...]:
+        """Who manages which fields of a pod; nothing if it is another one by now."""
+        body = await self._client.get(PODS, name, namespace=namespace)
+        try:
+            metadata = decode(body, Pod).metadata
+        except DecodeError as error:
+            raise RejectedError(f"the server's answer cannot be read: {error}") from error
+        return metadata.managed_fields or () if metadata.uid == uid else ()
+
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
         """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
         return _read(
@@ -27,15 +39,16 @@ class HttpPodApi:
         )
 
     async def delete_pod(
-        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int | None
     ) -> None:
-        """Delete the pod, if it still is the one with this UID."""
-        options = {
+        """Delete the pod, if it still is the one with this UID; None: with its own grace."""
+        options: dict[str, object] = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "gracePeriodSeconds": grace_period_seconds,
             "preconditions": {"uid": uid},
         }
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
         body = msgspec.json.encode(options)
         await self._client.delete(PODS, name, namespace=namespace, options=body)
 

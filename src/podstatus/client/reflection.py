@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Generic
 
 from podstatus.client import watch_event
+from podstatus.client.digest import Digest
 from podstatus.client.progress import Progress
 from podstatus.client.reflector_counts import ReflectorCounts
 from podstatus.client.replica import Added, Change, Changes, Listing, Removed, Replica, Updated
@@ -31,7 +32,9 @@ class Reflection(Generic[T]):
     Nothing here waits. `what` names the objects in logs.
     """
 
-    def __init__(self, what: str, kind: type[T], handler: Callable[[Change[T]], None]) -> None:
+    def __init__(
+        self, what: str, kind: type[T] | Digest[T], handler: Callable[[Change[T]], None]
+    ) -> None:
         self._what = what
         self._kind = kind
         self._handler = handler
@@ -91,7 +94,7 @@ class Reflection(Generic[T]):
             return version is not None and self._reach(version)
         is_deleted = event.type == watch_event.DELETED
         seen = self._read(event)
-        self.count(events=1)
+        self._counts["events"] += 1
         if seen is None:
             self.count(undecodable=1)
             logger.warning("event cannot be read, skipped: %s type=%s", self._what, event.type)

@@ -14,6 +14,7 @@ from typing import Generic
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
+from podstatus.client.digest import Digest
 from podstatus.client.errors import SilentError
 from podstatus.client.listing import Lister
 from podstatus.client.outage import Outage
@@ -39,24 +40,28 @@ SHORT_SECONDS = 1.0
 SPREAD = 0.2
 """The part of the time between two full lists that is left to chance."""
 _SECOND = 1_000_000_000
+_TURN_SECONDS = 0.02
+"""For which events may be taken in a row."""
 
 
 class Reflector(Generic[T]):
     """A copy of a set of objects; `run` keeps it like the server's, but for managed fields.
 
+    With a `Digest` for a kind it is a copy of what is made of each object, and of nothing else.
+
     The handler is told of every change, in order, in the event loop: it must not block. The copy
     has changed already when it is told. If it raises, that is logged and counted, and the change
     counts as told.
 
-    `get`, `objects`, `counts`, `staleness` and `has_synced` may be asked from any thread: each
-    shows one moment, two of them perhaps two moments.
+    `get`, `objects`, `counts`, `staleness`, `is_failing` and `has_synced` may be asked from any
+    thread: each shows one moment, two of them perhaps two moments.
     """
 
     def __init__(
         self,
         source: Source,
         resource: Resource,
-        kind: type[T],
+        kind: type[T] | Digest[T],
         handler: Callable[[Change[T]], None],
         *,
         namespace: str | None = None,
@@ -88,6 +93,7 @@ class Reflector(Generic[T]):
         """When the stream was opened; None if it was not, this time."""
         self._is_idle = True
         """Whether the stream has told nothing new since it was opened."""
+        self._turn_ends = 0.0
         self._is_unproven = False
         """Whether a watch was refused from where it was to begin, and none has worked since."""
 
@@ -111,6 +117,11 @@ class Reflector(Generic[T]):
         Infinite before the first list.
         """
         return self._reflection.staleness(self._clock.now())
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the server cannot be followed at the moment, so that the copy grows old."""
+        return self._following.is_on
 
     def get(self, namespace: str, name: str) -> T | None:
         """An object, if it is there; those of a cluster have an empty namespace."""
@@ -187,6 +198,7 @@ class Reflector(Generic[T]):
                     async for event in events:
                         if stream.when() is None:
                             self._take_event(event)
+                        await self._let_others_go_on()
                 finally:
                     settling.cancel()
         except TimeoutError:
@@ -229,6 +241,13 @@ class Reflector(Generic[T]):
         if not self._is_short(now):
             self._works(now)
 
+    async def _let_others_go_on(self) -> None:
+        """Give way now and then: of events that have come already nobody waits for the next."""
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._turn_ends:
+            await asyncio.sleep(0)
+            self._turn_ends = loop.time() + _TURN_SECONDS
+
     def _stream_ended(self) -> None:
         now = self._clock.now()
         if self._is_short(now):
@@ -270,6 +289,7 @@ class Reflector(Generic[T]):
 
 def _check_kind_and_handler(kind: object, handler: object) -> None:
     """Raise TypeError for what can never work."""
+    kind = kind.kind if isinstance(kind, Digest) else kind
     if not (isinstance(kind, type) and issubclass(kind, Wire) and hasattr(kind, "metadata")):
         raise TypeError(
             f"{kind!r} is no kind of object; pass a type of podstatus.kube, such as Pod or Node, "

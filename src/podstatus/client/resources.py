@@ -1,8 +1,12 @@
 """Where the objects of a kind are."""
 
+from functools import lru_cache
 from urllib.parse import quote
 
 import msgspec
+
+_MOST_PATHS = 1024
+"""That are remembered: a node patches its pods again and again, and has some hundred of them."""
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -23,10 +27,7 @@ class Resource(msgspec.Struct, frozen=True):
         Raises ValueError for a name that no object has: it would lead elsewhere, an empty one to
         all objects. So would a missing namespace.
         """
-        if self.namespaced and namespace is None:
-            raise ValueError(f"{self.plural} are in namespaces; pass the one of {name!r}")
-        path = f"{self.collection(namespace)}/{_segment(name, 'name')}"
-        return f"{path}/{subresource}" if subresource else path
+        return _object_path(self, name, namespace, subresource)
 
     def _root(self, namespace: str | None) -> list[str]:
         root = ["apis", self.group, self.version] if self.group else ["api", self.version]
@@ -35,6 +36,14 @@ class Resource(msgspec.Struct, frozen=True):
         if not self.namespaced:
             raise ValueError(f"{self.plural} are in no namespace; leave {namespace!r} out")
         return [*root, "namespaces", _segment(namespace, "namespace")]
+
+
+@lru_cache(maxsize=_MOST_PATHS)
+def _object_path(kind: Resource, name: str, namespace: str | None, subresource: str) -> str:
+    if kind.namespaced and namespace is None:
+        raise ValueError(f"{kind.plural} are in namespaces; pass the one of {name!r}")
+    path = f"{kind.collection(namespace)}/{_segment(name, 'name')}"
+    return f"{path}/{subresource}" if subresource else path
 
 
 def _segment(text: str, what: str) -> str:

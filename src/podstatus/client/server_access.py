@@ -1,6 +1,7 @@
 """A server and who we are there: what the factories of `find_access` give out."""
 
-from typing import Protocol
+from collections.abc import Coroutine
+from typing import Any, Protocol
 
 from podstatus.client.access import Credentials
 
@@ -63,9 +64,9 @@ class ServerAccess:
         """The HTTP proxy on the way; there may be a password in it."""
         return self._proxy
 
-    async def credentials(self) -> Credentials:
+    def credentials(self) -> Coroutine[Any, Any, Credentials]:
         """What to send now. Raises CredentialsError."""
-        return await self._identity.credentials()
+        return self._identity.credentials()
 
     async def renew(self, refused: Credentials) -> Credentials | None:
         """Others than these, which were refused; None if there are none."""

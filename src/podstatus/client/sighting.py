@@ -1,22 +1,40 @@
 """An object as a list or a watch shows it: where it is, which one, how new, and what it says."""
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from podstatus.client.digest import Digest, read_kept
 from podstatus.client.resource_version import ResourceVersion
-from podstatus.client.trimming import decode_trimmed
 from podstatus.kube.codec import DecodeError
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.wire import Wire
+
+
+class Identity(Protocol):
+    """Which state of which object: an `ObjectMeta` says so, or as much of one as is kept."""
+
+    @property
+    def namespace(self) -> str:
+        """Empty if it is in none."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def uid(self) -> str:
+        """What tells it from others of the same name."""
+
+    @property
+    def resource_version(self) -> str:
+        """What tells this state of it from others."""
 
 
 class HasMetadata(Protocol):
     """What every object has."""
 
     @property
-    def metadata(self) -> ObjectMeta:
+    def metadata(self) -> Identity:
         """Its name, its UID, its version."""
 
 
@@ -45,14 +63,13 @@ def key_of(object_: HasMetadata) -> ObjectKey:
     return ObjectKey(object_.metadata.namespace, object_.metadata.name)
 
 
-def read_object(data: bytes, kind: type[T]) -> Sighting[T] | None:
+def read_object(data: bytes, kind: type[T] | Digest[T]) -> Sighting[T] | None:
     """The object, without its content if that cannot be decoded.
 
     None if not even its name can be read.
     """
     try:
-        # A kind is a Wire that has metadata; Python cannot spell "both".
-        found = cast(T, decode_trimmed(bytes(data), cast(type[Wire], kind)))
+        found = read_kept(bytes(data), kind)
     except DecodeError:
         return read_metadata(data)
     metadata = found.metadata
@@ -63,7 +80,7 @@ def read_object(data: bytes, kind: type[T]) -> Sighting[T] | None:
 
 
 def read_item(
-    data: bytes, kind: type[T], known: Callable[[ObjectKey], T | None]
+    data: bytes, kind: type[T] | Digest[T], known: Callable[[ObjectKey], T | None]
 ) -> Sighting[T] | None:
     """The object in a list; one that is known as it is there is not decoded again.
 

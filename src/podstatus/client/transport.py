@@ -1,6 +1,7 @@
 """Send requests: the connections, who we are, and what became of it."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import TracebackType
@@ -11,9 +12,12 @@ from yarl import URL
 
 from podstatus.client.access import Access, Credentials
 from podstatus.client.answers import read_status, refusal
+from podstatus.client.contact import Contact
+from podstatus.client.deadlines import Deadlines
 from podstatus.client.errors import SilentError
 from podstatus.client.failures import failure, not_an_api_server
 from podstatus.client.request import JSON, Request
+from podstatus.client.request_counts import RequestCounts, host_of
 from podstatus.client.resolver import Resolver
 from podstatus.kube.errors import UnavailableError
 
@@ -38,18 +42,26 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
 class Transport:
     """The connections to one server. To be opened and closed in the loop that uses it."""
 
-    def __init__(self, access: Access, timing: Timing, user_agent: str) -> None:
+    def __init__(
+        self, access: Access, timing: Timing, user_agent: str, contact: Contact | None = None
+    ) -> None:
         self._access = access
         self._timing = timing
+        self._contact = contact
         self._base = access.server
+        self._requests = RequestCounts() if contact is None else contact.requests
+        self._host = host_of(access.server)
         self._url = lru_cache(maxsize=_MOST_URLS)(self._parse_url)
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
-        self._timeout = self._within(timing.total_seconds)
+        self._deadlines = Deadlines(timing.total_seconds)
+        self._unlimited = self._within(None)
+        """Of itself: whole calls have deadlines."""
         self._session: aiohttp.ClientSession | None = None
         self._streams: set[Stream] = set()
 
     def open(self) -> None:
         """Be ready to connect."""
+        self._deadlines = Deadlines(self._timing.total_seconds)
         connector = aiohttp.TCPConnector(
             # Callers bound what is under way: a lease must not wait behind pods' statuses.
             limit=0,
@@ -70,10 +82,35 @@ class Transport:
 
     async def call(self, request: Request) -> bytes:
         """The body of the answer. Raises ApiError."""
-        with self._translated(request):
-            async with await self._answer(request, self._timeout) as response:
-                body = await response.read()
+        began = time.monotonic()
+        try:
+            credentials = await self._access.credentials()
+            response, body = await self._exchange(request, credentials)
+            if response.status == 401:
+                renewed = await self._access.renew(credentials)
+                if renewed is not None:
+                    response, body = await self._exchange(request, renewed)
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._failed(request, error) from _cause(error)
+        finally:
+            self._requests.called(time.monotonic() - began, request.method, self._host)
         return self._checked(request, response, body)
+
+    async def _exchange(
+        self, request: Request, credentials: Credentials
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """An answer with its body, in time."""
+        task = self._deadlines.begin()
+        try:
+            response = await self._send(request, credentials, self._unlimited)
+            # Gives the connection back, or ends it if it fails: `async with` would do so again.
+            return response, await response.read()
+        except asyncio.CancelledError as error:
+            if self._deadlines.is_missed(task):
+                raise TimeoutError from error
+            raise
+        finally:
+            self._deadlines.end(task)
 
     async def open_stream(
         self, request: Request, *, total_seconds: float, silence_seconds: float
@@ -88,6 +125,7 @@ class Transport:
             tried=_tried(request),
             translation=self._translated(request),
             closed=self._streams.discard,
+            contact=self._contact,
         )
         self._streams.add(stream)
         try:
@@ -99,7 +137,7 @@ class Transport:
             raise
         return stream
 
-    def _within(self, total: float, silence: float | None = None) -> aiohttp.ClientTimeout:
+    def _within(self, total: float | None, silence: float | None = None) -> aiohttp.ClientTimeout:
         connect = self._timing.connect_seconds
         # An address and a connection; a proxy that is asked to connect has to be as fast.
         return aiohttp.ClientTimeout(
@@ -123,17 +161,27 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client is not open; use it within `async with`")
-        return await self._session.request(
-            request.method,
-            self._url(request.path),
-            data=request.body,
-            headers=_headers(request, credentials),
-            allow_redirects=False,
-            proxy=self._access.proxy,
-            server_hostname=self._access.server_hostname,
-            ssl=credentials.tls or True,
-            timeout=within,
-        )
+        asked = 0 if self._contact is None else self._contact.now()
+        code = None
+        try:
+            response = await self._session.request(
+                request.method,
+                self._url(request.path),
+                data=request.body,
+                headers=_headers(request, credentials),
+                allow_redirects=False,
+                proxy=self._access.proxy,
+                server_hostname=self._access.server_hostname,
+                ssl=credentials.tls or True,
+                timeout=within,
+            )
+            code = response.status
+        finally:
+            self._requests.sent(code, request.method, self._host)
+        if self._contact is not None:
+            self._contact.heard()
+            self._contact.dated(response.headers.get("Date"), asked)
+        return response
 
     def _parse_url(self, path: str) -> URL:
         return URL(self._base + path, encoded=True)
@@ -148,9 +196,12 @@ class Transport:
         return body
 
     def _translated(self, request: Request) -> "Translation":
-        return Translation(
-            lambda error: failure(_tried(request), self._base, self._access.source, error)
-        )
+        return Translation(lambda error: self._failed(request, error))
+
+    def _failed(self, request: Request, error: Exception) -> UnavailableError:
+        if self._contact is not None:
+            self._contact.failed()
+        return failure(_tried(request), self._base, self._access.source, error)
 
 
 class Translation:
@@ -168,11 +219,8 @@ class Translation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, aiohttp.ClientResponseError):
-            # It holds the request, and with it our token: whoever prints it would show that.
-            raise self._failed(error) from None
         if isinstance(error, aiohttp.ClientError | OSError):
-            raise self._failed(error) from error
+            raise self._failed(error) from _cause(error)
 
 
 class Stream:
@@ -186,12 +234,14 @@ class Stream:
         tried: str,
         translation: Translation,
         closed: Callable[["Stream"], None],
+        contact: Contact | None = None,
     ) -> None:
         self._response = response
         self._silence_seconds = silence_seconds
         self._tried = tried
         self._translation = translation
         self._closed = closed
+        self._contact = contact
         self._loop = asyncio.get_running_loop()
         self._waiting_since: float | None = None
         self._watchdog = self._loop.call_later(silence_seconds, self._look)
@@ -201,12 +251,15 @@ class Stream:
         with self._translation:
             self._waiting_since = self._loop.time()
             try:
-                return await self._response.content.readany()
+                said = await self._response.content.readany()
             except TimeoutError as error:
-                said = f"nothing was said for {self._silence_seconds:g} s"
-                raise SilentError(f"{self._tried}: {said}") from error
+                why = f"nothing was said for {self._silence_seconds:g} s"
+                raise SilentError(f"{self._tried}: {why}") from error
             finally:
                 self._waiting_since = None
+        if said and self._contact is not None:
+            self._contact.heard()
+        return said
 
     def _look(self) -> None:
         """End a read that has waited for too long, or look again when one could have.
@@ -235,7 +288,14 @@ class Stream:
 
 def _is_page(response: aiohttp.ClientResponse) -> bool:
     """Whether a person was meant to read it: some other server, a portal, a proxy."""
-    return response.content_type == "text/html"
+    said = response.headers.get("Content-Type", "")
+    return said != JSON and response.content_type == "text/html"
+
+
+def _cause(error: Exception) -> Exception | None:
+    """What an error of ours may name as its cause."""
+    # Such a one holds the request, and with it our token: whoever prints it would show that.
+    return None if isinstance(error, aiohttp.ClientResponseError) else error
 
 
 def _tried(request: Request) -> str:

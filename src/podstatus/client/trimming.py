@@ -40,15 +40,20 @@ def decode_trimmed(data: bytes, kind: type[W]) -> W:
     The answer to a patch and the event that tells of it are the same text, which is decoded once.
     """
     text = data.rstrip(b"\n")
-    read = _decode_once if len(text) <= _LONGEST_TEXT else _decode
+    read = _remembered if len(text) <= _LONGEST_TEXT else _decode
     return cast(W, read(text, kind))
 
 
+def decode_once(data: bytes, kind: type[W]) -> W:
+    """The same for one who will not see that text again, and remembers nothing of it."""
+    return decode(without_managed_fields(data), kind)
+
+
 def _decode(text: bytes, kind: type[Wire]) -> Wire:
-    return decode(without_managed_fields(text), kind)
+    return decode_once(text, kind)
 
 
-_decode_once = lru_cache(maxsize=_MOST_TEXTS)(_decode)
+_remembered = lru_cache(maxsize=_MOST_TEXTS)(_decode)
 
 
 def without_managed_fields(data: bytes) -> bytes:

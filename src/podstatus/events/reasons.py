@@ -18,7 +18,8 @@ FAILED: Final = "Failed"
 KILLING: Final = "Killing"
 """Stopping container {container} · Container {container} failed liveness probe, will be restarted
 · Container {container} failed startup probe, will be restarted · Container {container} definition
-changed, will be restarted · FailedPostStartHook"""
+changed, will be restarted · Container {container} restart requested, will be restarted ·
+FailedPostStartHook"""
 BACK_OFF: Final = "BackOff"
 """Back-off restarting failed container {container} in pod {name}_{namespace}({uid}) · Back-off
 pulling image "{image}\""""
@@ -31,6 +32,8 @@ FAILED_POST_START_HOOK: Final = "FailedPostStartHook"
 """PostStartHook failed"""
 FAILED_PRE_STOP_HOOK: Final = "FailedPreStopHook"
 """PreStopHook failed"""
+LIFECYCLE_HTTP_FALLBACK: Final = "LifecycleHTTPFallback"
+"""request to HTTPS lifecycle hook {host} got HTTP response, retry with HTTP succeeded"""
 
 # Images
 
@@ -65,7 +68,7 @@ FAILED_VALIDATION: Final = "FailedValidation"
 # Resizes
 
 RESIZE_DEFERRED: Final = "ResizeDeferred"
-"""Pod resize Deferred: {resources}"""
+"""Pod resize {what is missing, as OutOfcpu}: {resources}"""
 RESIZE_INFEASIBLE: Final = "ResizeInfeasible"
 """Pod resize Infeasible: {resources}"""
 RESIZE_STARTED: Final = "ResizeStarted"
@@ -125,6 +128,9 @@ NODE_HAS_SUFFICIENT_PID: Final = "NodeHasSufficientPID"
 """Node {node} status is now: NodeHasSufficientPID"""
 NODE_HAS_INSUFFICIENT_PID: Final = "NodeHasInsufficientPID"
 """Node {node} status is now: NodeHasInsufficientPID"""
+NODE_SHUTDOWN: Final = "NodeShutdown"
+"""Shutdown manager detected shutdown event · Shutdown manager detected shutdown cancellation · Pod
+was rejected as the node is shutting down."""
 REBOOTED: Final = "Rebooted"
 """Node {node} has been rebooted, boot id: {boot id}"""
 
@@ -136,10 +142,24 @@ FAILED_CREATE_MIRROR_POD: Final = "FailedCreateMirrorPod"
 """Cannot create the mirror pod: {why}"""
 STATUS_REJECTED: Final = "StatusRejected"
 """Status was rejected: {why}"""
+FOREIGN_STATUS_WRITE: Final = "ForeignStatusWrite"
+"""Pod {namespace}/{name}: Condition {type} was set to {status} (reason {reason}) by "{field
+manager}"; the node owns it and has set it back to {status} · Pod {namespace}/{name}: Field {field}
+was changed by {…}; the node owns it and has set it back"""
+HISTORY_NOT_KEPT: Final = "HistoryNotKept"
+"""cannot use the history {file}: {why}; move it away to begin a new one"""
 AGENT_RESTARTED: Final = "AgentRestarted"
 """The agent ended and was started again: {why}"""
 LIMITS_NOT_ENFORCED: Final = "LimitsNotEnforced"
 """Container runs without all of its limits: {why}"""
+ALERT_FIRING: Final = "AlertFiring"
+"""{alert}: {summary}"""
+ALERT_RESOLVED: Final = "AlertResolved"
+"""{alert}: {summary}"""
+ALERT_ACTION: Final = "AlertAction"
+"""{alert}: {do what}: done · take the taint {taint} away: done"""
+ALERT_ACTION_NOT_DONE: Final = "AlertActionNotDone"
+"""{alert}: {do what}: not done, {why}"""
 
 
 def all_reasons() -> dict[str, str]:

@@ -35,6 +35,14 @@ _REST_SECONDS = 10.0
 """How long it waits for something to do before it shows that it is alive."""
 
 
+OnRecorded = Callable[[ObjectReference, str, str, str], None]
+"""Told what an event is about, its type, reason and message. In any thread; must not wait."""
+
+
+def _nobody(_about: ObjectReference, _type: str, _reason: str, _message: str) -> None:
+    """Nobody wants to know."""
+
+
 class Recorder:
     """Records events in the name of one component on one host.
 
@@ -52,11 +60,14 @@ class Recorder:
         policy: EventPolicy | None = None,
         beat: Callable[[], None] = lambda: None,
         chance: Callable[[], float] = random.random,
+        on_recorded: OnRecorded = _nobody,
     ) -> None:
+        """`on_recorded` is told of each event at once, whatever becomes of it."""
         self._policy = policy or EventPolicy()
         self._source = EventSource(component=component, host=host)
         self._clock = clock
         self._beat = beat
+        self._on_recorded = on_recorded
         self._sending = Sending(sink, clock=clock, policy=self._policy, chance=chance, beat=beat)
         self._correlator = Correlator()
         self._wake: WakeUp[str] = WakeUp()
@@ -141,6 +152,10 @@ class Recorder:
                 self._latest = max(self._latest + 1, self._clock.now())
                 self._waiting.append(Occurrence(about, type, reason, message, self._latest))
         self._wake.call("recorded")
+        try:
+            self._on_recorded(about, type, reason, message)
+        except Exception:
+            logger.exception("somebody who was told of an event failed: reason=%s", reason)
 
     def _take(self) -> bool:
         """Take the next event from the queue, if it is worth sending; whether there was one."""

@@ -1,35 +1,28 @@
-"""Events of the status manager: its port `PodEvents`, fulfilled by a recorder."""
+"""Events of the status manager: its port `PodEvents`, fulfilled by a recorder.
 
-from typing import Protocol
+What others wrote to a pod is told of the node, not of the pod: the kubelet was recorded to say
+nothing about such a pod (docs/decisions/0028-foreign-writers.md).
+"""
 
+from podstatus.events import reasons
+from podstatus.events.about import about_node
 from podstatus.events.recorder import Recorder
-from podstatus.kube.references import ObjectReference
-
-
-class NamedPod(Protocol):
-    """Which pod is meant, as the API server knows it."""
-
-    @property
-    def namespace(self) -> str:
-        """The namespace it is in."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def uid(self) -> str:
-        """The UID of the object."""
+from podstatus.kube.references import NamedPod, ObjectReference
 
 
 class StatusEvents:
     """Records what the status manager has to tell about pods."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, node: str) -> None:
         self._recorder = recorder
+        self._node = node
 
     def warn(self, pod: NamedPod, reason: str, message: str) -> None:
         """Record an event of type Warning."""
+        if reason == reasons.FOREIGN_STATUS_WRITE:
+            message = f"Pod {pod.namespace}/{pod.name}: {message}"
+            self._recorder.warn(about_node(self._node), reason, message)
+            return
         about = ObjectReference(
             kind="Pod", api_version="v1", namespace=pod.namespace, name=pod.name, uid=pod.uid
         )

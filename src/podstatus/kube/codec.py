@@ -6,13 +6,15 @@ respelled, and bytes that are no text become U+FFFD.
 """
 
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import structs
 
+from podstatus.base.typed_json import json_decoder, read_value
+from podstatus.kube.documents import ABSENT, Absent, JsonValue
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.text import valid_text
 from podstatus.kube.times import MicroTime, Time
@@ -22,10 +24,11 @@ W = TypeVar("W", bound=Wire)
 Convert = Callable[[Any], Any]
 
 
-class _Field(NamedTuple):
+class PrintedField(NamedTuple):
     """How a field is printed."""
 
     name: str
+    """On the wire."""
     keep_nil: bool
     keep_empty: bool
     convert: Convert | None
@@ -38,7 +41,7 @@ class DecodeError(ValueError):
 def decode(data: bytes | str, kind: type[W]) -> W:
     """Read an object from JSON text. Raises DecodeError."""
     try:
-        return typing.cast(W, _decoder(kind).decode(data))
+        return json_decoder(kind, _read_scalar).decode(data)
     except msgspec.ValidationError:
         return from_document(_parsed(data, kind), kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -51,11 +54,11 @@ def from_document(document: object, kind: type[W]) -> W:
     Raises DecodeError.
     """
     try:
-        return msgspec.convert(document, kind, dec_hook=_read_scalar)
+        return read_value(document, kind, _read_scalar)
     except (msgspec.ValidationError, RecursionError):
         pass
     try:
-        return msgspec.convert(_without_nulls(document, kind), kind, dec_hook=_read_scalar)
+        return read_value(_without_nulls(document, kind), kind, _read_scalar)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _unreadable(kind, str(error)) from error
 
@@ -76,25 +79,13 @@ def to_document(value: Wire) -> dict[str, Any]:
     return typing.cast(dict[str, Any], _printer(type(value))(value))
 
 
-def differing_documents(old: W, new: W) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both objects as documents, without the fields in which they are the same anyway."""
-    pairs = zip(structs.astuple(old), structs.astuple(new), _fields(type(old)), strict=True)
-    differing = [pair for pair in pairs if pair[0] != pair[1]]
-    return (
-        _print_fields((before, field) for before, _, field in differing),
-        _print_fields((after, field) for _, after, field in differing),
-    )
-
-
-def _print_fields(fields: Iterable[tuple[Any, _Field]]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for item, (name, keep_nil, keep_empty, convert) in fields:
-        if item is None:
-            if keep_nil:
-                document[name] = None
-        elif item or keep_empty:
-            document[name] = item if convert is None else convert(item)
-    return document
+def printed(item: Any, field: PrintedField) -> JsonValue | Absent:
+    """What Go's encoder would print for a field; ABSENT where it leaves it out."""
+    if item is None:
+        return None if field.keep_nil else ABSENT
+    if item or field.keep_empty:
+        return typing.cast(JsonValue, item if field.convert is None else field.convert(item))
+    return ABSENT
 
 
 @cache
@@ -105,15 +96,15 @@ def _printer(kind: type[Wire]) -> Convert:
 
         def print_value(value):
             document = {}
-            if item := value.reason: document["reason"] = convert_reason(item)
-            document["type"] = None if (item := value.type) is None else convert_type(item)
+            if item := value.reason: document["reason"] = item if item.isascii() else …
+            document["type"] = None if (item := value.type) is None else item if …
             return document
     """
-    scope: dict[str, Any] = {}
+    scope: dict[str, Any] = {"valid_text": valid_text}
     lines = ["def print_value(value):", "document = {}"]
-    for name, field in zip(kind.__struct_fields__, _fields(kind), strict=True):
-        printed = "item"
-        if field.convert is not None:
+    for name, field in zip(kind.__struct_fields__, printed_fields(kind), strict=True):
+        printed = _PRINTED.get(field.convert)
+        if printed is None:
             scope[f"convert_{name}"] = field.convert
             printed = f"convert_{name}(item)"
         lines.append(_print_line(name, field, printed))
@@ -122,17 +113,24 @@ def _printer(kind: type[Wire]) -> Convert:
     return typing.cast(Convert, scope["print_value"])
 
 
-def _print_line(name: str, field: _Field, printed: str) -> str:
+def _time_wire(time: Time | MicroTime) -> str | None:
+    return time.wire
+
+
+_PRINTED: dict[Convert | None, str] = {
+    None: "item",
+    valid_text: "item if item.isascii() else valid_text(item)",
+    _time_wire: "item.wire",
+}
+"""What is converted all the time: without a call for each."""
+
+
+def _print_line(name: str, field: PrintedField, printed: str) -> str:
     target = f"document[{field.name!r}]"
     if field.keep_nil:
         return f"{target} = None if (item := value.{name}) is None else {printed}"
     kept = f"(item := value.{name}) is not None" if field.keep_empty else f"item := value.{name}"
     return f"if {kept}: {target} = {printed}"
-
-
-@cache
-def _decoder(kind: type[Wire]) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind, dec_hook=_read_scalar)
 
 
 def _read_scalar(kind: type, value: object) -> object:
@@ -146,7 +144,8 @@ def _read_scalar(kind: type, value: object) -> object:
 
 
 @cache
-def _fields(kind: type[Wire]) -> tuple[_Field, ...]:
+def printed_fields(kind: type[Wire]) -> tuple[PrintedField, ...]:
+    """How each field of a kind is printed, in their order."""
     hints = typing.get_type_hints(kind)
     plan = []
     for info in structs.fields(kind):
@@ -154,7 +153,7 @@ def _fields(kind: type[Wire]) -> tuple[_Field, ...]:
         declared, pointer = strip_none(hints[info.name])
         to_scalar_or_struct = pointer and typing.get_origin(declared) is None
         keep_empty = always or to_scalar_or_struct or declared is Any
-        plan.append(_Field(info.encode_name, always, keep_empty, _converter(declared)))
+        plan.append(PrintedField(info.encode_name, always, keep_empty, _converter(declared)))
     return tuple(plan)
 
 
@@ -183,10 +182,6 @@ def _map_converter(convert: Convert | None) -> Convert:
     if convert is None:
         return dict
     return lambda items: {valid_text(key): convert(item) for key, item in items.items()}
-
-
-def _time_wire(time: Time | MicroTime) -> str | None:
-    return time.wire
 
 
 def _quantity_wire(quantity: Quantity) -> str:

@@ -5,8 +5,9 @@ Python calls True, 1 and 1.0 equal; Go keeps bool, int64 and float64 apart, and 
 
 from collections.abc import Iterable
 from decimal import Decimal
+from enum import Enum
 from json.encoder import encode_basestring
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -15,7 +16,17 @@ from podstatus.kube.text import valid_text
 JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
 Document: TypeAlias = dict[str, JsonValue]
 
-_HTML = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "<>&\u2028\u2029"]
+
+class Absent(Enum):
+    """Stands for what is not there, where null is a value like any other."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+
+_HTML = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "<>&"]
+_LINE_ENDS = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "\u2028\u2029"]
 
 
 def same_value(left: JsonValue, right: JsonValue) -> bool:
@@ -54,7 +65,7 @@ def plain_text(value: JsonValue) -> str:
 def encode_document(document: Document) -> bytes:
     """The text that Go's json.Marshal writes: keys sorted, compact, HTML characters escaped."""
     data = _encoded_fast(document) or valid_text(_encoded(document)).encode()
-    for special, escaped in _HTML:
+    for special, escaped in _HTML if data.isascii() else _HTML + _LINE_ENDS:
         if special in data:
             data = data.replace(special, escaped)
     return data
@@ -77,11 +88,14 @@ def _holds_float(value: JsonValue) -> bool:
         items = value
     else:
         return isinstance(value, float) or (isinstance(value, int) and _is_float(value))
-    # A loop, and texts passed over first: a patch is gone through before each time it is sent.
+    # A loop, and what can be none passed over first: a patch is gone through each time it is sent.
     for item in items:  # noqa: SIM110 - see above
-        if type(item) is not str and item is not None and _holds_float(item):
+        if type(item) not in _NEVER_FLOATS and _holds_float(item):
             return True
     return False
+
+
+_NEVER_FLOATS = frozenset({str, bool, type(None)})
 
 
 def _is_float(value: int) -> bool:

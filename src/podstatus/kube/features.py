@@ -22,6 +22,10 @@ class FeatureGates(msgspec.Struct, frozen=True, kw_only=True):
             )
         return cls(**{_BY_NAME[name]: bool(value) for name, value in names.items()})
 
+    def by_name(self) -> dict[str, bool]:
+        """All of them, by upstream's names."""
+        return {name: getattr(self, field) for name, field in _BY_NAME.items()}
+
 
 _BY_NAME = {
     "PodReadyToStartContainersCondition": "pod_ready_to_start_containers_condition",

@@ -6,17 +6,15 @@ keys of a patch in the random order of a Go map; here they are taken as the patc
 
 from functools import partial
 
-from podstatus.kube.documents import Document, JsonValue
+from podstatus.kube.documents import ABSENT, Absent, Document, JsonValue
 from podstatus.kube.patch_errors import PatchError, PatchFormatError
 from podstatus.kube.patch_lists import (
-    ABSENT,
     DELETE,
     DELETE_FROM_LIST,
     MARKER,
     REPLACE,
     RETAIN_KEYS,
     SET_ORDER,
-    Absent,
     element_type,
     identity,
 )

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TypeAlias
 
-from podstatus.kube.documents import Document, JsonValue, plain_text, same_value
+from podstatus.kube.documents import ABSENT, Document, JsonValue, plain_text, same_value
 from podstatus.kube.patch_errors import PatchError
 from podstatus.kube.patch_lists import (
-    ABSENT,
     DELETE,
     DELETE_FROM_LIST,
     MARKER,
@@ -20,11 +19,13 @@ from podstatus.kube.patch_lists import (
     deduplicated,
     element_type,
     is_deletion,
-    merge_key_value,
+    merge_key_values,
     same_identity,
 )
 from podstatus.kube.patch_order import Positions, in_order
 from podstatus.kube.schemas import Field, Schema
+
+_TEXTS = {str}
 
 
 def create_two_way_patch(original: Document, modified: Document, schema: Schema) -> Document:
@@ -109,12 +110,13 @@ def _diff_lists_of_maps(
     key: str, old: list[JsonValue], new: list[JsonValue], schema: Schema, field: Field
 ) -> Document:
     merge_key = field.merge_key
-    old_keys = [merge_key_value(element, merge_key) for element in old]
-    new_keys = [merge_key_value(element, merge_key) for element in new]
+    old_keys, new_keys = merge_key_values(old, merge_key), merge_key_values(new, merge_key)
     order: list[JsonValue] = [{merge_key: value} for value in new_keys]
     if old_keys == new_keys and _are_names(new_keys):
         changes = _diff_pairs(zip(_maps(old), _maps(new), strict=True), schema, field)
-        return _list_patch(key, sorted(changes, key=is_deletion), [], order) if changes else {}
+        if len(changes) > 1:
+            changes.sort(key=is_deletion)
+        return _list_patch(key, changes, [], order) if changes else {}
     changes, deletions = _diff_stacks(_stack(old_keys, old), _stack(new_keys, new), schema, field)
     same_order = len(old) == len(new) and all(map(same_identity, old_keys, new_keys))
     if same_order and not changes and not deletions:
@@ -126,7 +128,7 @@ def _diff_lists_of_maps(
 
 def _are_names(keys: list[JsonValue]) -> bool:
     """Whether they are different texts; lists that have the same ones need not be sorted."""
-    return all(type(key) is str for key in keys) and len(set(keys)) == len(keys)
+    return set(map(type, keys)) == _TEXTS and len(set(keys)) == len(keys)
 
 
 def _maps(elements: list[JsonValue]) -> Iterator[Document]:
@@ -140,6 +142,8 @@ def _diff_pairs(
     merge_key = field.merge_key
     changes: list[JsonValue] = []
     for old, new in pairs:
+        if old is new:
+            continue
         patch = _diff_maps(old, new, schema, retain_keys=field.retain_keys)
         if patch:
             changes.append(patch | {merge_key: new[merge_key]})

@@ -3,11 +3,10 @@
 Upstream: sliceElementType, mergeKeyValueEqual, deduplicateScalars, strategicpatch/patch.go.
 """
 
-from enum import Enum
 from itertools import chain
-from typing import Final
+from typing import Final, cast
 
-from podstatus.kube.documents import JsonValue
+from podstatus.kube.documents import Document, JsonValue
 from podstatus.kube.patch_errors import NestedListError, PatchError
 
 MARKER: Final = "$patch"
@@ -18,13 +17,7 @@ SET_ORDER: Final = "$setElementOrder"
 DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
 
 
-class Absent(Enum):
-    """Stands for what is not there, where null is a value like any other."""
-
-    ABSENT = "absent"
-
-
-ABSENT: Final = Absent.ABSENT
+_MAPS: Final = {dict}
 
 
 def has_marker(element: JsonValue) -> bool:
@@ -39,6 +32,8 @@ def is_deletion(element: JsonValue) -> bool:
 
 def element_type(*lists: list[JsonValue]) -> type:
     """The type that all elements share."""
+    if set(map(type, chain(*lists))) == _MAPS:
+        return dict
     types = list(map(type, chain(*lists)))
     if types and types[0] is list:
         raise NestedListError("lists of lists cannot be merged")
@@ -55,6 +50,14 @@ def merge_key_value(element: JsonValue, merge_key: str) -> JsonValue:
     if merge_key not in element:
         raise PatchError(f"the merge key {merge_key!r} is missing from {element!r}")
     return element[merge_key]
+
+
+def merge_key_values(elements: list[JsonValue], merge_key: str) -> list[JsonValue]:
+    """The same of each element of a list of maps."""
+    try:
+        return [element[merge_key] for element in cast(list[Document], elements)]
+    except KeyError:
+        return [merge_key_value(element, merge_key) for element in elements]
 
 
 def identity(element: JsonValue, merge_key: str) -> JsonValue:

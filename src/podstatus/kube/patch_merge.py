@@ -7,10 +7,9 @@ list as it is seen afterwards.
 
 from collections.abc import Callable
 
-from podstatus.kube.documents import Document, JsonValue
+from podstatus.kube.documents import ABSENT, Document, JsonValue
 from podstatus.kube.patch_errors import PatchError
 from podstatus.kube.patch_lists import (
-    ABSENT,
     DELETE,
     MARKER,
     REPLACE,

@@ -8,12 +8,10 @@ from collections import deque
 from collections.abc import Iterable
 from operator import itemgetter
 
-from podstatus.kube.documents import JsonValue
+from podstatus.kube.documents import ABSENT, Absent, JsonValue
 from podstatus.kube.patch_errors import PatchError
 from podstatus.kube.patch_lists import (
-    ABSENT,
     SET_ORDER,
-    Absent,
     has_marker,
     identity,
     is_deletion,

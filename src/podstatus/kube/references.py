@@ -1,5 +1,7 @@
 """References to other objects and fields as they travel."""
 
+from typing import Protocol
+
 from msgspec import field
 
 from podstatus.kube.quantity import Quantity
@@ -54,3 +56,19 @@ class TypedObjectReference(Wire, frozen=True, kw_only=True):
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
     namespace: str | None = None
+
+
+class NamedPod(Protocol):
+    """Which pod is meant: a pod, its summary, or a reference to one."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace it is in."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def uid(self) -> str:
+        """Its UID."""

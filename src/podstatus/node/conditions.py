@@ -15,6 +15,8 @@ from podstatus.node.pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 
 READY = "Ready"
 TRUE, FALSE = "True", "False"
+STATED = "alerts.podstatus.dev/"
+"""How the types begin of conditions that are ours to state and to take away."""
 
 
 class NodeEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +25,15 @@ class NodeEvent(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     message: str
     warning: bool = False
+
+
+class Stated(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition that is True for as long as somebody of ours states it."""
+
+    type: str
+    """It begins with `STATED`: so it is known as ours, also after a restart."""
+    reason: str
+    message: str = ""
 
 
 class _Words(msgspec.Struct, frozen=True):
@@ -81,9 +92,14 @@ def update_conditions(
     pressures: frozenset[str],
     problems: Sequence[str],
     now: Time,
+    stated: Sequence[Stated] | None = (),
 ) -> Conditions:
-    """The conditions that follow on those that are known; new ones come last, Ready at the end."""
+    """The conditions that follow on those that are known; new ones come last, Ready at the end.
+
+    `stated`: None if nobody can say that yet: those of before stay.
+    """
     conditions = {condition.type: condition for condition in known}
+    _state(conditions, stated, now)
     told: list[str] = []
     for kind, words in _PRESSURE_WORDS.items():
         under = kind in pressures
@@ -97,6 +113,27 @@ def update_conditions(
     if before is not None and before.status != ready.status:
         told.append("NodeReady" if ready.status == TRUE else "NodeNotReady")
     return Conditions(tuple(conditions.values()), tuple(status_event(node, it) for it in told))
+
+
+def _state(
+    conditions: dict[str, NodeCondition], stated: Sequence[Stated] | None, now: Time
+) -> None:
+    if stated is None:
+        return
+    wanted = {it.type: it for it in stated}
+    for type_ in [it for it in conditions if it.startswith(STATED) and it not in wanted]:
+        del conditions[type_]
+    for type_, it in wanted.items():
+        before = conditions.get(type_)
+        stays = before is not None and before.status == TRUE
+        conditions[type_] = NodeCondition(
+            type=type_,
+            status=TRUE,
+            last_heartbeat_time=now,
+            last_transition_time=before.last_transition_time if before and stays else now,
+            reason=it.reason,
+            message=it.message,
+        )
 
 
 def status_event(node: str, reason: str) -> NodeEvent:

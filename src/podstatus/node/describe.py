@@ -21,14 +21,20 @@ from podstatus.kube.node import (
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.times import Time
 from podstatus.node.capacity import HUGE_PAGES, missing_capacity, node_allocatable, node_capacity
-from podstatus.node.conditions import NodeEvent, update_conditions
+from podstatus.node.conditions import NodeEvent, Stated, update_conditions
 from podstatus.node.pressure import Threshold
 from podstatus.node.reading import MachineReading
 from podstatus.node.settings import NodeSettings
 
 HOSTNAME = "kubernetes.io/hostname"
-DECLARED_FEATURES = ("ExtendWebSocketsToKubelet",)
-"""What an API server has to know of us: we speak WebSocket, and no SPDY."""
+SPEAKS_WEBSOCKET = "ExtendWebSocketsToKubelet"
+"""What an API server has to know of who listens: we speak WebSocket, and no SPDY."""
+RESIZES = (
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+)
+"""What it has to know of who can resize: without these it refuses a resize of a pod as a whole,
+or of an init container."""
 OS = "kubernetes.io/os"
 ARCH = "kubernetes.io/arch"
 
@@ -61,6 +67,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     pressures: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
     """Why it is not Ready."""
+    stated: tuple[Stated, ...] | None = ()
+    """Conditions that somebody of ours states; None if that is not known yet."""
     now: Time
 
 
@@ -122,6 +130,7 @@ class Descriptor:
             node.status.conditions or (),
             pressures=facts.pressures,
             problems=(*facts.problems, *missing_capacity(capacity)),
+            stated=facts.stated,
             now=facts.now,
         )
         port = facts.port or self._settings.port
@@ -132,7 +141,7 @@ class Descriptor:
             conditions=conditions.items,
             addresses=facts.addresses,
             daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
-            declared_features=DECLARED_FEATURES if port else None,
+            declared_features=_features(self._settings, listens=port != 0),
             node_info=facts.info,
         )
         metadata = _with_own_labels(node.metadata, self._settings, facts.info)
@@ -153,6 +162,11 @@ def _labels(settings: NodeSettings, info: NodeSystemInfo) -> dict[str, str]:
         **settings.labels,
         **settings.runtime_labels,
     }
+
+
+def _features(settings: NodeSettings, *, listens: bool) -> tuple[str, ...] | None:
+    features = (SPEAKS_WEBSOCKET,) if listens else ()
+    return (*features, *(RESIZES if settings.resizes else ())) or None
 
 
 def _with_own_labels(

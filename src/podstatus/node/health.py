@@ -9,7 +9,7 @@ Check = Callable[[], str | None]
 
 
 class NodeHealth:
-    """The problems that others have, and the services that are not heard of any more."""
+    """The problems that others have, and the vital services that are not heard of any more."""
 
     def __init__(self, *checks: Check, heartbeats: Heartbeats | None = None) -> None:
         self._checks = checks
@@ -22,4 +22,5 @@ class NodeHealth:
         """
         told = [problem for check in self._checks if (problem := check())]
         stalled = [] if self._heartbeats is None else self._heartbeats.stalled()
-        return *told, *(f"{found.name} is not healthy: {found}" for found in stalled)
+        vital = (found for found in stalled if found.is_vital)
+        return *told, *(f"{found.name} is not healthy: {found}" for found in vital)

@@ -76,6 +76,13 @@ class LeaseService:
             due = began + period * (1 + _JITTER * self._chance())
             await self._clock.wait(max(0.0, due - self._elapsed.seconds()))
 
+    @property
+    def age_seconds(self) -> float | None:
+        """Since it was last renewed; None if it never was."""
+        if self._renewed_at is None:
+            return None
+        return self._elapsed.seconds() - self._renewed_at
+
     async def renew_once(self) -> bool:
         """Renew it, or create it; whether that worked. Waits for a server that is not there."""
         # As nobody else writes it, the one we wrote last is the newest, without asking.

@@ -21,6 +21,7 @@ def read_machine() -> MachineReading:
         pids=_count_tasks(),
         max_pids=_max_tasks(),
         load=_read_load(),
+        booted=round(psutil.boot_time()) * 1_000_000_000,
     )
 
 

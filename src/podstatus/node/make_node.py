@@ -8,6 +8,7 @@ from typing import NamedTuple
 from podstatus.base.clock import Clock
 from podstatus.kube.node import NodeSystemInfo
 from podstatus.node.addresses import node_addresses
+from podstatus.node.conditions import Stated
 from podstatus.node.describe import Descriptor
 from podstatus.node.lease import LeaseService
 from podstatus.node.observe import NodeObserver
@@ -41,6 +42,7 @@ def make_node(
     events: NodeEvents,
     clock: Clock,
     port: Callable[[], int] = int,
+    stated: Callable[[], tuple[Stated, ...] | None] = tuple,
     on_recovered: Callable[[], None] = lambda: None,
     status_beat: Callable[[], None] = lambda: None,
     lease_beat: Callable[[], None] = lambda: None,
@@ -49,7 +51,8 @@ def make_node(
     """The services of a node; ValueError if its thresholds cannot be read.
 
     `lease_api` is for the lease alone, if that is to have connections or a limit of its own.
-    `port` tells where the agent listens, once it does; 0 until then.
+    `port` tells where the agent listens, once it does; 0 until then. `stated` tells which
+    conditions are True besides, as long as they are; None if nobody can say that yet.
     """
     thresholds = parse_thresholds(settings.eviction_hard)
     observer = NodeObserver(
@@ -60,6 +63,7 @@ def make_node(
         thresholds=thresholds,
         pressure_seconds=settings.pressure_transition_seconds,
         port=port,
+        stated=stated,
         clock=clock,
     )
     descriptor = Descriptor(settings, thresholds)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from podstatus.base.clock import Clock
 from podstatus.kube.node import NodeAddress, NodeSystemInfo
 from podstatus.kube.times import Time
+from podstatus.node.conditions import Stated
 from podstatus.node.describe import NodeFacts
 from podstatus.node.ports import Health
 from podstatus.node.pressure import PressureHistory, Threshold, pressures
@@ -24,6 +25,7 @@ class NodeObserver:
         thresholds: Mapping[str, Threshold],
         pressure_seconds: float = 300.0,
         port: Callable[[], int] = int,
+        stated: Callable[[], tuple[Stated, ...] | None] = tuple,
         clock: Clock,
     ) -> None:
         self._info = info
@@ -33,6 +35,7 @@ class NodeObserver:
         self._thresholds = thresholds
         self._pressure_seconds = pressure_seconds
         self._port = port
+        self._stated = stated
         self._clock = clock
         self._history = PressureHistory()
 
@@ -52,6 +55,7 @@ class NodeObserver:
             machine=machine,
             pressures=self._pressures(machine, now),
             problems=self.problems(),
+            stated=self._stated(),
             now=Time.from_unix_nanos(now).truncated(),
         )
 

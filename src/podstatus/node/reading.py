@@ -48,6 +48,8 @@ class MachineReading(msgspec.Struct, frozen=True, kw_only=True):
     load: tuple[float, float, float] | None = None
     """How many wanted a processor, in the mean of the last 1, 5 and 15 minutes."""
     disk: DiskReading | None = None
+    booted: int | None = None
+    """When it was started, in nanoseconds since the Unix epoch."""
 
 
 class UsageSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,8 @@ class UsageSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     machine: MachineReading
     node: Usage
     pods: Mapping[PodUID, Usage]
+    containers: Mapping[PodUID, Mapping[str, Usage]] = {}
+    """Those that run, by name, where the runtime can tell."""
 
     def age(self, now: int) -> float:
         """Seconds since it was taken."""

@@ -32,6 +32,8 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """For a new Node, on top of those that every node has."""
     runtime_labels: dict[str, str] = {}
     """What the runtime says about itself: kept as they are here, whatever somebody made of them."""
+    resizes: bool = False
+    """Whether the runtime can give running containers other resources."""
     annotations: dict[str, str] = {}
     """For a new Node."""
     taints: tuple[Taint, ...] = ()

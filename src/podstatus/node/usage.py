@@ -8,6 +8,7 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.base.usage import Usage
 from podstatus.kube.pod import PodUID
+from podstatus.node.disk_forecast import DiskForecast
 from podstatus.node.machine import read_machine
 from podstatus.node.reading import MachineReading, UsageSnapshot, node_usage
 from podstatus.node.slow_disk import SlowDisk
@@ -15,6 +16,7 @@ from podstatus.node.slow_disk import SlowDisk
 logger = logging.getLogger(__name__)
 
 PodUsage = Callable[[], Awaitable[Mapping[PodUID, Usage]]]
+ContainerUsage = Callable[[], Mapping[PodUID, Mapping[str, Usage]]]
 
 
 async def _no_pods() -> Mapping[PodUID, Usage]:
@@ -30,17 +32,26 @@ class NodeUsage:
         *,
         clock: Clock,
         pods: PodUsage = _no_pods,
+        containers: ContainerUsage = dict,
         read: Callable[[], MachineReading] = read_machine,
         period: float = 10.0,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
+        """`containers` tells of those of the pods that were told of last."""
         self._disk = disk
         self._clock = clock
         self._pods = pods
+        self._containers = containers
         self._read = read
         self._period = period
         self._beat = beat
         self._snapshot: UsageSnapshot | None = None
+        self._forecast = DiskForecast()
+
+    @property
+    def disk_full_in_seconds(self) -> float | None:
+        """If it goes on as in the last hour; None if it is not known, or does not fill."""
+        return self._forecast.full_in_seconds
 
     @property
     def snapshot(self) -> UsageSnapshot | None:
@@ -74,8 +85,11 @@ class NodeUsage:
             machine=machine,
             node=node_usage(machine, before.machine if before else None, at),
             pods=pods,
+            containers=self._containers(),
         )
         self._snapshot = taken
+        if disk is not None:
+            self._forecast.read(disk, at)
         return taken
 
     async def _read_pods(self) -> Mapping[PodUID, Usage]:

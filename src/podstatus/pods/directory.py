@@ -11,11 +11,10 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.detach import check_kind, detached
+from podstatus.kube.detach import FieldError, check_kind, detached
+from podstatus.kube.meta import ObjectMeta
 from podstatus.kube.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
-from podstatus.kube.pod_spec import PodSpec
-
-_NO_SPEC = PodSpec()
+from podstatus.kube.pod_status import PodStatus
 
 
 class UidTranslations(msgspec.Struct, frozen=True):
@@ -41,6 +40,9 @@ class PodDirectory:
         self._mirrors_by_name: dict[tuple[str, str], Pod] = {}
         self._pod_of_mirror: dict[ApiUID, PodUID] = {}
         self._static: dict[PodUID, None] = {}
+        self._translations: UidTranslations | None = None
+        """Both maps, until one of them changes: they are asked for several times for each status,
+        and change with static pods only."""
 
     def set_pods(self, pods: Iterable[Pod]) -> None:
         """Replace everything."""
@@ -59,33 +61,44 @@ class PodDirectory:
 
     def _status_taken_over(self, pod: Pod) -> Pod | None:
         """The pod, if only what changes all the time is new: its spec was looked through before."""
-        rest = detached(structs.replace(pod, spec=_NO_SPEC))
-        known = self.pod_by_uid(rest.uid)
+        if type(pod.metadata) is not ObjectMeta or type(pod.status) is not PodStatus:
+            return None
+        try:
+            metadata, status = detached(pod.metadata), detached(pod.status)
+        except FieldError:
+            return None  # who looks through all of it says where it is
+        known = self.pod_by_uid(metadata.uid)
         if known is None or known.spec != pod.spec:
             return None
-        return structs.replace(rest, spec=known.spec)
+        return structs.replace(pod, metadata=metadata, spec=known.spec, status=status)
 
     def _file(self, pod: Pod) -> None:
         if is_mirror_pod(pod):
             self._file_mirror(pod)
             return
-        self._pods[pod.uid] = self._pods_by_name[pod.full_name] = pod
+        uid, full_name = pod.uid, pod.full_name
+        self._pods[uid] = self._pods_by_name[full_name] = pod
         if is_static_pod(pod):
-            self._static[pod.uid] = None
-        else:
-            self._static.pop(pod.uid, None)
-        if mirror := self._mirrors_by_name.get(pod.full_name):
-            self._pod_of_mirror[ApiUID(mirror.uid)] = pod.uid
+            self._static[uid] = None
+            self._translations = None
+        elif uid in self._static:
+            del self._static[uid]
+            self._translations = None
+        if mirror := self._mirrors_by_name.get(full_name):
+            self._pod_of_mirror[ApiUID(mirror.uid)] = uid
+            self._translations = None
 
     def _file_mirror(self, mirror: Pod) -> None:
         uid = ApiUID(mirror.uid)
         self._mirrors[uid] = self._mirrors_by_name[mirror.full_name] = mirror
         if pod := self._pods_by_name.get(mirror.full_name):
             self._pod_of_mirror[uid] = pod.uid
+            self._translations = None
 
     def remove_pod(self, pod: Pod) -> None:
         """Forget a pod, or a mirror pod with its translation."""
         with self._lock:
+            self._translations = None
             if is_mirror_pod(pod):
                 uid = ApiUID(pod.uid)
                 self._mirrors.pop(uid, None)
@@ -130,10 +143,15 @@ class PodDirectory:
             return self._pod_of_mirror.get(ApiUID(uid), PodUID(uid))
 
     def uid_translations(self) -> UidTranslations:
-        """Both maps at one moment."""
+        """Both maps at one moment; not to be written to."""
         with self._lock:
-            mirror_to_pod = dict(self._pod_of_mirror)
-            pod_to_mirror: dict[PodUID, ApiUID | None] = dict.fromkeys(self._static)
+            if self._translations is None:
+                self._translations = self._translate()
+            return self._translations
+
+    def _translate(self) -> UidTranslations:
+        mirror_to_pod = dict(self._pod_of_mirror)
+        pod_to_mirror: dict[PodUID, ApiUID | None] = dict.fromkeys(self._static)
         pod_to_mirror.update((pod, mirror) for mirror, pod in mirror_to_pod.items())
         return UidTranslations(pod_to_mirror, mirror_to_pod)
 

@@ -6,6 +6,7 @@ again, and what is shown of it, is decided elsewhere. Its records outlive the ag
 that ended while no agent was there is listed with its exit.
 
     CannotStartError     this container cannot be started, or not now; the next sync tries again
+    CannotResizeError    running containers cannot be given other resources, or not now
     RuntimeDownError     the runtime itself does not answer; nothing is known about any pod
 """
 
@@ -28,6 +29,10 @@ class CannotStartError(Exception):
         self.reason = reason
         """One word: RunContainerError, CreateContainerConfigError, ErrImageNeverPull, ..."""
         self.message = message
+
+
+class CannotResizeError(Exception):
+    """Running containers could not be given what they ask for now; the message says why."""
 
 
 class RuntimeDownError(Exception):
@@ -114,6 +119,8 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     probe: str
     """`readiness`, `startup` or `liveness`."""
     success: bool
+    output: str = ""
+    """What it saw, for people."""
 
 
 @runtime_checkable
@@ -125,12 +132,42 @@ class Metered(Protocol):
 
 
 @runtime_checkable
+class MeteredInside(Metered, Protocol):
+    """A runtime that knows what their containers use, too. Must not wait."""
+
+    def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
+        """What those that run used when `usage` was asked last, by name."""
+
+
+@runtime_checkable
+class Resizing(Protocol):
+    """A runtime that can give running containers other resources than they were started with."""
+
+    async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
+        """Give the pod, and these running containers, what the pod's spec says.
+
+        By name the IDs of the attempts. In which order limits are raised and lowered is the
+        runtime's business; what is in force is seen when the pod is listed (`resources`). May
+        be called again. Raises CannotResizeError if something could not be done, also if only
+        a part of it could.
+        """
+
+
+@runtime_checkable
 class Labelled(Protocol):
     """A runtime that has something to say about itself on the Node."""
 
     @property
     def node_labels(self) -> Mapping[str, str]:
         """Labels of the Node, by which pods may choose it."""
+
+
+@runtime_checkable
+class SelfHooking(Protocol):
+    """A runtime in whose containers nothing can be run or asked: it does itself what hooks do."""
+
+    async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
+        """Do what `postStart` or `preStop` of a container does, and take the time; its success."""
 
 
 @runtime_checkable

@@ -13,12 +13,13 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 import msgspec
 from msgspec import structs
 
 from podstatus.base.backoff import Backoff
-from podstatus.base.clock import Clock
+from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.trouble import Trouble
 from podstatus.kube.cri import PodFacts
 from podstatus.kube.durations import go_duration
@@ -46,8 +47,34 @@ class RelistCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How often its hints broke off."""
 
 
+class RelistObserver(Protocol):
+    """Who wants to know how long lists take. Must not wait."""
+
+    def relist_began(self, since_last: float) -> None:
+        """All pods are to be listed; so many seconds after the last list began."""
+
+    def relisted(self, seconds: float) -> None:
+        """The list has come, or has failed."""
+
+    def pod_relisted(self, seconds: float) -> None:
+        """The same, of one pod."""
+
+
 def _no_beat() -> None:
     """For those whose pulse nobody takes."""
+
+
+class _NoObserver:
+    """Nobody wants to know."""
+
+    def relist_began(self, since_last: float) -> None:
+        """Nobody is told."""
+
+    def relisted(self, seconds: float) -> None:
+        """Nobody is told."""
+
+    def pod_relisted(self, seconds: float) -> None:
+        """Nobody is told."""
 
 
 class RuntimeView:
@@ -62,6 +89,7 @@ class RuntimeView:
         period: float = 1.0,
         beat: Callable[[], None] = _no_beat,
         chance: Callable[[], float] = random.random,
+        observer: RelistObserver | None = None,
     ) -> None:
         self._runtime = runtime
         self._clock = clock
@@ -69,6 +97,9 @@ class RuntimeView:
         self._period = period
         self._beat = beat
         self._chance = chance
+        self._observer = observer or _NoObserver()
+        self._since_relist: Elapsed | None = None
+        """Since all pods were last asked for."""
         self._known = KnownPods()
         self._last: int | None = None
         """When the newest successful list was asked for."""
@@ -96,9 +127,19 @@ class RuntimeView:
         return self._last is not None
 
     @property
+    def age_seconds(self) -> float | None:
+        """Since all pods were last listed; None if they never were."""
+        return None if self._last is None else max(0, self._clock.now() - self._last) / _SECOND
+
+    @property
     def counts(self) -> RelistCounts:
         """What was done until now."""
         return self._counts
+
+    @property
+    def last_listed(self) -> int | None:
+        """When the newest list that came was asked for, in nanoseconds since the Unix epoch."""
+        return self._last
 
     def problem(self) -> str | None:
         """Why the runtime counts as unhealthy, in upstream's words; None if it does not.
@@ -123,8 +164,11 @@ class RuntimeView:
         Whoever is told of changes is told of what this finds, too, unless it is they who ask.
         Raises RuntimeDownError.
         """
-        asked = self._known.ask()
-        found = next(iter(await self._runtime.list_pods(uid)), None)
+        asked, elapsed = self._known.ask(), Elapsed(self._clock)
+        try:
+            found = next(iter(await self._runtime.list_pods(uid)), None)
+        finally:
+            self._observer.pod_relisted(elapsed.seconds())
         if self._known.take_one(asked, uid, found) and tell:
             self._on_change(uid)
         # An answer to a later question may have come first.
@@ -134,12 +178,17 @@ class RuntimeView:
     async def relist_once(self) -> None:
         """List all pods and tell of those that differ; a failure changes nothing that is known."""
         asked, began = self._known.ask(), self._clock.now()
+        if self._since_relist is not None:
+            self._observer.relist_began(self._since_relist.seconds())
+        self._since_relist = elapsed = Elapsed(self._clock)
         try:
             pods = await self._runtime.list_pods()
         except Exception as error:  # noqa: BLE001 - a port of somebody else's
             self._counts = structs.replace(self._counts, failures=self._counts.failures + 1)
             self._lists.failed(error)
             return
+        finally:
+            self._observer.relisted(elapsed.seconds())
         self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
         self._lists.over()
         self._last = began

@@ -48,7 +48,7 @@ class ApiSource:
     ) -> None:
         self._sink = sink
         self._clock = clock or SystemClock()
-        self._beat = beat
+        self.beat = beat
         self._has_delivered = False
         self.reflector = Reflector(
             client,
@@ -78,13 +78,13 @@ class ApiSource:
 
     async def _keep_beating(self) -> None:
         while True:
-            self._beat()
+            self.beat()
             await self._clock.wait(BEAT_SECONDS)
 
     def _tell(self, change: Change[Pod]) -> None:
         if not self._has_delivered:
             return
-        self._beat()
+        self.beat()
         match change:
             case Added(new) | Updated(_, new):
                 self._sink.update(SOURCE, from_api(new))

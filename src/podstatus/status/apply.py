@@ -14,6 +14,7 @@ from podstatus.kube.times import Time
 from podstatus.status.cache import StatusCache
 from podstatus.status.notify import Notifiers
 from podstatus.status.ports import Directory, Observer
+from podstatus.status.remembered import newer_status
 from podstatus.status.terminate import terminated_status
 from podstatus.status.update import Accepted, Outcome, Refused, decide_update
 
@@ -51,7 +52,7 @@ class StatusUpdates:
             status,
             cached=None if cached is None else cached.status,
             last_known=self._last_known(pod) if cached is None else cached.status,
-            force=force,
+            force=force or self._cache.is_demanded(pod.uid),
             now=now,
             gates=self._gates,
         )
@@ -85,6 +86,7 @@ class StatusUpdates:
         return pod, self.apply(pod, status, force=False, finished=False)
 
     def _last_known(self, pod: Pod) -> PodStatus:
-        """What the API shows for a pod that has no cached status."""
+        """What the API shows for a pod that has no cached status, or an earlier life knew."""
         mirror = self._pods.mirror_pod_by_pod(pod)
-        return pod.status if mirror is None else mirror.status
+        shown = pod.status if mirror is None else mirror.status
+        return newer_status(self._cache.remembered(pod.uid), shown)

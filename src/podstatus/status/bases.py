@@ -79,6 +79,14 @@ def _is_as_new(pod: Pod, other: Pod) -> bool:
     return mine is not None and theirs is not None and mine >= theirs
 
 
+def is_newer(pod: Pod, other: Pod) -> bool:
+    """Whether this copy is newer than another; where nobody can tell, it is not."""
+    if pod.metadata.resource_version == other.metadata.resource_version:
+        return False
+    mine, theirs = _number(pod), _number(other)
+    return mine is not None and theirs is not None and mine > theirs
+
+
 def _number(pod: Pod) -> int | None:
     version = pod.metadata.resource_version
     return int(version) if version.isascii() and version.isdigit() else None

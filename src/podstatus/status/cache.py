@@ -50,6 +50,9 @@ class StatusCache:
     def __init__(self) -> None:
         self._entries: dict[PodUID, VersionedStatus] = {}
         self._changed: dict[PodUID, None] = {}
+        self._demanded: set[PodUID] = set()
+        self._remembered: dict[PodUID, PodStatus] = {}
+        """Of pods without an entry that live on, what an earlier life could not deliver."""
 
     def get(self, uid: PodUID) -> VersionedStatus | None:
         """The entry of this pod."""
@@ -57,7 +60,8 @@ class StatusCache:
 
     def put(self, pod: Pod, status: PodStatus, *, finished: bool, now: Time) -> VersionedStatus:
         """Cache a new status of the pod under the next version."""
-        old = self._entries.get(pod.uid)
+        uid = pod.uid
+        old = self._entries.get(uid)
         version = 1 if old is None else old.version + 1
         waiting = () if old is None else old.unsent
         if len(waiting) == MOST_UNSENT:
@@ -70,13 +74,25 @@ class StatusCache:
             status=status,
             unsent=(*waiting, Update(version, now)),
         )
-        self._entries[pod.uid] = entry
-        self._changed[pod.uid] = None
+        self._entries[uid] = entry
+        self._changed[uid] = None
+        self._demanded.discard(uid)
+        self._remembered.pop(uid, None)
         return entry
 
+    def remembered(self, uid: PodUID) -> PodStatus | None:
+        """What an earlier life said of a pod that lives on, and could not deliver."""
+        return self._remembered.get(uid)
+
     def seed(self, last: Undelivered, now: Time) -> None:
-        """Cache the last status of a pod's earlier life, unless there is one already."""
+        """Take over the status of an earlier life, unless there is one already.
+
+        One that was not the last is remembered only: it is old by now.
+        """
         if last.uid in self._entries:
+            return
+        if not last.finished:
+            self._remembered[last.uid] = last.status
             return
         self._entries[last.uid] = VersionedStatus(
             version=1,
@@ -93,6 +109,15 @@ class StatusCache:
         changed, self._changed = tuple(self._changed), {}
         return changed
 
+    def demand(self, uid: PodUID) -> None:
+        """Have the next status of a pod count as new, whatever it says."""
+        if uid in self._entries:
+            self._demanded.add(uid)
+
+    def is_demanded(self, uid: PodUID) -> bool:
+        """Whether it does."""
+        return uid in self._demanded
+
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         """Put a status that differs in times only into the entry, if it is still this one."""
         if self._entries.get(uid) is entry:
@@ -102,17 +127,20 @@ class StatusCache:
         """Say that the API server has what this entry says; what came after it still waits."""
         cached = self._entries.get(uid)
         if cached is not None and entry.unsent:
-            waiting = tuple(update for update in cached.unsent if update not in entry.unsent)
-            self._entries[uid] = structs.replace(cached, unsent=waiting)
+            waiting = [update for update in cached.unsent if update not in entry.unsent]
+            self._entries[uid] = structs.replace(cached, unsent=tuple(waiting))
 
     def remove(self, uid: PodUID) -> None:
         """Forget the pod."""
         self._entries.pop(uid, None)
         self._changed.pop(uid, None)
+        self._demanded.discard(uid)
+        self._remembered.pop(uid, None)
 
     def __iter__(self) -> Iterator[PodUID]:
-        """The UIDs of all cached pods."""
-        return iter(self._entries)
+        """The UIDs of all pods of which anything is known."""
+        yield from self._entries
+        yield from self._remembered
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
         """All entries at this moment."""

@@ -118,7 +118,8 @@ def restamp_conditions(
             before = known.get(condition.type)
             same = before is not None and before.status == condition.status
             stamp = before.last_transition_time if before is not None and same else now
-            condition = structs.replace(condition, last_transition_time=stamp)  # noqa: PLW2901
+            if condition.last_transition_time != stamp:
+                condition = structs.replace(condition, last_transition_time=stamp)  # noqa: PLW2901
             if condition == before:
                 condition = before  # noqa: PLW2901 - so that versions share what they agree on
         stamped.append(condition)

@@ -62,15 +62,21 @@ class Flight:
 
     async def sync(
         self, sync: PodSync, shown: Pod | None, answered: Callable[[], None], *, ask: bool
-    ) -> None:
+    ) -> Pod | None:
         """Send what there is to send, and delete the pod if it may go. Raises ApiError.
+
+        A last status is in the outbox by then: who calls this sees to it, before all else.
+        Returns the pod as the server has it then; None if its name is another pod's by now.
 
         `shown` is what the watch shows; with `ask` the server is asked first all the same.
         `answered` is called when a read came back, whatever becomes of the patch then.
         """
-        await self._undelivered.keep(sync)
+        base = None if ask else self._base(sync, shown)
         try:
-            await self._sync(sync, None if ask else self._base(sync, shown), answered)
+            pod = await self._send(sync, base, answered)
+            if pod is not None:
+                self._acknowledged(sync, pod)
+                await self._arrived(sync, pod)
         except GoneError:
             self._bases.forget(sync.api_uid)
             await self._undelivered.drop(sync.uid)
@@ -79,14 +85,12 @@ class Flight:
             # A delete may meet it too: the object is another one, whatever the watch shows.
             self._bases.forget(sync.api_uid)
             raise
+        return pod
 
-    async def _sync(self, sync: PodSync, base: Pod | None, answered: Callable[[], None]) -> None:
-        pod = await self._send(sync, base, answered)
-        if pod is None:
-            return
-        self._acknowledged(sync, pod)
+    async def _arrived(self, sync: PodSync, pod: Pod) -> None:
+        """Let go of what is not needed any more: what the outbox kept, and the pod itself."""
         if pod.status.phase == sync.entry.status.phase:  # or it was held back, and is to follow
-            await self._undelivered.drop(sync.uid)
+            await self._undelivered.arrived(sync.uid, sync.entry, self._statuses.entry)
         if can_be_deleted(pod, finished=sync.entry.finished):
             await self._sender.delete(sync, pod)
 

@@ -1,8 +1,12 @@
 """Put together who sends, as the policy says."""
 
+from collections.abc import Callable
+
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import PodUID
 from podstatus.status.flight import Flight
+from podstatus.status.foreign_writes import ForeignWrites
 from podstatus.status.parallel import ParallelSyncer
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import DeletionSafety, Directory, PodApi, PodEvents, StartupLatency
@@ -20,6 +24,7 @@ def make_syncer(
     safety: DeletionSafety,
     startup_latency: StartupLatency,
     events: PodEvents,
+    redecide: Callable[[PodUID], bool],
     undelivered: UndeliveredStatuses,
     clock: Clock,
     gates: FeatureGates,
@@ -51,6 +56,8 @@ def make_syncer(
         statuses,
         directory=directory,
         events=events,
+        foreign=ForeignWrites(client, events, elapsed=elapsed, gates=gates),
+        redecide=redecide,
         undelivered=undelivered,
         clock=clock,
         elapsed=elapsed,

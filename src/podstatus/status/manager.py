@@ -29,7 +29,7 @@ from podstatus.status.notify import (
     Notifiers,
     QueuedObserver,
 )
-from podstatus.status.parallel import ParallelSyncer
+from podstatus.status.parallel import ParallelSyncer, SyncCounts
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
@@ -47,6 +47,7 @@ from podstatus.status.ports import (
     check_port,
 )
 from podstatus.status.readiness import with_container_readiness, with_container_startup
+from podstatus.status.remembered import newer_status
 from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.resize_cache import ResizeCache
 from podstatus.status.sync import Syncer
@@ -65,9 +66,11 @@ class StatusManager:
     still be running. `startup_latency` and `observer` are told what happens, `state` remembers
     allocations and resize statuses (without it nothing does), `clock` is the machine's unless
     given, `gates` are those of v1.36, `policy` is `SyncPolicy()`: many pods at once, without
-    reading first. `events` is told of statuses that the server rejects, and `outbox` keeps last
-    statuses until they have arrived; upstream's policy has use for neither. `heartbeat` is called
-    by the sync loop, once per period at least.
+    reading first. `events` is told of statuses that the server rejects and of foreign writes that
+    were corrected, and `outbox` keeps last statuses until they have arrived. `redecide` is asked
+    by the sync loop to set the status of a pod anew, because somebody else wrote to it
+    (`pod_shown`); it says whether it will. Upstream's policy has use for none of the three.
+    `heartbeat` is called by the sync loop, once per period at least.
 
     All methods may be called from any thread. A cached status is a frozen value. `run()` is
     the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
@@ -89,6 +92,7 @@ class StatusManager:
         clock: Clock | None = None,
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
+        redecide: Callable[[PodUID], bool] = lambda _: False,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._pods = pods
@@ -144,6 +148,7 @@ class StatusManager:
                 safety=safety,
                 startup_latency=guarded,
                 events=NoPodEvents() if events is None else events,
+                redecide=redecide,
                 undelivered=self._undelivered,
                 clock=self._clock,
                 gates=gates,
@@ -188,6 +193,16 @@ class StatusManager:
         """Have everything compared with the API server now, not only when the period is over."""
         self._loop.reconcile()
 
+    def pod_shown(self, uid: str) -> None:
+        """Say that the directory has a newer copy of this pod; the UID of a mirror pod will do.
+
+        If others wrote to what the node owns, that is corrected at once, not only when the period
+        is over. With upstream's policy it is not.
+        """
+        if isinstance(self._syncer, ParallelSyncer):
+            self._statuses.see(self._pods.translate_pod_uid(uid))
+            self._loop.wake_up()
+
     async def sync_batch(self, *, full: bool) -> int:
         """One round of the loop: what changed, or with `full` a reconcile of everything.
 
@@ -209,6 +224,15 @@ class StatusManager:
         with self._lock:
             entry = self._cache.get(self._pods.translate_pod_uid(uid))
         return None if entry is None else entry.status
+
+    def last_status(self, pod: Pod) -> PodStatus:
+        """The cached status of this pod; if it has none, what the API server shows of it, or what
+        an earlier life of the node could not deliver, whichever is newer.
+        """
+        with self._lock:
+            entry = self._cache.get(pod.uid)
+            remembered = self._cache.remembered(pod.uid)
+        return newer_status(remembered, pod.status) if entry is None else entry.status
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> tuple[PodStatus, bool]:
         """Validate, normalise, stamp and cache a status, and have it sent.
@@ -388,6 +412,11 @@ class StatusManager:
     def sent_versions(self) -> Mapping[ApiUID, int]:
         """The last version that the API server acknowledged, by the UID of its object."""
         return {} if self._syncer is None else self._syncer.sent_versions()
+
+    def sync_counts(self) -> SyncCounts:
+        """How many pods are under way, rejected, in the outbox. Upstream's policy knows of none."""
+        syncer = self._syncer
+        return syncer.counts() if isinstance(syncer, ParallelSyncer) else SyncCounts()
 
     def has_arrived(self, uid: str) -> bool:
         """Whether the API server has acknowledged all that was said of this pod.

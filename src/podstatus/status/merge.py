@@ -14,9 +14,9 @@ from podstatus.status.conditions import (
     CONTAINERS_READY,
     DISRUPTION_TARGET,
     READY,
+    conditions_by_kubelet,
     find_condition,
     is_condition_true,
-    pod_condition_by_kubelet,
     replace_or_append_pod_condition,
     restamp_conditions,
     update_pod_condition,
@@ -76,12 +76,11 @@ def _merged_conditions(
     old: PodStatus, new: PodStatus, gates: FeatureGates, *, disruption: bool
 ) -> tuple[PodCondition, ...]:
     """The server's foreign conditions, then ours; DisruptionTarget only when it is due."""
-    conditions = tuple(
-        c for c in old.conditions or () if not pod_condition_by_kubelet(c.type, gates)
-    )
+    ours = conditions_by_kubelet(gates)
+    conditions = tuple([c for c in old.conditions or () if c.type not in ours])
     target = find_condition(new.conditions, DISRUPTION_TARGET) if disruption else None
     for condition in new.conditions or ():
-        if pod_condition_by_kubelet(condition.type, gates):
+        if condition.type in ours:
             conditions = (*conditions, condition)
         elif condition.type == DISRUPTION_TARGET and target is not None:
             conditions = replace_or_append_pod_condition(conditions, target)

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
-from podstatus.status.ports import Notifier, Observer, StartupLatency
+from podstatus.status.ports import LagObserver, Notifier, Observer, StartupLatency
 from podstatus.status.terminations import Termination
 
 logger = logging.getLogger(__name__)
@@ -77,6 +77,7 @@ class QueuedObserver:
 
     def __init__(self, observer: Observer, announcements: Announcements) -> None:
         self._observer = observer
+        self._lags = observer if isinstance(observer, LagObserver) else None
         self._announcements = announcements
 
     def container_terminated(self, termination: Termination) -> None:
@@ -94,6 +95,13 @@ class QueuedObserver:
     def status_synced(self, duration_seconds: float) -> None:
         """Queue it."""
         self._announcements.put(partial(self._observer.status_synced, duration_seconds))
+
+    def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
+        """Queue it, if the observer wants to know."""
+        if self._lags is not None:
+            self._announcements.put(
+                partial(self._lags.pod_synced, uid, namespace, name, duration_seconds)
+            )
 
     def sync_failed(self, failure: str) -> None:
         """Queue it."""

@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import ApiUID, Pod, PodUID, is_static_pod
 from podstatus.status.conditions import READY, is_condition_true
 from podstatus.status.flight import Flight
+from podstatus.status.foreign_writes import NOTHING_NAMED, ForeignWrites
 from podstatus.status.lanes import Lane
-from podstatus.status.plan import PodSync, addressed, needs_update, plan_full
+from podstatus.status.plan import PodSync, address, addressed, needs_update, plan_full
 from podstatus.status.policy import Sending
 from podstatus.status.ports import Directory, PodEvents, PodReference
 from podstatus.status.retries import Attempt, Failure, Retry
@@ -32,6 +35,21 @@ logger = logging.getLogger(__name__)
 STATUS_REJECTED = "StatusRejected"
 """The reason of the event about a pod whose status the API server does not take."""
 
+
+class SyncCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is on its way, or kept from it, at one moment."""
+
+    in_flight: int = 0
+    """Pods that are being synced."""
+    quarantined: int = 0
+    """Pods whose status the API server rejects: it is sent again when it changes, or much later."""
+    outbox: int = 0
+    """Pods with a last status on the disk, until it has arrived."""
+
+
+_MOST_IN_A_ROW = 16
+"""Pods that a task syncs one after the other, without a new task for each. Not more, as there are
+clients that never wait: others must have their turn all the same."""
 _SHORTEST_WAIT = 0.001
 """Seconds. A clock that rounds must not wake us just before somebody may go, again and again."""
 
@@ -46,6 +64,8 @@ class ParallelSyncer:
         *,
         directory: Directory,
         events: PodEvents,
+        foreign: ForeignWrites,
+        redecide: Callable[[PodUID], bool],
         undelivered: UndeliveredStatuses,
         clock: Clock,
         elapsed: Elapsed,
@@ -57,6 +77,8 @@ class ParallelSyncer:
         self._statuses = statuses
         self._directory = directory
         self._events = events
+        self._foreign = foreign
+        self._redecide = redecide
         self._undelivered = undelivered
         self._clock = clock
         self._elapsed = elapsed
@@ -69,6 +91,7 @@ class ParallelSyncer:
         self._tasks: asyncio.TaskGroup | None = None
         self._flying: set[asyncio.Task[None]] = set()
         self._tidying: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
         self._alarm: tuple[float, asyncio.Task[None]] | None = None
 
     async def __aenter__(self) -> Self:
@@ -99,11 +122,20 @@ class ParallelSyncer:
         """The last version that the API server acknowledged, by API UID."""
         return self._flight.sent_versions()
 
+    def counts(self) -> SyncCounts:
+        """What is on its way, or kept from it."""
+        return SyncCounts(
+            in_flight=self._schedule.in_flight,
+            quarantined=self._schedule.quarantined,
+            outbox=len(self._undelivered),
+        )
+
     async def sync_batch(self, *, full: bool) -> int:
         """Begin to sync what changed, or with `full` also what the API shows differently.
 
         Returns how many pods are to be synced; `rest` waits for them.
         """
+        self._look_at(self._statuses.take_seen())
         self._unlooked.update(dict.fromkeys(self._statuses.take_changed()))
         wanted = self._want(tuple(self._unlooked), Lane.ORDINARY)
         # An alarm tells of them too, but lives only as long as `async with`.
@@ -113,6 +145,7 @@ class ParallelSyncer:
             wanted |= self._want(self._plan_full(), Lane.RECONCILE)
             self._launch()
             self._tidy()
+        self._keep_waiting()
         return len(wanted)
 
     async def rest(self) -> None:
@@ -141,7 +174,9 @@ class ParallelSyncer:
         translations = self._directory.uid_translations()
         plan = plan_full(entries, self._flight.sent, translations, self._directory, self._gates)
         self._flight.send_again(plan.forget)
-        self._flight.keep({sync.api_uid for sync in addressed(entries, translations)})
+        known = {sync.api_uid for sync in addressed(entries, translations)}
+        self._flight.keep(known)
+        self._foreign.keep(known)
         self._schedule.keep(entries)
         return [sync.uid for sync in plan.syncs]
 
@@ -181,7 +216,7 @@ class ParallelSyncer:
         if entry is None:
             self._schedule.forget(uid)
             return None
-        sync = next(addressed({uid: entry}, self._directory.uid_translations()), None)
+        sync = address(uid, entry, self._directory.uid_translations())
         if sync is None:
             self._unlooked[uid] = None  # a static pod that has no mirror pod yet
         return sync
@@ -192,6 +227,32 @@ class ParallelSyncer:
         if pod is not None and is_static_pod(pod):
             pod = self._directory.mirror_pod_by_pod(pod)
         return pod if pod is not None and ApiUID(pod.uid) == sync.api_uid else None
+
+    def _look_at(self, uids: Iterable[PodUID]) -> None:
+        """See whether others wrote what is ours, and have it corrected."""
+        for uid in uids:
+            try:
+                sync = self._look_up(uid)
+            except Exception as error:  # noqa: BLE001 - a port of somebody else's
+                self._in_the_way(uid, error)
+            else:
+                if sync is not None:
+                    self._look_at_one(sync)
+
+    def _look_at_one(self, sync: PodSync) -> None:
+        try:
+            shown = self._shown(sync)
+            if shown is not None and self._foreign.look(shown):
+                self._correct(sync)
+        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            self._in_the_way(sync.uid, error)
+
+    def _correct(self, sync: PodSync) -> None:
+        """Have a status sent that is made from what is so, not from what was said last."""
+        self._flight.send_again([sync.api_uid])
+        self._statuses.demand(sync.uid)
+        if not self._redecide(sync.uid):
+            self._want([sync.uid], Lane.ORDINARY)
 
     def _is_urgent(self, sync: PodSync, shown: Pod | None) -> bool:
         """Whether somebody waits for it: it is to go, or ready for the first time."""
@@ -206,18 +267,26 @@ class ParallelSyncer:
 
     # What is under way
 
-    def _launch(self) -> None:
-        """Let those go who may, and look again when somebody else may."""
+    def _launch(self, *, but_one: bool = False) -> PodUID | None:
+        """Let those go who may, and look again when somebody else may.
+
+        Returns the first of them, if the caller sees to that one.
+        """
         if self._tasks is None:
-            return
+            return None
         now = self._elapsed.seconds()
+        one = self._schedule.take(now) if but_one else None
         while (uid := self._schedule.take(now)) is not None:
-            task = self._tasks.create_task(self._fly(uid))
-            self._flying.add(task)
-            task.add_done_callback(self._flying.discard)
+            self._start(self._tasks, uid)
         at = self._schedule.next_look(now)
         if at is not None and (self._alarm is None or at < self._alarm[0]):
             self._set_alarm(self._tasks, at, max(at - now, _SHORTEST_WAIT))
+        return one
+
+    def _start(self, tasks: asyncio.TaskGroup, uid: PodUID) -> None:
+        task = tasks.create_task(self._fly(uid))
+        self._flying.add(task)
+        task.add_done_callback(self._flying.discard)
 
     def _set_alarm(self, tasks: asyncio.TaskGroup, at: float, seconds: float) -> None:
         if self._alarm is not None:
@@ -237,12 +306,36 @@ class ParallelSyncer:
         """Let the outbox go of what it need not keep, without waiting for its disk."""
         if self._tasks is None or self._tidying in self._flying:
             return
-        tidy = self._undelivered.tidy(self._statuses.entries())
+        tidy = self._undelivered.tidy(self._statuses.uids())
         self._tidying = task = self._tasks.create_task(tidy)
         self._flying.add(task)
         task.add_done_callback(self._flying.discard)
 
+    def _keep_waiting(self) -> None:
+        """Have on the disk what cannot be sent now: an outage may last longer than we do."""
+        if self._tasks is None or self._keeping in self._flying or self._schedule.is_at_ease:
+            return
+        waiting = self._undelivered.waiting(self._statuses.entries())
+        waiting = [uid for uid in waiting if self._schedule.has_to_wait(uid)]
+        if not waiting:
+            return
+        keep = self._undelivered.keep_all(waiting, self._statuses.entry)
+        self._keeping = task = self._tasks.create_task(keep)
+        self._flying.add(task)
+        task.add_done_callback(self._flying.discard)
+
     async def _fly(self, uid: PodUID) -> None:
+        """Sync a pod, then whoever is next."""
+        for _ in range(_MOST_IN_A_ROW):
+            await self._sync_one(uid)
+            following = self._launch(but_one=True)
+            if following is None:
+                return
+            uid = following
+        if self._tasks is not None:
+            self._start(self._tasks, uid)
+
+    async def _sync_one(self, uid: PodUID) -> None:
         """Sync one pod; whatever goes wrong with it, the others go on."""
         sync = None
         try:
@@ -258,9 +351,8 @@ class ParallelSyncer:
         except Exception as error:  # noqa: BLE001 - a port of somebody else's
             self._in_the_way(uid, error)
         self._schedule.landed(uid)
-        if sync is not None and self._is_outdated(sync):
-            self._want([uid], Lane.ORDINARY)
-        self._launch()
+        if sync is not None:
+            self._look_back(sync)
 
     def _has_news(self, sync: PodSync) -> bool:
         """Whether there is anything to send or to delete, or was when it failed."""
@@ -268,21 +360,19 @@ class ParallelSyncer:
             return True
         return needs_update(sync, self._flight.sent, self._directory)
 
-    def _is_outdated(self, sync: PodSync) -> bool:
-        """Whether more happened to the pod meanwhile."""
+    def _look_back(self, sync: PodSync) -> None:
+        """See what happened to a pod that was under way."""
+        # What the watch showed meanwhile could have been ours.
+        self._look_at_one(sync)
         entry = self._statuses.entry(sync.uid)
-        return entry is not None and entry.version != sync.entry.version
+        if entry is None:
+            self._schedule.forget(sync.uid)
+        elif entry.version != sync.entry.version:
+            self._want([sync.uid], Lane.ORDINARY)
 
     async def _sync(self, sync: PodSync) -> None:
         try:
-            # One that looks for the server reads first: a server that fails only the patches of
-            # some pods is found all the same, and does not keep the others waiting.
-            await self._flight.sync(
-                sync,
-                self._shown(sync),
-                lambda: self._answered(sync.uid),
-                ask=self._schedule.is_probe(sync.uid),
-            )
+            await self._sync_and_tell(sync)
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
@@ -290,7 +380,32 @@ class ParallelSyncer:
         except Exception as error:  # noqa: BLE001 - told apart by its kind
             self._failed(sync, error)
         else:
-            self._want(self._schedule.succeeded(sync.uid), Lane.ORDINARY)
+            released = self._schedule.succeeded(sync.uid)
+            if released:
+                self._want(released, Lane.ORDINARY)
+
+    async def _sync_and_tell(self, sync: PodSync) -> None:
+        # First of all: a server may take half a minute to say who else wrote.
+        if sync.entry.finished:
+            await self._undelivered.keep(sync.uid, sync.entry, self._statuses.entry)
+        # One that looks for the server reads first: a server that fails only the patches of
+        # some pods is found all the same, and does not keep the others waiting.
+        is_probe = self._schedule.is_probe(sync.uid)
+        self._foreign.sending(sync.api_uid)
+        shown, named = self._shown(sync), NOTHING_NAMED
+        if self._foreign.has_found(sync.api_uid):
+            named = await self._foreign.name_writers(sync, shown, ask=not is_probe)
+            shown = self._shown(sync)
+        try:
+            pod = await self._flight.sync(
+                sync, shown, lambda: self._answered(sync.uid), ask=is_probe
+            )
+        except BaseException:
+            self._foreign.keep_for_later(sync.api_uid, named)
+            raise
+        if pod is not None:
+            self._foreign.answered(pod)
+            self._foreign.tell(sync, named, pod)
 
     def _answered(self, uid: PodUID) -> None:
         self._want(self._schedule.answered(uid), Lane.ORDINARY)
@@ -305,6 +420,7 @@ class ParallelSyncer:
         if retry.at <= now:
             self._unlooked[sync.uid] = None  # no waits are wanted: with the next batch, then
         self._statuses.count_failure(retry.failure.value)
+        self._keep_waiting()
         self._tell(sync, retry, error)
         self._want(released, Lane.ORDINARY)
 

@@ -3,15 +3,15 @@
 Upstream: preparePatchBytesForPodStatus, pkg/util/pod/pod.go v1.36.4.
 """
 
-from typing import Any
-
 import msgspec
 
-from podstatus.kube.codec import differing_documents
-from podstatus.kube.patch import create_two_way_patch, encode_document
+from podstatus.kube.documents import Document, encode_document
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.schemas import POD
 from podstatus.kube.text import go_quoted
+from podstatus.kube.value_patch import create_value_patch
+
+_STATUS = POD.field("status").schema
 
 
 class StatusPatch(msgspec.Struct, frozen=True):
@@ -24,12 +24,10 @@ class StatusPatch(msgspec.Struct, frozen=True):
 
 def prepare_status_patch(uid: str, old: PodStatus, new: PodStatus) -> StatusPatch:
     """Create the patch; the UID in it is the precondition that it is still the same pod."""
-    before, after = differing_documents(old, new)
-    original: dict[str, Any] = {"metadata": {}, "status": before}
-    modified: dict[str, Any] = {"metadata": {"uid": uid} if uid else {}, "status": after}
-    patch = create_two_way_patch(original, modified, POD)
-    body = encode_document(patch)
-    return StatusPatch(body, "status" not in patch and _holds_only(uid, body))
+    status = create_value_patch(old, new, _STATUS)
+    patch: Document = {"metadata": {"uid": uid}} if uid else {}
+    body = encode_document(patch | {"status": status} if status else patch)
+    return StatusPatch(body, not status and _holds_only(uid, body))
 
 
 def _holds_only(uid: str, body: bytes) -> bool:

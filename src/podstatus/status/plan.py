@@ -72,9 +72,15 @@ def addressed(entries: Entries, translations: Translations) -> Iterator[PodSync]
     So does one whose mirror pod has no UID: nobody could tell which object was meant.
     """
     for uid, entry in entries.items():
-        api_uid = translations.pod_to_mirror.get(uid, ApiUID(uid))
-        if api_uid:
-            yield PodSync(uid, api_uid, entry)
+        sync = address(uid, entry, translations)
+        if sync is not None:
+            yield sync
+
+
+def address(uid: PodUID, entry: VersionedStatus, translations: Translations) -> PodSync | None:
+    """An entry with the API object it goes to, if there is one."""
+    api_uid = translations.pod_to_mirror.get(uid, ApiUID(uid))
+    return PodSync(uid, api_uid, entry) if api_uid else None
 
 
 def is_unsent(sync: PodSync, sent: Sent) -> bool:

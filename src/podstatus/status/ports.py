@@ -1,11 +1,12 @@
 """What the status manager needs from others. Any object with these methods will do."""
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from podstatus.kube.allocation import PodResourceInfo
+from podstatus.kube.meta import ManagedFieldsEntry
 from podstatus.kube.pod import ApiUID, Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.resources import ResourceRequirements
@@ -35,6 +36,16 @@ class PodApi(Protocol):
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
         """Delete the pod, if it still is the one with this UID."""
+
+
+@runtime_checkable
+class NamesWriters(Protocol):
+    """A client that can say who has written what. One that cannot is a client all the same."""
+
+    async def managed_fields(
+        self, namespace: str, name: str, *, uid: ApiUID
+    ) -> Sequence[ManagedFieldsEntry]:
+        """Who manages which fields of a pod; nothing if it is another one by now."""
 
 
 class Translations(Protocol):
@@ -150,6 +161,14 @@ class Observer(Protocol):
         """A pod could not be synced, and why: a value of `podstatus.status.retries.Failure`."""
 
 
+@runtime_checkable
+class LagObserver(Protocol):
+    """An observer that wants to know which pod it was. One that does not is one all the same."""
+
+    def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
+        """The API server has this pod's status; how long its oldest unsent update had waited."""
+
+
 class PodReference(msgspec.Struct, frozen=True):
     """Which pod is meant, as the API server knows it."""
 
@@ -159,16 +178,18 @@ class PodReference(msgspec.Struct, frozen=True):
 
 
 class Undelivered(msgspec.Struct, frozen=True, kw_only=True):
-    """The last status of a pod, which the API server has not acknowledged yet."""
+    """A status that tells of an end, which the API server has not acknowledged yet."""
 
     uid: PodUID
     namespace: str
     name: str
     status: PodStatus
+    finished: bool = True
+    """Whether it is the pod's last; otherwise a container of it has ended."""
 
 
 class Outbox(Protocol):
-    """Where last statuses are kept until they have arrived, also over a crash.
+    """Where statuses that tell of an end are kept until they have arrived, also over a crash.
 
     Called in threads, never under the manager's lock: it may wait for a disk. What it raises
     is logged, and the status is sent all the same.

@@ -126,6 +126,10 @@ class Retries:
         self._due: list[tuple[float, PodUID]] = []
         self._reminded: dict[PodUID, float] = {}
 
+    def __len__(self) -> int:
+        """How many failed."""
+        return len(self._known)
+
     def get(self, uid: PodUID) -> Retry | None:
         """What is known of a pod; None if all is well."""
         return self._known.get(uid)
@@ -158,6 +162,10 @@ class Retries:
     def of(self, failures: Collection[Failure]) -> list[PodUID]:
         """The pods that failed like this."""
         return [uid for uid, retry in self._known.items() if retry.failure in failures]
+
+    def count(self, failure: Failure) -> int:
+        """How many pods failed like this. May be asked from any thread."""
+        return sum(retry.failure is failure for retry in tuple(self._known.values()))
 
     def keep(self, known: Collection[PodUID]) -> None:
         """Forget all pods but these."""

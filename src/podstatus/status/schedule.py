@@ -130,6 +130,26 @@ class Schedule:
         self._retries.hasten([uid])
 
     @property
+    def in_flight(self) -> int:
+        """How many pods are under way."""
+        return len(self._flying)
+
+    @property
+    def quarantined(self) -> int:
+        """How many pods have a status that the server rejects."""
+        return self._retries.count(Failure.REJECTED)
+
+    @property
+    def is_at_ease(self) -> bool:
+        """Whether nobody waits because something failed."""
+        return not self._circuit.is_open and not len(self._retries)
+
+    def has_to_wait(self, uid: PodUID) -> bool:
+        """Whether a pod cannot be sent now, and is there as far as anybody knows."""
+        retry = self._retries.get(uid)
+        return self._circuit.is_open if retry is None else retry.failure is not Failure.GONE
+
+    @property
     def finds_no_server(self) -> bool:
         """Whether the server counts as not there."""
         return self._circuit.is_open

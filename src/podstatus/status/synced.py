@@ -45,6 +45,7 @@ class SyncedStatuses:
         self._observer = observer
         self._announcements = announcements
         self._clock = clock
+        self._seen: dict[PodUID, None] = {}
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
         """All cached statuses with their versions."""
@@ -56,10 +57,31 @@ class SyncedStatuses:
         with self._lock:
             return self._cache.get(uid)
 
+    def uids(self) -> frozenset[PodUID]:
+        """All pods of which anything is known, also from an earlier life."""
+        with self._lock:
+            return frozenset(self._cache)
+
     def take_changed(self) -> tuple[PodUID, ...]:
         """The pods that have a new version since the last call of this, in that order."""
         with self._lock:
             return self._cache.take_changed()
+
+    def see(self, uid: PodUID) -> None:
+        """Say that the watch shows a pod anew."""
+        with self._lock:
+            self._seen[uid] = None
+
+    def take_seen(self) -> tuple[PodUID, ...]:
+        """The pods that the watch has shown anew since the last call of this."""
+        with self._lock:
+            seen, self._seen = tuple(self._seen), {}
+        return seen
+
+    def demand(self, uid: PodUID) -> None:
+        """Have the next status of a pod count as new, whatever it says."""
+        with self._lock:
+            self._cache.demand(uid)
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         """Put a status that differs in times only into the entry, if it is still this one."""
@@ -73,6 +95,7 @@ class SyncedStatuses:
             self._cache.acknowledge(uid, entry)
             if (seconds := entry.unsent_seconds(now)) is not None:
                 self._observer.status_synced(seconds)
+                self._observer.pod_synced(uid, entry.namespace, entry.name, seconds)
         self._announcements.deliver(wait=False)
 
     def count_failure(self, failure: str) -> None:

@@ -26,6 +26,7 @@ import pytest
 
 from podstatus.apiserver.fault_injection import PATH
 from podstatus.apiserver.store import Key, Store
+from podstatus.testing.free_port import free_port
 from podstatus.testing.serve_api import Served, serve
 from podstatus.testing.server_access import SECONDS, Document, ServerAccess
 
@@ -129,7 +130,7 @@ class ApiServerProcess:
         asked = {"--faults": faults, "--schedule": schedule}
         self._options = [option for option, wanted in asked.items() if wanted]
         self._process: subprocess.Popen[str] | None = None
-        self._port = 0
+        self._port = free_port()
 
     def start(self) -> ApiAccess:
         """Serve, on the same port as before. Raises RuntimeError if it cannot."""

@@ -6,7 +6,6 @@ whoever may use this machine's loopback may read and write it while it runs.
 
 import http.client
 import signal
-import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,10 +13,12 @@ from typing import Any
 
 import msgspec
 
+from podstatus.testing.free_port import free_port
 from podstatus.testing.guarded import GuardedProcess
 
 _HOST = "127.0.0.1"
-_START_SECONDS = 30.0
+_START_SECONDS = 90.0
+"""It takes one or two; the machine may have other things to do."""
 _STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 
@@ -97,13 +98,6 @@ class Etcd:
         if response.status != http.HTTPStatus.OK:
             raise OSError(f"etcd refused {path}: {answer.get('message', response.status)}")
         return answer
-
-
-def free_port() -> int:
-    """A port of loopback that nobody uses at the moment."""
-    with socket.create_server((_HOST, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def start_program(command: Sequence[str | Path], log: Path) -> GuardedProcess:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_SECONDS = 30.0
+_SECONDS = 90.0
 """For a program to end after SIGKILL, or a guard to start: plenty on a loaded machine."""
 _LINES = 12
 """Of a log, in an error."""

@@ -26,13 +26,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from podstatus.apiserver.certificates import AUTHORITY, CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import ServerFolder
-from podstatus.testing.etcd import Etcd, StartError, free_port, start_program, wait_until
+from podstatus.testing.etcd import Etcd, StartError, start_program, wait_until
+from podstatus.testing.free_port import free_port
 from podstatus.testing.guarded import GuardedProcess
 from podstatus.testing.real_parts import RealParts, find_parts
 from podstatus.testing.server_access import ServerAccess
 
 _HOST = "127.0.0.1"
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 """It takes two or three, more on a machine with much else to do."""
 _ANSWER_SECONDS = 2.0
 _STOP_SECONDS = 15.0

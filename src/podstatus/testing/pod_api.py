@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import structs
 
+from podstatus.base.typed_json import read_json
 from podstatus.kube.codec import DecodeError, from_document, to_document
 from podstatus.kube.errors import ApiError, api_error
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
@@ -183,7 +184,7 @@ class InMemoryPodApi:
 
 def _decoded(patch: bytes) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(patch, type=dict[str, Any])
+        return read_json(patch, dict[str, Any])
     except (msgspec.DecodeError, UnicodeError) as error:
         raise PatchFormatError(f"a patch must be a JSON object: {error}") from error
 

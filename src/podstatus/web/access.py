@@ -13,6 +13,7 @@ import hmac
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
@@ -40,6 +41,9 @@ _MOST_QUESTIONS = 8
 """To the API server at the same time: nobody makes us flood it."""
 _MOST_TOKEN = 64 * 2**10
 AUTHENTICATED = "system:authenticated"
+OWNER = "the agent's owner"
+"""Who has the agent's token."""
+_WHO_SECONDS = 2.0
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,15 +70,31 @@ class Gate:
         self._rights: _Answers[bool] = _Answers(clock)
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
 
-    async def check(self, asked: Asked) -> None:
-        """Raise Refusal unless this may be asked by who asks it."""
-        if self._token and hmac.compare_digest(asked.token, self._token):
-            return
+    async def who(self, asked: Asked) -> str:
+        """Who asks, where that does not matter for what may be asked; empty if nobody knows."""
+        if self._is_owner(asked):
+            return OWNER
+        user = asked.certificate
+        if user is None:
+            # An API server that hangs keeps nobody from what is open.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_WHO_SECONDS):
+                    user = await self._owner(asked.token)
+        return "" if user is None else user.username
+
+    def _is_owner(self, asked: Asked) -> bool:
+        return bool(self._token) and hmac.compare_digest(asked.token, self._token)
+
+    async def check(self, asked: Asked) -> str:
+        """Who asks. Raises Refusal unless this may be asked by him."""
+        if self._is_owner(asked):
+            return OWNER
         user = asked.certificate or await self._owner(asked.token)
         if user is None:
             raise Refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
         if self._wishes.ask_about_access and not await self._may(user, asked):
             raise _forbidden(user, asked)
+        return user.username
 
     async def _owner(self, token: bytes) -> UserInfo | None:
         reviews = self._reviews

@@ -10,38 +10,60 @@ from http import HTTPStatus
 from pathlib import Path
 
 import msgspec
-from aiohttp import WSCloseCode, web
+from aiohttp import web
 
+from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
 from podstatus.kube.pod import Pod
+from podstatus.observe.metric_pages import MetricPages
+from podstatus.observe.ports import Observatory
+from podstatus.observe.watch_counts import WatchCounts
 from podstatus.runtime.streams import Logging, Talking, TalkRequest
 from podstatus.web.channels import PROTOCOLS, choose_protocol
 from podstatus.web.find_container import check_container, container_with_logs, has_terminal
 from podstatus.web.health import Checks, health_answer
 from podstatus.web.idle import IdleWatch
 from podstatus.web.log_files import list_logs
+from podstatus.web.metric_answers import answer_metrics
 from podstatus.web.pod_lists import pod_list, running_container, running_pods
-from podstatus.web.ports import NodePods, Wishes
+from podstatus.web.ports import AboutAgent, Drain, Machine, NodePods, Wishes
 from podstatus.web.queries import command_of, log_request, read_query, talk_request
-from podstatus.web.refusals import Refusal, bad_request, not_found
-from podstatus.web.routes import About, Found
+from podstatus.web.refusals import SAFE, Refusal, bad_request, not_found
+from podstatus.web.routes import ROUTES, About, Found, Route
 from podstatus.web.send import send_container_log, send_own_log
 from podstatus.web.talk import LAST_SECONDS, MOST_MESSAGE, Begin, Conversation
+from podstatus.web.tell import json_answer, tell_about_agent, tell_query, tell_stats
+from podstatus.web.watch import Watches
 
 _STOP_SECONDS = 0.5
 _GOODBYE_SECONDS = 0.2
-_SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
     """Where answers come from."""
 
-    pods: NodePods
-    runtime: object
-    """Logs and processes, if it is `Logging` and `Talking`."""
     checks: Checks
+    routes: tuple[Route, ...] = ROUTES
+    """What can be asked."""
+    pods: NodePods | None = None
+    """Of a node; None where there is none."""
+    runtime: object = None
+    """Logs and processes, if it is `Logging` and `Talking`."""
     logs: Path
     """The folder of the agent's own logs."""
+    drain: Drain | None = None
+    """Who ends all pods, if anybody can."""
+    metrics: MetricPages | None = None
+    observatory: Observatory | None = None
+    """What is known, and what happened."""
+    alerts: Alerts | None = None
+    """What is wrong, if somebody asks rules."""
+    watching: WatchCounts | None = None
+    """Who counts those who watch."""
+    machine: Machine | None = None
+    """What is used of the node."""
+    agent: AboutAgent | None = None
+    """What the agent tells of itself."""
 
 
 class Answers:
@@ -52,21 +74,35 @@ class Answers:
         self._wishes = wishes
         self._clock = clock
         self._streams: set[asyncio.Task[object]] = set()
+        observatory = sources.observatory
+        self.watches = (
+            None if observatory is None else Watches(observatory, clock, counts=sources.watching)
+        )
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """What can be asked."""
+        return self._sources.routes
 
     @property
     def streams(self) -> int:
         """How many there are."""
         return len(self._streams)
 
-    async def answer(self, request: web.BaseRequest, found: Found) -> web.StreamResponse:
-        """The answer, sent as far as it takes long. Raises Refusal."""
+    async def answer(
+        self, request: web.BaseRequest, found: Found, who: str = ""
+    ) -> web.StreamResponse:
+        """The answer to one who is this, if that is known; sent as far as it takes long.
+
+        Raises Refusal.
+        """
         match found.route.about:
             case About.HEALTH:
                 return self._health(request)
             case About.PODS:
-                return _json(pod_list(self._sources.pods.pods()))
+                return json_answer(pod_list(self._pods.pods()))
             case About.RUNNING_PODS:
-                return _json(pod_list(running_pods(self._sources.pods.running_pods())))
+                return json_answer(pod_list(running_pods(self._pods.running_pods())))
             case About.CONTAINER_LOGS:
                 return await self._container_log(request, found)
             case About.EXEC:
@@ -75,19 +111,58 @@ class Answers:
                 return await self._attach(request, found)
             case About.OWN_LOGS:
                 return await self._own_logs(request, found.names.get("file", ""))
+            case About.DRAIN:
+                return self._drain(request.method)
+            case About.WATCH:
+                return await self._watch(request, who)
+            case _:
+                return await self._tell(request, found)
 
     async def stop(self) -> None:
         """End all streams; those who talk are told."""
         streams = list(self._streams)
         for task in streams:
             task.cancel()
+        if self.watches is not None:
+            await self.watches.stop()
         if streams:
             await asyncio.wait(streams, timeout=_STOP_SECONDS)
 
     def _health(self, request: web.BaseRequest) -> web.Response:
         verbose = "verbose" in request.query
         code, told = health_answer(request.path, self._sources.checks(), verbose=verbose)
-        return web.Response(status=code, text=told, content_type="text/plain", headers=_SAFE)
+        return web.Response(status=code, text=told, content_type="text/plain", headers=SAFE)
+
+    def _drain(self, method: str) -> web.Response:
+        """Begin, or cancel; how far it is then."""
+        drain = self._sources.drain
+        if drain is None:
+            raise not_found("nobody ends pods here")
+        if method == "POST":
+            drain.begin()
+        elif method == "DELETE":
+            drain.cancel()
+        return json_answer(msgspec.json.encode(drain.progress()))
+
+    async def _tell(self, request: web.BaseRequest, found: Found) -> web.Response:
+        """What is known, and told at once."""
+        sources, about = self._sources, found.route.about
+        if about is About.METRICS:
+            return await answer_metrics(sources.metrics, request, found)
+        if about is About.QUERY:
+            now = self._clock.now()
+            return await tell_query(
+                sources.observatory, sources.alerts, request, found, now, self.routes
+            )
+        if about is About.STATS:
+            running = self._pods.running_pods()
+            return tell_stats(sources.machine, request, running, self._wishes.node_name)
+        return tell_about_agent(sources.agent, about, self._clock.now(), self.routes)
+
+    async def _watch(self, request: web.BaseRequest, who: str) -> web.StreamResponse:
+        if self.watches is None:
+            raise not_found("nothing is watched here")
+        return await self.watches.answer(request, who)
 
     async def _container_log(self, request: web.BaseRequest, found: Found) -> web.StreamResponse:
         container = found.names["container"]
@@ -133,7 +208,7 @@ class Answers:
         folder = self._sources.logs
         if not name:
             page = await asyncio.to_thread(list_logs, folder)
-            return web.Response(text=page, content_type="text/html", headers=_SAFE)
+            return web.Response(text=page, content_type="text/html", headers=SAFE)
         with self._stream():
             return await send_own_log(request, folder, name, self._idle(request))
 
@@ -159,7 +234,7 @@ class Answers:
             try:
                 await conversation.hold(talk.begin)
             except asyncio.CancelledError:
-                await _say_goodbye(socket)
+                await _say_goodbye(socket, conversation)
                 raise
             except ConnectionError:
                 pass  # It has gone, and with it whoever could be told.
@@ -167,15 +242,22 @@ class Answers:
                 _hang_up_on_closed(request, socket)
             return socket
 
+    @property
+    def _pods(self) -> NodePods:
+        pods = self._sources.pods
+        if pods is None:
+            raise not_found("this is no node, and has no pods of its own")
+        return pods
+
     def _pod(self, found: Found, missing: str) -> Pod:
         names = found.names
-        pod = self._sources.pods.find_pod(names["namespace"], names["pod"], names.get("uid", ""))
+        pod = self._pods.find_pod(names["namespace"], names["pod"], names.get("uid", ""))
         if pod is None:
             raise not_found(missing)
         return pod
 
     def _running(self, pod: Pod, container: str) -> str:
-        attempt = running_container(self._sources.pods.running_pods(), pod.uid, container)
+        attempt = running_container(self._pods.running_pods(), pod.uid, container)
         if attempt is None:
             raise Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, f'container not found ("{container}")')
         return attempt
@@ -234,11 +316,15 @@ def _check_upgrade(request: web.BaseRequest) -> str:
     return protocol
 
 
-async def _say_goodbye(socket: web.WebSocketResponse) -> None:
-    """Tell a client that it is not its fault; it has no time to answer."""
+async def _say_goodbye(socket: web.WebSocketResponse, conversation: Conversation) -> None:
+    """Tell a client that it is not its fault; it has no time to answer.
+
+    In words, and with the code of an ordinary end: kubectl shows any other one three times over.
+    """
     with suppress(ConnectionError, TimeoutError, RuntimeError):
         async with asyncio.timeout(_GOODBYE_SECONDS):
-            await socket.close(code=WSCloseCode.GOING_AWAY, message=b"the agent stops", drain=False)
+            await socket.send_bytes(conversation.failure("the agent of the node stops"))
+            await socket.close(drain=False)
 
 
 def _hang_up_on_closed(request: web.BaseRequest, socket: web.WebSocketResponse) -> None:
@@ -252,7 +338,3 @@ def _not_offered(what: str) -> Refusal:
         HTTPStatus.NOT_IMPLEMENTED,
         f"the runtime of this node {what}; see docs/runtimes.md for what a runtime may offer",
     )
-
-
-def _json(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type="application/json", headers=_SAFE)

@@ -3,9 +3,11 @@
 Upstream: GetRequestAttributes, pkg/kubelet/server/auth.go v1.36.4.
 """
 
+# Ours: upstream has no verb for HEAD, and so refuses it to all but the mightiest.
 _VERBS = {
     "POST": "create",
     "GET": "get",
+    "HEAD": "get",
     "PUT": "update",
     "PATCH": "patch",
     "DELETE": "delete",
@@ -23,8 +25,14 @@ _BESIDE_PROXY = {
     "runningpods": "pods",
     "healthz": "healthz",
     "configz": "configz",
+    "v1": "pods",
+    "openapi": "pods",
+    "openapi.json": "pods",
 }
-"""Parts of the node that have a right of their own; `nodes/proxy` covers them too."""
+"""Parts of the node that have a right of their own; `nodes/proxy` covers them too.
+
+Our own API tells of pods what `/pods` tells, and less of their specs.
+"""
 
 
 def verb_of(method: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import ssl
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -11,8 +12,9 @@ from aiohttp import web
 from podstatus.web.access import Asked, Gate, bearer_token, certificate_user
 from podstatus.web.answers import Answers
 from podstatus.web.connections import BoundedServer
-from podstatus.web.refusals import Refusal, not_found
-from podstatus.web.routes import ROUTES, Found, find_route
+from podstatus.web.refusals import SAFE, Refusal, not_found, refusal_document
+from podstatus.web.routes import OWN, About, Found, Route, find_route
+from podstatus.web.sites import check_site, is_loopback
 
 logger = logging.getLogger(__name__)
 
@@ -26,21 +28,36 @@ def _without_exception(record: logging.LogRecord) -> bool:
 _http_logger = logging.getLogger(f"{__name__}.http")
 _http_logger.addFilter(_without_exception)
 
-_MOST_HEAD = 2**20
-"""Of a request's first line and its headers, as in Go: commands travel in there."""
+_MOST_LINE = 2**20
+"""Of a request's first line, as in Go: commands travel in there."""
+_MOST_FIELD = 66 * 2**10
+"""Of a header: tokens of 64 KiB are looked at."""
+_MOST_HEADERS = 64
 _CLOSE_SECONDS = 0.5
 """For those who are being answered when the server stops."""
 _KEEP_SECONDS = 60.0
 """For a connection that nobody asks anything on."""
+_LINGER_SECONDS = 2.0
+"""For a body that nobody wants: a client may not look for an answer before it has sent it."""
 
 
 class NodeServer:
     """Listens, and answers those who may ask."""
 
     def __init__(
-        self, answers: Answers, gate: Gate, *, ssl_context: ssl.SSLContext, host: str, port: int
+        self,
+        answers: Answers,
+        gate: Gate,
+        *,
+        ssl_context: ssl.SSLContext,
+        host: str,
+        port: int,
+        names: Iterable[str] = (),
     ) -> None:
+        """`names` are those that clients may call it by, beside its addresses and localhost."""
         self._answers = answers
+        self._names = tuple(names)
+        self._routes = answers.routes
         self._gate = gate
         self._ssl_context = ssl_context
         self._host = host
@@ -56,9 +73,11 @@ class NodeServer:
             access_log=None,
             logger=_http_logger,
             auto_decompress=False,
-            max_line_size=_MOST_HEAD,
-            max_field_size=_MOST_HEAD,
+            max_line_size=_MOST_LINE,
+            max_field_size=_MOST_FIELD,
+            max_headers=_MOST_HEADERS,
             keepalive_timeout=_KEEP_SECONDS,
+            lingering_time=_LINGER_SECONDS,
         )
         runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_CLOSE_SECONDS)
         await runner.setup()
@@ -94,28 +113,33 @@ class NodeServer:
         try:
             return await self._answer(request)
         except Refusal as refusal:
-            return _refused(refusal)
+            return _refused(refusal, as_json=_is_own(request))
         except Exception:
             logger.exception("request failed: method=%s path=%s", request.method, request.path)
             return _refused(
                 Refusal(
                     HTTPStatus.INTERNAL_SERVER_ERROR,
                     "Internal error occurred; the agent's log says more",
-                )
+                ),
+                as_json=_is_own(request),
             )
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        _check_site(request)
+        check_site(request.headers, self._names)
         raw_path = request.rel_url.raw_path
-        found = find_route(raw_path)
-        if found is None or not found.route.is_open:
-            # What is asked for is what would be answered, however it was written: `/%6cogs/`.
-            path = raw_path if found is None else found.route.pattern
-            await self._gate.check(_asked(request, path))
+        found = find_route(raw_path, self._routes)
+        # What is asked for is what would be answered, however it was written: `/%6cogs/`.
+        asked = _asked(request, raw_path if found is None else found.route.pattern)
+        who = ""
+        if found is None or not _is_open(request, found.route):
+            who = await self._gate.check(asked)
+        elif found.route.about is About.WATCH:
+            # It is open, but there are places for those who say who they are.
+            who = await self._gate.who(asked)
         if found is None:
-            raise not_found(_what_there_is())
+            raise not_found(_what_there_is(self._routes))
         _check_method(request.method, found)
-        return await self._answers.answer(request, found)
+        return await self._answers.answer(request, found, who)
 
 
 def _asked(request: web.BaseRequest, path: str) -> Asked:
@@ -131,10 +155,17 @@ def _asked(request: web.BaseRequest, path: str) -> Asked:
     )
 
 
-def _check_site(request: web.BaseRequest) -> None:
-    """Refuse what pages of others make a browser ask, which may have a certificate of its user."""
-    if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-        raise Refusal(HTTPStatus.FORBIDDEN, "requests of other sites' pages are refused")
+def _is_open(request: web.BaseRequest, route: Route) -> bool:
+    """Whether nobody has to say who he is: for what is open here, both ends have to be here."""
+    if route.is_open_everywhere or not route.is_open or request.transport is None:
+        return route.is_open_everywhere
+    ends = map(request.transport.get_extra_info, ("sockname", "peername"))
+    return all(map(is_loopback, ends))
+
+
+def _is_own(request: web.BaseRequest) -> bool:
+    """Whether it is for our own API, which answers in JSON whatever it answers."""
+    return request.rel_url.raw_path.startswith(OWN)
 
 
 def _check_method(method: str, found: Found) -> None:
@@ -144,17 +175,17 @@ def _check_method(method: str, found: Found) -> None:
         raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, text, Allow=allowed)
 
 
-def _what_there_is() -> str:
-    there = "\n".join(f"  {route.pattern}" for route in ROUTES)
+def _what_there_is(routes: Iterable[Route]) -> str:
+    there = "\n".join(f"  {route.pattern}" for route in routes)
     return f"404 page not found; there is\n{there}"
 
 
-def _refused(refusal: Refusal) -> web.Response:
-    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+def _refused(refusal: Refusal, *, as_json: bool) -> web.Response:
     text = refusal.text.encode(errors="backslashreplace").decode()
+    body = refusal_document(refusal.code, text.strip()) if as_json else text.rstrip("\n") + "\n"
     return web.Response(
         status=refusal.code,
-        text=text if text.endswith("\n") else f"{text}\n",
-        content_type="text/plain",
-        headers=headers | refusal.headers,
+        text=body,
+        content_type="application/json" if as_json else "text/plain",
+        headers=SAFE | refusal.headers,
     )

@@ -1,7 +1,7 @@
 """What the agent's HTTPS port needs from others."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -12,10 +12,20 @@ from podstatus.kube.reviews import (
     TokenReviewSpec,
     TokenReviewStatus,
 )
+from podstatus.node.reading import UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.streams import Logging, Talking
 
-__all__ = ["Logging", "NodePods", "Reviews", "Talking", "Wishes"]
+__all__ = [
+    "AboutAgent",
+    "Drain",
+    "Logging",
+    "Machine",
+    "NodePods",
+    "Reviews",
+    "Talking",
+    "Wishes",
+]
 
 
 class NodePods(Protocol):
@@ -29,6 +39,42 @@ class NodePods(Protocol):
 
     def running_pods(self) -> Sequence[RuntimePod]:
         """Those of which the runtime has something."""
+
+
+class Drain(Protocol):
+    """Who ends all pods of this node, and says how far that is. Must not wait."""
+
+    def begin(self) -> None:
+        """End all pods, and take none."""
+
+    def cancel(self) -> None:
+        """Take pods again."""
+
+    def progress(self) -> msgspec.Struct:
+        """How far it is, as it is told."""
+
+
+class Machine(Protocol):
+    """Who measures what node and pods use. Must not wait."""
+
+    @property
+    def snapshot(self) -> UsageSnapshot | None:
+        """The newest one, or None before the first."""
+
+
+class AboutAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agent tells of itself; no secrets are in it."""
+
+    version: str
+    kubernetes: str
+    """The version that it is like."""
+    python: str
+    started: int
+    """In nanoseconds since the Unix epoch."""
+    configuration: Mapping[str, Any]
+    """A KubeletConfiguration with what is honoured of it."""
+    flags: Mapping[str, str]
+    """All of them, as they would be given."""
 
 
 class Reviews(Protocol):

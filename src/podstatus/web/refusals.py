@@ -5,6 +5,11 @@ Refusal     the request is refused: with this code and this text, for whoever as
 
 from http import HTTPStatus
 
+import msgspec
+
+SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Server": "podstatus"}
+"""Headers of every answer: it is what it says, nobody keeps it, and what made it is not told."""
+
 
 class Refusal(Exception):  # noqa: N818 - not a fault of ours: an answer
     """A request that is not answered as it wants; the text says why and what to do."""
@@ -24,3 +29,26 @@ def bad_request(text: str) -> Refusal:
 def not_found(text: str) -> Refusal:
     """What it is about is not there."""
     return Refusal(HTTPStatus.NOT_FOUND, text)
+
+
+def too_long(text: str) -> Refusal:
+    """More is asked for than anybody needs."""
+    return Refusal(HTTPStatus.REQUEST_URI_TOO_LONG, text)
+
+
+def unavailable(text: str) -> Refusal:
+    """It cannot be answered now, and perhaps later."""
+    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, text, **{"Retry-After": "1"})
+
+
+def refusal_document(code: HTTPStatus, text: str) -> str:
+    """The same in JSON, in the form of a `v1.Status`."""
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "reason": "".join(word.capitalize() for word in code.name.split("_")),
+        "message": text,
+        "code": int(code),
+    }
+    return msgspec.json.encode(status).decode() + "\n"

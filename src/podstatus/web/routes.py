@@ -4,11 +4,13 @@ Upstream: InstallAuthNotRequiredHandlers, InstallAuthRequiredHandlers and Instal
 pkg/kubelet/server/server.go v1.36.4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from urllib.parse import unquote
 
 import msgspec
+
+from podstatus.web.query_paths import QUESTIONS, WATCH
 
 
 class About(Enum):
@@ -21,6 +23,15 @@ class About(Enum):
     EXEC = "exec"
     ATTACH = "attach"
     OWN_LOGS = "own logs"
+    DRAIN = "drain"
+    STATS = "stats"
+    CONFIGZ = "configz"
+    FLAGZ = "flagz"
+    STATUSZ = "statusz"
+    QUERY = "query"
+    """Of our own API: `query_paths` says more."""
+    METRICS = "metrics"
+    WATCH = "watch"
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +41,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     about: About
     methods: tuple[str, ...] = ("GET",)
     is_open: bool = False
-    """Whether everybody may ask: it only tells how things are."""
+    """Whether everybody on this machine may ask: it only tells how things are."""
+    is_open_everywhere: bool = False
+    """Whether everybody else may, too: it tells next to nothing."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -41,9 +54,17 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 _UPGRADES = ("GET", "POST")
 _READS = ("GET", "HEAD")
 
+OWN = ("/v1/", "/openapi")
+"""How the paths of our own API begin."""
+
 ROUTES = (
-    Route(pattern="/healthz", about=About.HEALTH, methods=_READS, is_open=True),
-    Route(pattern="/healthz/{check}", about=About.HEALTH, methods=_READS, is_open=True),
+    Route(pattern="/healthz", about=About.HEALTH, methods=_READS, is_open_everywhere=True),
+    Route(
+        pattern="/healthz/{check}",
+        about=About.HEALTH,
+        methods=_READS,
+        is_open_everywhere=True,
+    ),
     Route(pattern="/pods", about=About.PODS, is_open=True),
     Route(pattern="/runningpods/", about=About.RUNNING_PODS, is_open=True),
     Route(pattern="/containerLogs/{namespace}/{pod}/{container}", about=About.CONTAINER_LOGS),
@@ -57,7 +78,44 @@ ROUTES = (
     ),
     Route(pattern="/logs/", about=About.OWN_LOGS),
     Route(pattern="/logs/{file}", about=About.OWN_LOGS),
+    Route(pattern="/metrics", about=About.METRICS),
+    Route(pattern="/metrics/cadvisor", about=About.METRICS),
+    Route(pattern="/metrics/probes", about=About.METRICS),
+    Route(pattern="/metrics/resource", about=About.METRICS),
+    Route(pattern="/metrics/slis", about=About.METRICS),
+    Route(pattern="/drain", about=About.DRAIN, methods=("GET", "POST", "DELETE")),
+    Route(pattern="/stats/summary", about=About.STATS, is_open=True),
+    Route(pattern="/configz", about=About.CONFIGZ),
+    Route(pattern="/flagz", about=About.FLAGZ),
+    Route(pattern="/statusz", about=About.STATUSZ),
+    *(
+        Route(pattern=question.pattern, about=About.QUERY, methods=_READS, is_open=True)
+        for question in QUESTIONS
+    ),
+    Route(pattern=WATCH.pattern, about=About.WATCH, is_open=True),
 )
+
+
+_OF_OBSERVERS = frozenset(
+    {
+        About.HEALTH,
+        About.OWN_LOGS,
+        About.METRICS,
+        About.FLAGZ,
+        About.STATUSZ,
+        About.QUERY,
+        About.WATCH,
+    }
+)
+_METRICS_OF_OBSERVERS = ("/metrics", "/metrics/slis")
+
+OBSERVER_ROUTES = tuple(
+    route
+    for route in ROUTES
+    if route.about in _OF_OBSERVERS
+    and (route.about is not About.METRICS or route.pattern in _METRICS_OF_OBSERVERS)
+)
+"""What one can be asked who looks on: not what only a node can tell, or do."""
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -67,7 +125,7 @@ class Found(msgspec.Struct, frozen=True):
     names: Mapping[str, str]
 
 
-def find_route(raw_path: str) -> Found | None:
+def find_route(raw_path: str, routes: Sequence[Route] = ROUTES) -> Found | None:
     """What a path is about, as it was sent; None if nothing that is there.
 
     Each part is decoded by itself, so that an encoded slash never becomes one.
@@ -75,7 +133,7 @@ def find_route(raw_path: str) -> Found | None:
     parts = _parts(raw_path)
     if parts is None:
         return None
-    for route in ROUTES:
+    for route in routes:
         names = _match(route.parts, parts)
         if names is not None:
             return Found(route, names)

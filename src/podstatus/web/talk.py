@@ -77,11 +77,11 @@ class Conversation:
         try:
             return await begin()
         except NoStreamError as error:
-            await self._end(self._failure(str(error)))
+            await self._end(self.failure(str(error)))
         except Exception as error:
             # Whatever a runtime of somebody else's raises is for whoever asked, and for the log.
             logger.exception("talk could not begin")
-            await self._end(self._failure(f"{type(error).__name__}: {error}"))
+            await self._end(self.failure(f"{type(error).__name__}: {error}"))
         return None
 
     async def _talk(self, talk: Talk) -> bytes | None:
@@ -108,9 +108,10 @@ class Conversation:
         if isinstance(error, ConnectionError):
             return None
         logger.warning("talk broke off: error=%r", error)
-        return self._failure(f"{type(error).__name__}: {error}")
+        return self.failure(f"{type(error).__name__}: {error}")
 
-    def _failure(self, why: str) -> bytes:
+    def failure(self, why: str) -> bytes:
+        """What a client is told of a talk that nobody can go on with."""
         what = "attaching to container" if self._attached else "executing command in container"
         return failure_message(f"error {what}: {why}")
 

@@ -8,6 +8,8 @@ restart policy of the pod alone.
 Upstream: computePodActions and SyncPod, kuberuntime_manager.go v1.36.4.
 """
 
+from collections.abc import Mapping
+
 from msgspec import structs
 
 from podstatus.kube.containers import Container
@@ -33,6 +35,7 @@ from podstatus.workers.pod_actions import (
 )
 from podstatus.workers.pod_view import PodView
 from podstatus.workers.regular_containers import RegularPlan, plan_regular_containers
+from podstatus.workers.resize_plan import NO_RESIZE, ResizePlan
 from podstatus.workers.verdicts import Verdicts
 
 __all__ = [
@@ -58,12 +61,14 @@ def compute_pod_actions(
     crash_loops: CrashLoops,
     verdicts: Verdicts = _NO_VERDICTS,
     gates: FeatureGates = _GATES,
+    resize: ResizePlan = NO_RESIZE,
 ) -> PodActions:
     """What to do now. A pod that is being deleted needs nothing but to be stopped."""
     if pod.metadata.deletion_timestamp is not None:
         return PodActions()
-    view = PodView(pod=pod, facts=facts, verdicts=verdicts, gates=gates)
-    return _held_back(view, _wanted(view), crash_loops, now)
+    view = PodView(pod=pod, facts=facts, verdicts=verdicts, gates=gates, resize=resize)
+    actions = _held_back(view, _wanted(view), crash_loops, now)
+    return structs.replace(actions, resize=_resize(view, actions))
 
 
 def pod_text(pod: Pod) -> str:
@@ -163,6 +168,20 @@ def _in_its_sandbox(view: PodView) -> PodActions:
         stop=(*init.stop, *regular.stop),
         start=(*_ephemeral(view), *init.start, *regular.start),
     )
+
+
+def _resize(view: PodView, actions: PodActions) -> Mapping[str, str] | None:
+    """Whom to resize; also nobody but the pod as a whole, to make room for those that start.
+
+    A sandbox that is made anew has its size, and one that ends needs none.
+    """
+    plan = view.resize
+    anew = actions.stop_pod or actions.start_pod or actions.remove
+    if anew or not has_usable_sandbox(view.pod, view.facts):
+        return None
+    starting = {item.container.name for item in actions.start}
+    is_needed = plan.in_place or plan.whole or starting & (plan.restart | plan.idle)
+    return plan.in_place if is_needed else None
 
 
 def _ephemeral(view: PodView) -> tuple[StartContainer, ...]:

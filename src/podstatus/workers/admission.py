@@ -9,7 +9,7 @@ Upstream: predicateAdmitHandler, pkg/kubelet/lifecycle/predicate.go v1.36.4; rej
 kubelet.go.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -21,6 +21,7 @@ from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.taints import tolerates_no_execute
 from podstatus.workers.fits import shortages
 from podstatus.workers.host_ports import has_free_ports
+from podstatus.workers.taken import Taken
 
 _OS_LABEL = "kubernetes.io/os"
 
@@ -41,13 +42,11 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 Admission = Admitted | Rejected
 
 
-def admit(pod: Pod, *, node: Node, others: Sequence[Pod], max_pods: int) -> Admission:
-    """Whether the pod fits beside the others that are active on the node.
+def admit(pod: Pod, *, node: Node, others: Taken, max_pods: int) -> Admission:
+    """Whether the pod fits beside what others have that are active on the node.
 
-    The pod itself may be among the others. Of pods that were granted resources before, give
-    the allocation (`with_allocation`).
+    Of a pod that was granted resources before, give the allocation (`with_allocation`).
     """
-    others = [other for other in others if other.uid != pod.uid]
     objections = _objections(pod, node, others, max_pods)
     return next(objections, None) or Admitted()
 
@@ -62,16 +61,15 @@ def rejected_status(pod: Pod, rejected: Rejected) -> PodStatus:
     )
 
 
-def _objections(pod: Pod, node: Node, others: Sequence[Pod], max_pods: int) -> Iterator[Rejected]:
+def _objections(pod: Pod, node: Node, others: Taken, max_pods: int) -> Iterator[Rejected]:
     yield from _unsupported(pod, node)
-    specs = [other.spec for other in others]
-    for shortage in shortages(pod.spec, node=node, others=specs, max_pods=max_pods):
+    for shortage in shortages(pod.spec, node=node, others=others, max_pods=max_pods):
         yield Rejected(reason=f"OutOf{shortage.resource}", message=shortage.message)
     if not is_wanted_on(pod.spec, node.metadata.name, node.metadata.labels or {}):
         yield _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
     if pod.spec.node_name not in ("", node.metadata.name):
         yield _failed("NodeName", "node(s) didn't match the requested node name")
-    if not has_free_ports(pod.spec, specs):
+    if not has_free_ports(pod.spec, others.ports):
         yield _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
     if not is_static_pod(pod) and not tolerates_no_execute(pod.spec, node):
         yield _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")

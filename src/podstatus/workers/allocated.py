@@ -10,36 +10,81 @@ from collections.abc import Callable
 
 from msgspec import structs
 
+from podstatus.kube.allocation import PodResourceInfo
 from podstatus.kube.containers import Container
 from podstatus.kube.equality import semantic_equal
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod import Pod
+from podstatus.kube.quantity import Quantity
 from podstatus.kube.resources import ResourceRequirements
 
-LookUp = Callable[[PodUID, str], ResourceRequirements | None]
 Containers = tuple[Container, ...]
+_Change = Callable[[Container], Container]
+_Amounts = dict[str, Quantity] | None
 
 
-def with_allocation(pod: Pod, look_up: LookUp) -> Pod:
-    """The pod with what `look_up` knows of its containers; the pod itself if nothing differs.
+def with_allocation(pod: Pod, granted: PodResourceInfo | None) -> Pod:
+    """The pod with what it was granted; the pod itself if nothing differs.
 
     A container that has no allocation keeps what it asks for. Ephemeral ones never have one.
     """
+    if granted is None:
+        return pod
+    if not semantic_equal(pod.spec.resources, granted.pod_level_resources):
+        spec = structs.replace(pod.spec, resources=granted.pod_level_resources)
+        pod = structs.replace(pod, spec=spec)
+    by_name = granted.container_resources
+    return _changed(pod, lambda c: _with_granted(c, by_name.get(c.name)))
+
+
+def with_larger_requests(pod: Pod, other: PodResourceInfo | None) -> Pod:
+    """The pod with the larger of its own requests and these, container by container.
+
+    What a pod still has counts until it has given it back.
+    """
+    if other is None:
+        return pod
+    if pod.spec.resources is not None and other.pod_level_resources is not None:
+        larger = _larger(pod.spec.resources, other.pod_level_resources)
+        pod = structs.replace(pod, spec=structs.replace(pod.spec, resources=larger))
+    by_name = other.container_resources
+    return _changed(pod, lambda c: _with_larger(c, by_name.get(c.name)))
+
+
+def _changed(pod: Pod, change: _Change) -> Pod:
     spec = pod.spec
-    containers = _allocated(pod.uid, spec.containers, look_up)
-    init = _allocated(pod.uid, spec.init_containers, look_up)
+    containers = _each(spec.containers, change)
+    init = _each(spec.init_containers, change)
     if containers is spec.containers and init is spec.init_containers:
         return pod
     spec = structs.replace(spec, containers=containers, init_containers=init)
     return structs.replace(pod, spec=spec)
 
 
-def _allocated(uid: PodUID, containers: Containers | None, look_up: LookUp) -> Containers | None:
-    granted = tuple(_with_granted(c, look_up(uid, c.name)) for c in containers or ())
-    changed = any(new is not old for new, old in zip(granted, containers or (), strict=True))
-    return granted if changed else containers
+def _each(containers: Containers | None, change: _Change) -> Containers | None:
+    made = tuple(change(c) for c in containers or ())
+    changed = any(new is not old for new, old in zip(made, containers or (), strict=True))
+    return made if changed else containers
 
 
 def _with_granted(container: Container, granted: ResourceRequirements | None) -> Container:
     if granted is None or semantic_equal(granted, container.resources):
         return container
     return structs.replace(container, resources=granted)
+
+
+def _with_larger(container: Container, other: ResourceRequirements | None) -> Container:
+    if other is None or semantic_equal(other, container.resources):
+        return container
+    return structs.replace(container, resources=_larger(container.resources, other))
+
+
+def _larger(one: ResourceRequirements, other: ResourceRequirements) -> ResourceRequirements:
+    return structs.replace(one, requests=_larger_amounts(one.requests, other.requests))
+
+
+def _larger_amounts(one: _Amounts, other: _Amounts) -> _Amounts:
+    amounts = dict(other or {})
+    for name, amount in (one or {}).items():
+        if name not in amounts or amount.compare(amounts[name]) > 0:
+            amounts[name] = amount
+    return amounts or one

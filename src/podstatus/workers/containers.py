@@ -5,21 +5,24 @@ Upstream: SyncPod and killContainer, pkg/kubelet/kuberuntime v1.36.4.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from podstatus.base.clock import Clock
+from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, PodFacts
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.event import ObjectReference
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.restarts import is_restartable_init_container
 from podstatus.kube.times import Time
 from podstatus.pods.container_status import StartFailure
 from podstatus.runtime.port import CannotStartError, Runtime
+from podstatus.workers.actuation import Actuation
 from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.hooks import Hooks
+from podstatus.workers.observer import NoObserver, WorkObserver
 from podstatus.workers.pod_actions import (
     ContainerKind,
     PodActions,
@@ -32,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 IMAGE_FAILURES = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName")
 RUN_CONTAINER_ERROR = "RunContainerError"
-_SECOND = 1_000_000_000
+POST_START_HOOK_ERROR = "PostStartHookError"
 
 
 class Containers:
@@ -45,14 +48,23 @@ class Containers:
         *,
         crash_loops: CrashLoops,
         clock: Clock,
+        hooks: Hooks | None = None,
         on_init_started: Callable[[PodUID, Time], None] = lambda *_: None,
+        actuation: Actuation | None = None,
+        observer: WorkObserver | None = None,
     ) -> None:
-        """`on_init_started` is told of init containers that run to their end, not of sidecars."""
+        """Without `hooks`, those that ask by HTTP fail; without `actuation` nothing is resized.
+
+        `on_init_started` is told of init containers that run to their end, not of sidecars.
+        """
         self._runtime = runtime
         self._recorder = recorder
         self._clock = clock
         self._crash_loops = crash_loops
+        self._hooks = hooks or Hooks(runtime, recorder, clock=clock)
         self._on_init_started = on_init_started
+        self._actuation = actuation
+        self._observer = observer or NoObserver()
         self._failures: dict[PodUID, dict[str, StartFailure]] = {}
 
     @property
@@ -87,18 +99,29 @@ class Containers:
             await self._runtime.remove_container(pod.uid, attempt.id)
         if not await self._start_pod(pod, needed=actions.start_pod):
             return False
-        return await self._start_all(pod, actions.start)
+        resized = actions.resize is None or await self._resize(pod, actions.resize)
+        return await self._start_all(pod, actions.start) and resized
 
     async def stop_pod(
         self, pod: Pod | None, uid: PodUID, facts: PodFacts, grace_seconds: float
     ) -> None:
-        """End all containers of a pod, sidecars last, and then its sandbox."""
-        began = self._clock.now()
-        for wave in stop_order(pod, facts):
-            for attempt in wave:
-                self._tell_end(pod, attempt)
-            left = grace_left(grace_seconds, (self._clock.now() - began) / _SECOND)
-            await self._end(uid, [(attempt.id, left) for attempt in wave])
+        """End all containers of a pod, sidecars last, and then its sandbox.
+
+        All preStop hooks begin at once, also those of sidecars, and take from the grace.
+        """
+        elapsed, waves = Elapsed(self._clock), stop_order(pod, facts)
+        attempts = [attempt for wave in waves for attempt in wave]
+        for attempt in attempts:
+            self._tell_end(pod, attempt)
+        async with asyncio.TaskGroup() as tasks:
+            hooks = {
+                a.id: tasks.create_task(self._hooks.pre_stop(pod, a, grace_seconds))
+                for a in attempts
+            }
+            for wave in waves:
+                async with asyncio.TaskGroup() as ends:
+                    for a in wave:
+                        ends.create_task(self._end(uid, a, hooks[a.id], grace_seconds, elapsed))
         await self._runtime.stop_pod(uid)
 
     def _tell_end(self, pod: Pod | None, attempt: ContainerFacts) -> None:
@@ -107,20 +130,29 @@ class Containers:
             self._recorder.normal(about, reasons.KILLING, f"Stopping container {attempt.name}")
 
     async def _stop_some(self, pod: Pod, stops: Sequence[StopContainer]) -> None:
-        for stop in stops:
-            name = stop.container.name
-            self._recorder.normal(about_container(pod, name), reasons.KILLING, stop.message)
-        await self._end(
-            pod.uid,
-            [(stop.container.id, container_grace(pod, stop.grace_seconds)) for stop in stops],
-        )
-
-    async def _end(self, uid: PodUID, containers: Iterable[tuple[str, float]]) -> None:
         async with asyncio.TaskGroup() as tasks:
-            for container_id, grace in containers:
-                tasks.create_task(
-                    self._runtime.stop_container(uid, container_id, grace_seconds=grace)
-                )
+            for stop in stops:
+                tasks.create_task(self._stop(pod, stop))
+
+    async def _stop(self, pod: Pod, stop: StopContainer) -> None:
+        attempt, elapsed = stop.container, Elapsed(self._clock)
+        self._recorder.normal(about_container(pod, attempt.name), reasons.KILLING, stop.message)
+        grace = container_grace(pod, stop.grace_seconds)
+        hook = self._hooks.pre_stop(pod, attempt, grace)
+        await self._end(pod.uid, attempt, hook, grace, elapsed)
+
+    async def _end(
+        self,
+        uid: PodUID,
+        attempt: ContainerFacts,
+        hook: Awaitable[None],
+        grace: float,
+        elapsed: Elapsed,
+    ) -> None:
+        """End a container after its hook, with what is left of the grace."""
+        await hook
+        left = grace_left(grace, elapsed.seconds())
+        await self._runtime.stop_container(uid, attempt.id, grace_seconds=left)
 
     async def _start_pod(self, pod: Pod, *, needed: bool) -> bool:
         if not needed:
@@ -138,6 +170,9 @@ class Containers:
             reason, message = error.reason, ""
         self._recorder.warn(about_pod(pod), reason, f"{message}{error.message}")
 
+    async def _resize(self, pod: Pod, containers: Mapping[str, str]) -> bool:
+        return self._actuation is None or await self._actuation.resize(pod, containers)
+
     async def _start_all(self, pod: Pod, starts: Sequence[StartContainer]) -> bool:
         """Start one after the other; only an init container that cannot start holds others up."""
         all_started = True
@@ -152,19 +187,36 @@ class Containers:
         container, about = start.container, about_container(pod, start.container.name)
         loops = self._crash_loops
         self._crash_loops = loops.started(pod.uid, container.name, start.last_exit, self._now())
+        if self._actuation is not None:
+            await self._actuation.starting(pod, container)
+        self._observer.container_starts(_type(start))
         try:
-            await self._runtime.start_container(pod, container, restart_count=start.restart_count)
+            made = await self._runtime.start_container(
+                pod, container, restart_count=start.restart_count
+            )
         except CannotStartError as error:
             failure = StartFailure(reason=error.reason, message=error.message)
             self._failures.setdefault(pod.uid, {})[container.name] = failure
             self._tell_failure(about, container, error)
+            self._observer.container_did_not_start(_type(start), error.reason)
             return False
         if _holds_up(start):
             self._on_init_started(pod.uid, self._now())
         self._failures.get(pod.uid, {}).pop(container.name, None)
         self._tell_made(about, container)
         self._recorder.normal(about, reasons.STARTED, "Container started")
-        return True
+        if why := await self._hooks.post_start(pod, container, made):
+            await self._undo(pod, container, made, why)
+        return not why
+
+    async def _undo(self, pod: Pod, container: Container, made: str, why: str) -> None:
+        """Stop what was started, because its postStart hook failed."""
+        failure = StartFailure(reason=POST_START_HOOK_ERROR, message=why)
+        self._failures.setdefault(pod.uid, {})[container.name] = failure
+        attempt = ContainerFacts(name=container.name, state=ContainerRunState.RUNNING, id=made)
+        await self._stop(
+            pod, StopContainer(container=attempt, message=reasons.FAILED_POST_START_HOOK)
+        )
 
     def _tell_made(self, about: ObjectReference, container: Container) -> None:
         self._tell_pulled(about, container)
@@ -208,3 +260,8 @@ class Containers:
 
 def _holds_up(start: StartContainer) -> bool:
     return start.kind is ContainerKind.INIT and not is_restartable_init_container(start.container)
+
+
+def _type(start: StartContainer) -> str:
+    """As metrics name it."""
+    return "init_container" if start.kind is ContainerKind.INIT else "container"

@@ -4,7 +4,7 @@ Upstream: HandlePodAdditions and its brothers, pkg/kubelet/kubelet.go v1.36.4.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import structs
 
@@ -12,7 +12,8 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod, is_mirror_pod, is_static_pod, is_terminal_phase
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.times import Time
 from podstatus.pods.directory import PodDirectory
 from podstatus.sources.changes import (
@@ -24,18 +25,23 @@ from podstatus.sources.changes import (
     PodUpdated,
 )
 from podstatus.sources.mux import Refused
+from podstatus.status.foreign import with_own_parts
 from podstatus.status.generate import need_to_reconcile_pod_readiness
 from podstatus.status.manager import StatusManager
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.workers.admission import Admission, Rejected, rejected_status
-from podstatus.workers.allocated import with_allocation
+from podstatus.workers.grants import Grants
+from podstatus.workers.life import Stage
 from podstatus.workers.lives import Lives
+from podstatus.workers.occupancy import Occupancy
 from podstatus.workers.pod_workers import PodWorkers
+from podstatus.workers.resizes import Resizes
+from podstatus.workers.taken import Taken
 
 logger = logging.getLogger(__name__)
 
-Admit = Callable[[Pod, Sequence[Pod]], Admission]
-"""Whether a pod fits beside others on this node."""
+Admit = Callable[[Pod, Taken], Admission]
+"""Whether a pod fits beside what others have of this node."""
 
 
 class Dispatcher:
@@ -48,21 +54,34 @@ class Dispatcher:
         workers: PodWorkers,
         statuses: StatusManager,
         recorder: Recorder,
+        grants: Grants,
+        occupancy: Occupancy,
         *,
         admit: Admit,
         startup_latency: StartupLatencyTracker,
         on_mirror: Callable[[], None],
         clock: Clock,
+        gates: FeatureGates | None = None,
+        resizes: Resizes | None = None,
+        on_directory: Callable[[PodUID], None] = lambda _: None,
     ) -> None:
+        """`resizes` is told of pods that ask for other resources than `grants` has for them,
+        `on_directory` of all that the directory has anew, or has no more.
+        """
         self._directory = directory
         self._lives = lives
         self._workers = workers
         self._statuses = statuses
         self._recorder = recorder
+        self._grants = grants
+        self._occupancy = occupancy
         self._admit = admit
         self._startup_latency = startup_latency
         self._on_mirror = on_mirror
         self._clock = clock
+        self._gates = gates or FeatureGates()
+        self._resizes = resizes
+        self._on_directory = on_directory
 
     def handle(self, change: PodChange) -> None:
         """Take one change."""
@@ -73,9 +92,12 @@ class Dispatcher:
                 self._statuses.backfill_pod_resize_conditions(
                     pod for pod in pods if not is_mirror_pod(pod)
                 )
+                for pod in pods:
+                    self._look_at_resources(pod)
             case PodUpdated(pod) | PodDeleting(pod):
                 self._observe(pod)
                 self._hand_over(pod)
+                self._look_at_resources(pod)
             case PodReconciled(pod):
                 self._observe(pod)
                 if not is_mirror_pod(pod) and need_to_reconcile_pod_readiness(pod):
@@ -85,6 +107,8 @@ class Dispatcher:
 
     def _observe(self, pod: Pod) -> None:
         self._directory.update_pod(pod)
+        self._on_directory(pod.uid)
+        self._statuses.pod_shown(pod.uid)
         self._startup_latency.observed_pod_on_watch(pod, Time.from_unix_nanos(self._clock.now()))
         if is_mirror_pod(pod) or is_static_pod(pod):
             self._on_mirror()
@@ -108,20 +132,17 @@ class Dispatcher:
             self._statuses.reconcile()
             return
         if self._lives.get(pod.uid) is None and not is_terminal_phase(pod.status.phase):
-            match self._admit(self._granted(pod), self._others(pod)):
+            match self._admit(self._grants.granted(pod), self._occupancy.beside(pod.uid)):
                 case Rejected() as rejected:
                     self._reject(pod, rejected)
                     return
+            self._grants.promise(pod)
         self._hand_over(pod)
 
-    def _others(self, pod: Pod) -> list[Pod]:
-        """The pods beside which it has to fit."""
-        active = self._lives.active_pods()
-        return [self._granted(other) for other in active if other.uid != pod.uid]
-
-    def _granted(self, pod: Pod) -> Pod:
-        """The pod with what it was granted, also before a restart, not with what it asks for."""
-        return with_allocation(pod, self._statuses.container_resource_allocation)
+    def _look_at_resources(self, pod: Pod) -> None:
+        """Have it decided whether a pod that has a worker gets what it asks for."""
+        if self._resizes is not None and self._lives.get(pod.uid) is not None:
+            self._resizes.look_at(pod)
 
     def _reject(self, pod: Pod, rejected: Rejected) -> None:
         """Say that the node does not take it; no worker ever hears of it.
@@ -138,18 +159,39 @@ class Dispatcher:
         """Let the worker of the pod know; one that was rejected has none until it is deleted."""
         if is_mirror_pod(pod):
             return
-        if self._lives.get(pod.uid) is None:
+        life = self._lives.get(pod.uid)
+        if life is None:
             known = self._statuses.pod_status(pod.uid)
             if known is not None and is_terminal_phase(known.phase):
                 pod = structs.replace(pod, status=known)
+        elif not life.gone:
+            pod = self._as_it_is(pod)
         self._workers.update(pod)
+
+    def redecide(self, uid: PodUID) -> bool:
+        """Somebody else wrote to the status of a pod: have it made anew; whether somebody will."""
+        pod, life = self._directory.pod_by_uid(uid), self._lives.get(uid)
+        if pod is None or life is None or life.stage is not Stage.SYNC:
+            return False
+        self._hand_over(pod)
+        return True
+
+    def _as_it_is(self, pod: Pod) -> Pod:
+        """The pod as we know it: what others wrote of its status does not make it so."""
+        known = self._statuses.pod_status(pod.uid)
+        if known is None or is_static_pod(pod):
+            return pod
+        return structs.replace(pod, status=with_own_parts(pod.status, known, self._gates))
 
     def _removed(self, pod: Pod) -> None:
         self._directory.remove_pod(pod)
+        self._on_directory(pod.uid)
         if is_mirror_pod(pod):
             self._on_mirror()
         else:
             self._workers.remove(pod.uid)
+            if self._resizes is not None:
+                self._resizes.retry()
 
     def refuse(self, refused: Refused) -> None:
         """Say that a pod is not taken from its source; its twin is there already."""

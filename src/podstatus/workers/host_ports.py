@@ -4,7 +4,7 @@ Upstream: pkg/scheduler/framework/plugins/nodeports v1.36.4; HostPortInfo, kube-
 v0.36.4, framework/types.go.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from podstatus.kube.pod_spec import PodSpec
@@ -13,31 +13,30 @@ from podstatus.kube.restarts import is_restartable_init_container
 _EVERY_ADDRESS = "0.0.0.0"  # noqa: S104
 
 
-class _HostPort(NamedTuple):
+class HostPort(NamedTuple):
+    """A port of the node, on one of its addresses or on all."""
+
     ip: str
     protocol: str
     port: int
 
-    def collides(self, other: "_HostPort") -> bool:
+    def collides(self, other: "HostPort") -> bool:
+        """Whether only one pod can have them."""
         if (self.protocol, self.port) != (other.protocol, other.port):
             return False
         return self.ip == other.ip or _EVERY_ADDRESS in (self.ip, other.ip)
 
 
-def has_free_ports(spec: PodSpec, others: Iterable[PodSpec]) -> bool:
-    """Whether no other pod has one of the ports that this one wants."""
-    wanted = list(_host_ports(spec))
-    if not wanted:
-        return True
-    taken = [port for other in others for port in _host_ports(other)]
-    return not any(port.collides(other) for port in wanted for other in taken)
+def has_free_ports(spec: PodSpec, taken: Collection[HostPort]) -> bool:
+    """Whether nobody has one of the ports that this pod wants."""
+    return not any(port.collides(other) for port in host_ports(spec) for other in taken)
 
 
-def _host_ports(spec: PodSpec) -> Iterator[_HostPort]:
+def host_ports(spec: PodSpec) -> Iterator[HostPort]:
     """Of the containers that run as long as the pod does."""
     sidecars = (c for c in spec.init_containers or () if is_restartable_init_container(c))
     for container in (*sidecars, *(spec.containers or ())):
         for port in container.ports or ():
             if port.host_port > 0:
                 protocol = port.protocol or "TCP"
-                yield _HostPort(port.host_ip or _EVERY_ADDRESS, protocol, port.host_port)
+                yield HostPort(port.host_ip or _EVERY_ADDRESS, protocol, port.host_port)

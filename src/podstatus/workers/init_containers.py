@@ -118,6 +118,8 @@ def _sidecar(view: PodView, container: Container, attempt: ContainerFacts | None
         return _AGAIN
     fault = view.fault(container, attempt)
     started = container.startup_probe is None or bool(view.verdicts.startup.get(attempt.id))
+    if fault is None and (stop := view.resize_restart(attempt)) is not None:
+        return _Step(passed=started, stop=stop, again=True)
     if fault is None:
         return _Step(passed=started)
     stop = structs.replace(fault, message=f"{_WHAT} {fault.message}")

@@ -41,6 +41,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str = ""
     message: str = ""
+    disrupts: bool = False
+    """Whether its status says, by DisruptionTarget, that it could go on elsewhere."""
 
 
 class PodLife(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,11 @@ class Lives:
         self._translator = translator
         self._all_known = all_known
         self._lives: dict[PodUID, PodLife] = {}
+        self._listeners: list[Callable[[PodUID], object]] = []
+
+    def add_listener(self, listener: Callable[[PodUID], object]) -> None:
+        """Have somebody told whose life is another one from now on."""
+        self._listeners.append(listener)
 
     def get(self, uid: PodUID) -> PodLife | None:
         """One life."""
@@ -32,10 +37,16 @@ class Lives:
     def put(self, life: PodLife) -> None:
         """What is known of this pod now."""
         self._lives[life.uid] = life
+        self._tell(life.uid)
 
     def forget(self, uid: PodUID) -> None:
         """It is over, and nobody asks for it any more."""
         self._lives.pop(uid, None)
+        self._tell(uid)
+
+    def _tell(self, uid: PodUID) -> None:
+        for listener in self._listeners:
+            listener(uid)
 
     def all(self) -> Collection[PodLife]:
         """All lives, at one moment."""
@@ -53,11 +64,12 @@ class Lives:
 
     def active_pods(self) -> list[Pod]:
         """The pods that hold, or are about to hold, resources of the node."""
-        return [
-            life.pod
-            for life in self._lives.values()
-            if life.pod is not None and life.stage in (Stage.SYNC, Stage.TERMINATING)
-        ]
+        return [pod for life in self._lives.values() if (pod := _active_pod(life)) is not None]
+
+    def active_pod(self, uid: PodUID) -> Pod | None:
+        """This pod, if it is one of them."""
+        life = self._lives.get(uid)
+        return None if life is None else _active_pod(life)
 
     def has_unfinished(self, full_name: tuple[str, str]) -> bool:
         """Whether a pod of this namespace and name is still being looked after."""
@@ -81,3 +93,7 @@ class Lives:
             if is_namesake and is_static and other.stage is not Stage.FINISHED:
                 return True
         return False
+
+
+def _active_pod(life: PodLife) -> Pod | None:
+    return life.pod if life.stage in (Stage.SYNC, Stage.TERMINATING) else None

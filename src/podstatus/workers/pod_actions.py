@@ -51,6 +51,9 @@ class PodActions(msgspec.Struct, frozen=True, kw_only=True):
     asks for a restart of the whole pod goes last, so that it still asks if this is cut short."""
     start_pod: bool = False
     """Make a sandbox."""
+    resize: Mapping[str, str] | None = None
+    """Give the pod what it was granted, and these containers while they run, by name their IDs;
+    None: nothing has changed. It comes before the starts, for which there is room then."""
     start: tuple[StartContainer, ...] = ()
     """One after another. A sidecar that cannot be started does not hold up those behind it."""
     waiting: Mapping[str, StartFailure] = {}

@@ -9,6 +9,7 @@ from podstatus.kube.pod import Pod
 from podstatus.kube.restarts import container_should_restart, is_restartable_init_container
 from podstatus.kube.times import Time
 from podstatus.workers.pod_actions import ContainerKind, StartContainer, StopContainer
+from podstatus.workers.resize_plan import NO_RESIZE, ResizePlan
 from podstatus.workers.verdicts import Verdicts
 
 
@@ -19,6 +20,7 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
     facts: PodFacts
     verdicts: Verdicts
     gates: FeatureGates
+    resize: ResizePlan = NO_RESIZE
 
     @property
     def regular(self) -> tuple[Container, ...]:
@@ -103,7 +105,19 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
             return self._fault(attempt, "failed liveness probe", container.liveness_probe)
         if verdicts.startup.get(attempt.id) is False:
             return self._fault(attempt, "failed startup probe", container.startup_probe)
+        if attempt.id in verdicts.unwanted:
+            return self._fault(attempt, "restart requested", None)
         return None
+
+    def resize_restart(self, attempt: ContainerFacts) -> StopContainer | None:
+        """The end of a container that is started again for its new resources, whatever its policy.
+
+        None if it is not. Unlike in other messages an init container is called a container.
+        """
+        if attempt.name not in self.resize.restart:
+            return None
+        message = f"Container {attempt.name} resize requires restart"
+        return StopContainer(container=attempt, message=message)
 
     def _fault(self, attempt: ContainerFacts, what: str, probe: Probe | None) -> StopContainer:
         # A pod without a grace has none that a probe could change.

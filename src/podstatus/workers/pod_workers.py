@@ -8,13 +8,13 @@ import logging
 import random as chance
 from collections.abc import Callable
 
-from podstatus.base.clock import Clock
+from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.loop import wait_for_either
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.cri import ContainerRunState, PodFacts, SandboxState
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod import Pod, PodUID, is_static_pod
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.relist import RuntimeView
 from podstatus.workers.life import (
@@ -32,6 +32,7 @@ from podstatus.workers.life import (
     updated,
 )
 from podstatus.workers.lives import Lives
+from podstatus.workers.observer import NoObserver, WorkObserver
 from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.steps import PodSteps
 
@@ -52,6 +53,7 @@ class PodWorkers:
         policy: WorkerPolicy,
         on_finished: Callable[[PodLife], None] = lambda _: None,
         random: Callable[[], float] = chance.random,
+        observer: WorkObserver | None = None,
     ) -> None:
         self._lives = lives
         self._steps = steps
@@ -61,11 +63,16 @@ class PodWorkers:
         self._policy = policy
         self._on_finished = on_finished
         self._random = random
+        self._observer = observer or NoObserver()
         self._tasks: asyncio.TaskGroup | None = None
         self._bells: dict[PodUID, asyncio.Event] = {}
         """Of those pods that have a worker."""
         self._syncing: dict[PodUID, asyncio.Timeout] = {}
         """The steps that are given up when the pod is to end."""
+        self._asked: dict[PodUID, str] = {}
+        """What a source asked of those pods whose next step is the first since: as upstream."""
+        self._seen: dict[PodUID, Elapsed] = {}
+        """Since when those pods are known that have not run yet."""
 
     async def run(self) -> None:
         """Work until cancelled. Containers run on then."""
@@ -83,7 +90,10 @@ class PodWorkers:
     def update(self, pod: Pod) -> None:
         """A source has this pod, or has it anew, or has it otherwise."""
         life = self._lives.get(pod.uid)
+        self._asked[pod.uid] = "create" if life is None else "update"
         if life is None:
+            if pod.status.phase != "Running":
+                self._seen[pod.uid] = Elapsed(self._clock)
             self._become(begun(pod, quiet=self._is_quiet(pod.uid)))
         else:
             self._become(updated(life, pod))
@@ -101,6 +111,7 @@ class PodWorkers:
     def end_orphan(self, orphan: RuntimePod) -> None:
         """The runtime has something of a pod that nobody asks for."""
         if self._lives.get(orphan.uid) is None:
+            self._observer.orphan_found()
             self._become(orphaned(orphan.uid, orphan.namespace, orphan.name))
 
     def wake(self, uid: PodUID) -> None:
@@ -160,11 +171,14 @@ class PodWorkers:
 
     def _finished(self, life: PodLife) -> None:
         self._on_finished(life)
+        self._asked.pop(life.uid, None)
+        self._seen.pop(life.uid, None)
         if is_over(life):
             self._lives.forget(life.uid)
             if life.returns is not None:
                 if life.pod is not None:  # what is said of an orphan is that it was rejected
                     self._steps.forget(life.uid)
+                self._observer.pod_returned(static=is_static_pod(life.returns))
                 self.update(life.returns)
         self._wake_namesakes(life)
 
@@ -175,6 +189,7 @@ class PodWorkers:
 
     async def _take_step(self, life: PodLife) -> float:
         """Take one step; how many seconds to rest before the next, unless something happens."""
+        elapsed, operation = Elapsed(self._clock), self._operation(life)
         try:
             match life.stage:
                 case Stage.SYNC:
@@ -185,7 +200,18 @@ class PodWorkers:
                     await self._close(life)
         except Exception as error:  # noqa: BLE001 - whatever a runtime raises, the pod is tried again
             return self._failed(life, error)
+        finally:
+            self._observer.pod_step(operation, elapsed.seconds())
         return 0.0
+
+    def _operation(self, life: PodLife) -> str:
+        """What the next step is, in the words of the kubelet's metrics."""
+        asked = self._asked.pop(life.uid, "sync")
+        if asked == "create" and (seen := self._seen.get(life.uid)) is not None:
+            self._observer.worker_starts(seen.seconds())
+        if life.stage is Stage.SYNC:
+            return asked
+        return "kill" if life.stage is Stage.TERMINATING else "terminated"
 
     async def _sync(self, life: PodLife) -> float:
         if life.pod is None or self._lives.waits_for_namesake(life):
@@ -200,6 +226,8 @@ class PodWorkers:
             raise
         finally:
             del self._syncing[life.uid]
+        if synced.runs and (seen := self._seen.pop(life.uid, None)) is not None:
+            self._observer.pod_runs(seen.seconds())
         if synced.ended and (now := self._lives.get(life.uid)) is not None:
             self._become(completed(now))
             return 0.0
@@ -219,6 +247,8 @@ class PodWorkers:
     async def _close(self, life: PodLife) -> None:
         # What is kept for now is found without an owner once the pod has left, and removed.
         if life.gone or (life.deleted and not self._policy.keep_terminated_pod_volumes):
+            if life.pod is not None and not life.closed:
+                self._steps.tell_again(life.pod)
             await self._steps.reclaim(life.uid, lambda: self._has_left(life.uid))
         if (now := self._lives.get(life.uid)) is None:
             return

@@ -10,9 +10,12 @@ from typing import Protocol
 from podstatus.kube.cri import ContainerRunState, PodFacts
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.times import UNSET_TIME, Time
 from podstatus.pods.probe_verdicts import ProbeVerdicts
 from podstatus.runtime.port import ProbeResult
 from podstatus.workers.verdicts import Verdicts
+
+_UNWANTED = "unwanted"
 
 
 class Statuses(Protocol):
@@ -33,7 +36,10 @@ class ProbeBook:
         statuses: Statuses,
         on_failure: Callable[[PodUID], None],
         on_unhealthy: Callable[[ProbeResult], None] = lambda _: None,
+        watching_since: Time = UNSET_TIME,
     ) -> None:
+        """`watching_since` as in `ProbeVerdicts`."""
+        self._watching_since = watching_since
         self._statuses = statuses
         self._on_failure = on_failure
         self._on_unhealthy = on_unhealthy
@@ -57,16 +63,27 @@ class ProbeBook:
             self._statuses.set_container_startup(result.uid, result.container_id, started=True)
         self._on_failure(result.uid)
 
+    def restart(self, uid: PodUID, container_id: str) -> None:
+        """Have a running container ended as if a probe had failed: its policy says what is next."""
+        self._verdicts.setdefault(uid, {})[_UNWANTED, container_id] = False
+        self._on_failure(uid)
+
     def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of its containers set; `old` was shown before."""
         verdicts = ProbeVerdicts(
-            started=self._of(pod.uid, "startup"), ready=self._of(pod.uid, "readiness")
+            started=self._of(pod.uid, "startup"),
+            ready=self._of(pod.uid, "readiness"),
+            watching_since=self._watching_since,
         )
         return verdicts.mark(pod, status, old)
 
     def verdicts(self, uid: PodUID) -> Verdicts:
-        """What the probes of a pod say about starting and living."""
-        return Verdicts(startup=self._of(uid, "startup"), liveness=self._of(uid, "liveness"))
+        """What the probes of a pod say about starting and living, and who is to start anew."""
+        return Verdicts(
+            startup=self._of(uid, "startup"),
+            liveness=self._of(uid, "liveness"),
+            unwanted=frozenset(self._of(uid, _UNWANTED)),
+        )
 
     def forget_ended(self, uid: PodUID, facts: PodFacts) -> None:
         """Forget what was said of containers that have ended: a pod may restart for years."""

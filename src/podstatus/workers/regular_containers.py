@@ -59,6 +59,8 @@ def _step(view: PodView, container: Container) -> _Step:
 
 def _running(view: PodView, container: Container, attempt: ContainerFacts) -> _Step:
     fault = view.fault(container, attempt)
+    if fault is None and (stop := view.resize_restart(attempt)) is not None:
+        return _Step(stop=stop, again=True)
     if fault is None:
         return _Step(goes_on=True)
     # A new definition is for a new attempt, whatever the policy.

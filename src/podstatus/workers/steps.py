@@ -6,12 +6,10 @@ may be interrupted at every await, and tried again.
 Upstream: SyncPod, SyncTerminatingPod, SyncTerminatedPod, pkg/kubelet/kubelet.go v1.36.4.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
 import msgspec
-from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
@@ -28,12 +26,16 @@ from podstatus.runtime.port import Runtime
 from podstatus.runtime.relist import RuntimeView
 from podstatus.status.manager import StatusManager
 from podstatus.workers.actions import compute_pod_actions
-from podstatus.workers.allocated import with_allocation
+from podstatus.workers.actuation import Actuation
 from podstatus.workers.containers import Containers
+from podstatus.workers.endings import with_ending
+from podstatus.workers.grants import Grants
 from podstatus.workers.life import PodLife
 from podstatus.workers.pod_actions import PodActions
 from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.probing import NoProbing, Probing
+from podstatus.workers.resize_plan import with_in_force
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,8 @@ class Synced(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until something is to be done, though nothing may happen; None: the usual time."""
     failed: bool = False
     """Something could not be started."""
+    runs: bool = False
+    """Its phase is Running."""
 
 
 class PodSteps:
@@ -72,9 +76,14 @@ class PodSteps:
         clock: Clock,
         policy: WorkerPolicy,
         host_ips: Callable[[], Sequence[str]],
+        probes: Probing | None = None,
         on_init_finished: Callable[[PodUID, Time], None] = lambda *_: None,
+        actuation: Actuation | None = None,
     ) -> None:
-        """`on_init_finished` is told of the ends of init containers, again and again."""
+        """`on_init_finished` is told of the ends of init containers, again and again.
+
+        `actuation`: the one of `containers`; without it grants are forgotten with the agent.
+        """
         self._runtime = runtime
         self._view = view
         self._statuses = statuses
@@ -84,15 +93,20 @@ class PodSteps:
         self._clock = clock
         self._policy = policy
         self._host_ips = host_ips
+        self._probes = probes or NoProbing()
         self._on_init_finished = on_init_finished
-        self._granted: set[PodUID] = set()
+        self._actuation = actuation or Actuation(runtime, Grants(), statuses, recorder)
+        self._grants = self._actuation.grants
 
     # Keep it running
 
     async def sync(self, pod: Pod) -> Synced:
         """Say what its status is, and start and stop what the spec asks for."""
-        pod = await self._allocated(pod)
+        # A pod has its grant on the disk before anything of it is started.
+        await self._grants.settle(pod)
         facts = await self._facts(pod.uid)
+        pod = self._grants.settled(pod)
+        resize = self._actuation.look(pod, facts)
         self._tell_init_ends(pod, facts)
         self._book.forget_ended(pod.uid, facts)
         status = self._tell(pod, facts)
@@ -105,15 +119,19 @@ class PodSteps:
             crash_loops=self._containers.crash_loops,
             verdicts=self._book.verdicts(pod.uid),
             gates=self._policy.gates,
+            resize=resize,
         )
         started = await self._containers.act(pod, facts, actions)
         if not _acts(actions):
-            return Synced(look_again=self._look_again(pod, status, actions))
+            look_again = self._look_again(pod, status, actions)
+            return Synced(look_again=look_again, runs=status.phase == "Running")
         after = await self._facts(pod.uid)
         if not started:
             self._tell(pod, after)
-        # A runtime that does nothing of what it is asked for is not asked again at once.
-        is_done = started and after != facts and not _hang(actions, after)
+        # A runtime that does nothing of what it is asked for is not asked again at once; one that
+        # has resized need not show it.
+        is_changed = after != facts or actions.resize is not None
+        is_done = started and is_changed and not _hang(actions, after)
         return Synced(look_again=0.0) if is_done else Synced(failed=True)
 
     def _tell_init_ends(self, pod: Pod, facts: PodFacts) -> None:
@@ -126,16 +144,6 @@ class PodSteps:
             is_over = attempt.state is ContainerRunState.EXITED and attempt.finished_at
             if is_over and attempt.name in names:
                 self._on_init_finished(pod.uid, attempt.finished_at)
-
-    async def _allocated(self, pod: Pod) -> Pod:
-        """The pod with what the node has granted it; the grant is on the disk before its start."""
-        if pod.uid not in self._granted:
-            containers = (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
-            look_up = self._statuses.container_resource_allocation
-            if all(look_up(pod.uid, container.name) is None for container in containers):
-                await asyncio.to_thread(self._statuses.set_pod_allocation, pod)
-            self._granted.add(pod.uid)
-        return with_allocation(pod, self._statuses.container_resource_allocation)
 
     def _look_again(self, pod: Pod, status: PodStatus, actions: PodActions) -> float | None:
         """When there is something to do: a back-off ends, or the pod's time is over."""
@@ -155,14 +163,17 @@ class PodSteps:
         """
         facts = await self._facts(life.uid)
         if life.pod is not None:
-            self._tell(life.pod, facts, life=life)
+            status = self._status(life.pod, facts, terminal=False)
+            status = with_ending(status, life.ending, life.pod, self._cached(life.pod))
+            self._tell_status(life.pod, status, ending=True)
         await self._containers.stop_pod(life.pod, life.uid, facts, life.grace_seconds)
         facts = await self._facts(life.uid)
         if running := _running(facts):
             raise StillRunningError(f"the runtime still runs {', '.join(running)} after a stop")
+        self._probes.end(life.uid)
         if life.pod is None:
             return None
-        return self._with_ending(self._status(life.pod, facts, terminal=True), life)
+        return self._status(life.pod, facts, terminal=True)
 
     # Close its books
 
@@ -182,6 +193,15 @@ class PodSteps:
         """Say what its containers came to."""
         self._statuses.set_pod_status(pod, status)
 
+    def tell_again(self, pod: Pod) -> None:
+        """Say once more what its containers came to, of a pod that is deleted.
+
+        If it was deleted only after that had been said, its phase may have been held back: then
+        it counts as arrived and is not there.
+        """
+        if (known := self._cached(pod)) is not None:
+            self._statuses.set_pod_status(pod, known)
+
     def close(self, pod: Pod) -> None:
         """Say that its status will not change any more."""
         self._statuses.terminate_pod(pod)
@@ -190,22 +210,24 @@ class PodSteps:
         """Let go of what was said of a pod: it comes anew under the same UID."""
         others = self._statuses.entries().keys() - {uid}
         self._statuses.remove_orphaned_statuses(others)
-        self._granted.discard(uid)
 
     def keep(self, uids: set[PodUID]) -> None:
         """Forget all pods but these."""
-        self._granted &= uids
+        self._grants.keep(uids)
+        self._actuation.keep(uids)
         self._containers.keep(uids)
         self._book.keep(uids)
+        self._probes.keep(uids)
 
     # What its status is
 
-    def _tell(self, pod: Pod, facts: PodFacts, life: PodLife | None = None) -> PodStatus:
-        status = self._status(pod, facts, terminal=False)
-        if life is not None:
-            status = self._with_ending(status, life)
+    def _tell(self, pod: Pod, facts: PodFacts) -> PodStatus:
+        return self._tell_status(pod, self._status(pod, facts, terminal=False), ending=False)
+
+    def _tell_status(self, pod: Pod, status: PodStatus, *, ending: bool) -> PodStatus:
         self._tell_deadline(pod, status)
         self._statuses.set_pod_status(pod, status)
+        self._probes.watch(pod, status, ending=ending)
         return status
 
     def _tell_deadline(self, pod: Pod, status: PodStatus) -> None:
@@ -216,24 +238,16 @@ class PodSteps:
 
     def _status(self, pod: Pod, facts: PodFacts, *, terminal: bool) -> PodStatus:
         return generate_api_pod_status(
-            pod,
-            facts,
+            self._grants.settled(pod),
+            with_in_force(facts, self._grants.in_force(pod.uid)),
             now=self._now(),
-            old_status=self._cached(pod),
+            old_status=self._statuses.last_status(pod),
             pod_is_terminal=terminal,
             start_failures=self._containers.start_failures(pod.uid),
             prober=self._book,
             resize_conditions=self._statuses.pod_resize_conditions(pod.uid),
             host_ips=self._host_ips(),
             gates=self._policy.gates,
-        )
-
-    def _with_ending(self, status: PodStatus, life: PodLife) -> PodStatus:
-        """The status with why the node has ended the pod, if it has."""
-        if not life.ending.reason:
-            return status
-        return structs.replace(
-            status, phase="Failed", reason=life.ending.reason, message=life.ending.message
         )
 
     async def _facts(self, uid: PodUID) -> PodFacts:
@@ -248,7 +262,12 @@ class PodSteps:
 
 def _acts(actions: PodActions) -> bool:
     return bool(
-        actions.stop_pod or actions.stop or actions.remove or actions.start_pod or actions.start
+        actions.stop_pod
+        or actions.stop
+        or actions.remove
+        or actions.start_pod
+        or actions.resize is not None
+        or actions.start
     )
 
 

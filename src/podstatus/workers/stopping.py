@@ -36,15 +36,14 @@ def container_grace(pod: Pod, own: int | None = None) -> int:
     """How many seconds a container gets that is stopped while its pod goes on.
 
     `own` is what its probe says (`StopContainer.grace_seconds`). The deletion of the pod is
-    stronger than that.
+    stronger than that. 0 leaves no time for a hook; `grace_left` is what it gets all the same.
     """
     deletion = pod.metadata.deletion_grace_period_seconds
     spec = pod.spec.termination_grace_period_seconds
-    seconds = next((s for s in (deletion, own, spec) if s is not None), 0)
-    return max(LEAST_CONTAINER_GRACE, seconds)
+    return next((s for s in (deletion, own, spec) if s is not None), LEAST_CONTAINER_GRACE)
 
 
 def grace_left(grace: float, waited: float) -> float:
-    """What a container gets of its pod's grace after it waited for its turn."""
+    """What a container gets of its grace after its hook has run and its turn has come."""
     # Waiting is counted in whole seconds.
     return max(LEAST_CONTAINER_GRACE, grace - int(waited))

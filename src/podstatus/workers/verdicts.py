@@ -1,4 +1,4 @@
-"""What probes say about running containers, as far as it decides whether they are stopped."""
+"""What is said about running containers, as far as it decides whether they are stopped."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest word of liveness and startup probes, by container ID.
+    """The latest word of liveness and startup probes and of others, by container ID.
 
     True is a success and False a failure for good: the failures reached the probe's threshold.
     A probe that is still trying has no entry.
@@ -14,3 +14,5 @@ class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     liveness: Mapping[str, bool] = {}
     startup: Mapping[str, bool] = {}
+    unwanted: frozenset[str] = frozenset()
+    """Those that somebody wants to be started again, though no probe says so."""

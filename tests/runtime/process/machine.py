@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
 from podstatus.kube.errors import GoneError
 from podstatus.kube.pod import Pod
 from podstatus.kube.token_request import TokenRequestStatus
 from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.cgroups import Cgroups
+from podstatus.runtime.process.enforce_limits import OnUnlimited
 from podstatus.runtime.process.isolation import (
     Bubblewrap,
     Isolation,
@@ -55,9 +58,16 @@ class NoObjects:
 
 
 @asynccontextmanager
-async def open_process_runtime(folder: Path, *, isolated: bool) -> AsyncIterator[ProcessRuntime]:
+async def open_process_runtime(
+    folder: Path,
+    *,
+    isolated: bool,
+    clock: Clock | None = None,
+    cgroups: Cgroups | None = None,
+    on_unlimited: OnUnlimited = lambda *_: None,
+) -> AsyncIterator[ProcessRuntime]:
     """A runtime as an agent has it; what it started runs on afterwards."""
-    clock = SystemClock()
+    clock = clock or SystemClock()
     preparer = Preparer(
         folder,
         bubblewrap=BUBBLEWRAP if isolated else None,
@@ -74,6 +84,8 @@ async def open_process_runtime(folder: Path, *, isolated: bool) -> AsyncIterator
         isolation=isolation.value,
         host_ips=lambda: ("10.0.0.7",),
         clock=clock,
+        cgroups=cgroups,
+        on_unlimited=on_unlimited,
     )
     try:
         yield runtime

@@ -27,7 +27,7 @@ from podstatus.runtime.process.records import (
 )
 
 PROGRAM = Path(run_shim.__file__)
-DEADLINE = 20.0
+DEADLINE = 60.0
 SANDBOX = "sandbox-1"
 
 T = TypeVar("T")

@@ -66,7 +66,7 @@ def container(tmp_path: Path) -> Iterator[AContainer]:
 
 def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
     async def watched() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             await scenario()
 
     asyncio.run(watched())

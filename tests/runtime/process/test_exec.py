@@ -80,7 +80,7 @@ def play(scenario: Callable[[], Coroutine[object, object, T]]) -> T:
 
     async def watched() -> T:
         before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             result = await scenario()
         assert len(os.listdir("/proc/self/fd")) == len(before)  # noqa: PTH208
         return result

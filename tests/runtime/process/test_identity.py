@@ -43,7 +43,7 @@ def test_a_running_process_is_alive_and_can_be_ended() -> None:
         identity = found(process.pid)
         assert is_alive(identity)
         assert send_signal(identity, signal.SIGTERM)
-        assert process.wait(10) == -signal.SIGTERM
+        assert process.wait(60) == -signal.SIGTERM
         assert not is_alive(identity)
         assert not send_signal(identity, signal.SIGTERM)
 

@@ -30,7 +30,7 @@ def _process(program: str) -> Iterator["subprocess.Popen[str]"]:
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=90)
 
 
 def test_nothing_is_left_of_what_was_there_before(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def test_a_file_that_is_not_one_is_refused(log: ALog, tmp_path: Path) -> None:
 def test_a_folder_on_the_way_that_became_a_link_is_not_followed(log: ALog, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/term").write_text("words")
-    assert message(log, path=tmp_path / "work/term") == "words"
+    (tmp_path / "other").mkdir()
+    assert message(ALog(tmp_path / "other"), path=tmp_path / "work/term") == "words"
     (tmp_path / "link").symlink_to(tmp_path / "work")
     shown = message(log, path=tmp_path / "link/term")
     assert shown.startswith("Error on reading termination log ")
@@ -105,3 +106,22 @@ def test_a_huge_file_is_not_read_whole(log: ALog) -> None:
     with log.place.message.open("wb") as file:
         file.truncate(1 << 40)
     assert message(log) == "\0" * 4096
+
+
+def test_words_left_outside_are_not_those_of_the_next_attempt(log: ALog, tmp_path: Path) -> None:
+    outside = tmp_path / "words"
+    outside.write_bytes(b"first \xff" * 700)
+    first = message(log, path=outside)
+    outside.write_text("second")
+    assert message(log, path=outside) == first
+    following = tmp_path / "following"
+    following.mkdir()
+    assert message(ALog(following), path=outside) == "second"
+
+
+def test_an_attempt_that_left_no_words_outside_has_none_of_the_next(
+    log: ALog, tmp_path: Path
+) -> None:
+    assert message(log, path=tmp_path / "words") == ""
+    (tmp_path / "words").write_text("second")
+    assert message(log, path=tmp_path / "words") == ""

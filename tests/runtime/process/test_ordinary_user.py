@@ -47,6 +47,7 @@ def _python(folder: Path) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are those of an ordinary user")
 def test_an_ordinary_user_may_talk_to_its_containers(
     tmp_path_factory: pytest.TempPathFactory,

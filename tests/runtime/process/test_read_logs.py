@@ -208,14 +208,14 @@ class Follower:
             self._news.set()
 
     async def until(self, seen: bytes) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while self.seen != seen:
                 await self._news.wait()
                 self._news.clear()
 
     async def end(self) -> bytes:
         self.ended = True
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.task
         return self.seen
 

@@ -101,7 +101,7 @@ def test_a_pipe_that_was_handed_outside_does_not_delay_the_end_for_long(shim: Sh
         outside.write(b"from outside\n")
         os.kill(pid, signal.SIGKILL)
         record = container.ended()
-        assert time.time_ns() - record.finished_at < 10 * 10**9
+        assert time.time_ns() - record.finished_at < DEADLINE * 10**9
     assert container.wrote() == b"first\nfrom outside\n"
 
 
@@ -113,7 +113,8 @@ def test_the_time_of_the_end_is_when_the_command_ended(shim: ShimOnTrial) -> Non
         killed = time.time_ns()
         os.kill(pid, signal.SIGKILL)
         record = container.ended()
-    assert killed < record.finished_at < killed + 10**9 < time.time_ns()
+    written = container.place.exit.stat().st_mtime_ns
+    assert killed < record.finished_at < written - 9 * 10**8
 
 
 @pytest.mark.parametrize("sandboxed", [False, True])
@@ -181,15 +182,14 @@ def test_a_command_does_not_outlive_shim_and_keeper(shim: ShimOnTrial, sandboxed
 def test_an_idle_shim_does_nothing(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sleep", "1000", stdin=True)
     idle = [shim.pid, container.started().keeper.pid]
-    wait_for(lambda: all(_sleeps(pid) for pid in idle), named="rest")
-    before = [_switches(pid) for pid in idle]
-    # Nothing to wait for: it is about what does not happen.
-    time.sleep(0.5)
-    assert [_switches(pid) for pid in idle] == before
+    wait_for(lambda: all(_rests(pid) for pid in idle), named="rest")
 
 
-def _sleeps(pid: int) -> bool:
-    return Path(f"/proc/{pid}/wchan").exists() and "S (sleeping)" in _status(pid)
+def _rests(pid: int) -> bool:
+    """Whether it does nothing for a while."""
+    before = _switches(pid)
+    time.sleep(0.5)  # nothing to wait for: it is about what does not happen
+    return _switches(pid) == before and "S (sleeping)" in _status(pid)
 
 
 def _switches(pid: int) -> list[str]:
@@ -230,7 +230,7 @@ def test_the_shim_leads_a_session_with_nothing_open(shim: ShimOnTrial) -> None:
     keeper = container.started().keeper.pid
     assert {path.name for path in Path(f"/proc/{shim.pid}/fd").iterdir()} == {"0", "1", "2", "3"}
     assert Path(f"/proc/{shim.pid}/cwd").readlink() == Path("/")
-    wait_for(lambda: _sleeps(keeper), named="rest")
+    wait_for(lambda: _rests(keeper), named="rest")
     files = Path(f"/proc/{keeper}/fd").iterdir()
     # One may be closed between the two looks.
     opened = {str(path.resolve()) for path in files}

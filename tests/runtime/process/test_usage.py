@@ -215,7 +215,7 @@ def _family() -> Iterator["subprocess.Popen[str]"]:
     try:
         yield process
     finally:
-        process.communicate("x", timeout=30)
+        process.communicate("x", timeout=90)
 
 
 def test_the_processes_of_this_machine_are_read() -> None:

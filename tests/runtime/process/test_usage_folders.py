@@ -90,13 +90,13 @@ class Disk:
 
     def _size_of(self, folder: Path) -> int:
         self.asked.append(folder.name)
-        assert self.answer.wait(30)
+        assert self.answer.wait(90)
         return 1000 * len(self.asked)
 
     def finish(self) -> None:
         self.answer.set()
         assert self.sizes._round is not None
-        assert self.sizes._round.done.wait(30)
+        assert self.sizes._round.done.wait(90)
         self.answer.clear()
 
 

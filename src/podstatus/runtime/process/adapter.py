@@ -25,6 +25,7 @@ from podstatus.runtime.process.make_launch import LogLimits
 from podstatus.runtime.process.prepare import Preparer
 from podstatus.runtime.process.read_logs import read_log
 from podstatus.runtime.process.records import StartRecord
+from podstatus.runtime.process.resizing import Resizer
 from podstatus.runtime.process.shelf import Shelf
 from podstatus.runtime.process.starting import Starter
 from podstatus.runtime.process.state import (
@@ -36,7 +37,7 @@ from podstatus.runtime.process.state import (
 )
 from podstatus.runtime.process.stopping import Stopper
 from podstatus.runtime.process.talk import attach_to, exec_in
-from podstatus.runtime.process.usage import ProcessUsage, RunningContainer
+from podstatus.runtime.process.usage import PodUsage, ProcessUsage, RunningContainer
 from podstatus.runtime.streams import LogOptions, NoStreamError, Talk, TalkRequest
 
 ISOLATION_LABEL = "podstatus.dev/isolation"
@@ -66,14 +67,16 @@ class ProcessRuntime:
         cgroups = cgroups or no_cgroups("cgroups are not used")
         self._shelf = Shelf(folder)
         limits = LimitEnforcer(cgroups, on_unlimited)
-        book = Book(self._shelf, host_ips, limits.in_force, clock.now)
+        book = Book(self._shelf, host_ips, limits, clock.now)
         self._machinery = Machinery(self._shelf, book, limits)
         self._starter = Starter(
             self._machinery, preparer, clock=clock, log_limits=log_limits or LogLimits()
         )
         self._stopper = Stopper(self._machinery)
+        self._resizer = Resizer(self._machinery)
         sizes = FolderSizes(lambda uid: self._shelf.folder(uid).path)
         self._usage = ProcessUsage(cgroups, sizes, clock=clock)
+        self._used: Mapping[PodUID, PodUsage] = {}
         self._has_swept = False
 
     @property
@@ -112,6 +115,10 @@ class ProcessRuntime:
         await self._forget_outdated(pod.uid, container.name)
         return container_id(attempt.launch.id)
 
+    async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
+        """Have other limits hold for a pod that runs, and for these attempts by name."""
+        await self._resizer.resize_pod(pod, containers)
+
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         """Send the stop signal, after the grace SIGKILL; come back when all of it has ended."""
         attempt = self._machinery.find(uid, folder_name(container_id))
@@ -124,13 +131,8 @@ class ProcessRuntime:
         attempt = self._machinery.find(uid, id)
         if attempt is None or not attempt.has_ended:
             return
-        await asyncio.to_thread(self._remove_container, uid, id)
         self._stopper.forget(id)
-        self._machinery.book.drop_attempt(uid, id)
-
-    def _remove_container(self, uid: PodUID, id: str) -> None:
-        self._machinery.limits.remove(uid, id)
-        self._shelf.remove(self._shelf.folder(uid).container(id).path)
+        await self._machinery.remove(uid, id)
 
     async def _forget_outdated(self, uid: PodUID, container: str) -> None:
         state = self._machinery.book.find(uid)
@@ -183,8 +185,12 @@ class ProcessRuntime:
     async def usage(self) -> Mapping[PodUID, Usage]:
         """What each pod uses now."""
         states = self._machinery.book.states()
-        used = await self._usage.read({state.record.uid: _running(state) for state in states})
-        return {uid: usage.pod for uid, usage in used.items()}
+        self._used = await self._usage.read({state.record.uid: _running(state) for state in states})
+        return {uid: usage.pod for uid, usage in self._used.items()}
+
+    def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
+        """What those that run used when `usage` was asked last, by name."""
+        return {uid: usage.containers for uid, usage in self._used.items()}
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions

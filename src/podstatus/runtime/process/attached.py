@@ -11,6 +11,7 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.base.loop import wait_for_either
+from podstatus.base.typed_json import read_json
 from podstatus.runtime.process.cri_log import Entry
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.layout import ContainerFolder
@@ -123,7 +124,7 @@ class Attached:
 
     def _exit_code(self) -> int:
         try:
-            return msgspec.json.decode(self._place.exit.read_bytes(), type=ExitRecord).exit_code
+            return read_json(self._place.exit.read_bytes(), ExitRecord).exit_code
         except (OSError, msgspec.MsgspecError):
             return _UNKNOWN
 

@@ -6,20 +6,34 @@ Nothing in here waits.
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
 from msgspec import structs
 
+from podstatus.kube.codec import from_document
 from podstatus.kube.cri import ResourceFacts
 from podstatus.kube.pod import PodUID
+from podstatus.kube.resources import ResourceRequirements
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.ends import Ends
 from podstatus.runtime.process.hints import Hints
 from podstatus.runtime.process.identity import is_alive
 from podstatus.runtime.process.layout import ContainerFolder
+from podstatus.runtime.process.limits import Limits
 from podstatus.runtime.process.messages import termination_message
 from podstatus.runtime.process.records import Launch, PodRecord, ShimRecord
 from podstatus.runtime.process.shelf import Shelf
 from podstatus.runtime.process.state import Attempt, PodState, lost, runtime_pod
+
+
+class InForce(Protocol):
+    """Says which limits hold."""
+
+    def in_force(self, uid: PodUID, id: str, told: ResourceRequirements) -> ResourceFacts:
+        """For an attempt that was given these."""
+
+    def pod_in_force(self, uid: PodUID, told: Limits | None) -> ResourceFacts | None:
+        """For a pod that was given these."""
 
 
 class Book:
@@ -29,12 +43,12 @@ class Book:
         self,
         shelf: Shelf,
         host_ips: Callable[[], Sequence[str]],
-        in_force: Callable[[PodUID, Launch], ResourceFacts | None],
+        limits: InForce,
         now: Callable[[], int],
     ) -> None:
         self._shelf = shelf
         self._host_ips = host_ips
-        self._in_force = in_force
+        self._limits = limits
         self._now = now
         self._pods: dict[PodUID, PodState] = {}
         self._listed: dict[PodUID, tuple[PodState, RuntimePod]] = {}
@@ -107,7 +121,8 @@ class Book:
         sandbox_id = state.record.sandbox_id
         if not self.ends.watch(shim.process, lambda: self._shim_over(uid, sandbox_id)):
             return False
-        self._put(structs.replace(state, is_ready=True, was_ready=True))
+        in_force = self._limits.pod_in_force(uid, state.record.limits)
+        self._put(structs.replace(state, is_ready=True, was_ready=True, resources=in_force))
         return True
 
     def shim(self, uid: PodUID) -> ShimRecord | None:
@@ -145,6 +160,18 @@ class Book:
             if not attempt.has_ended:
                 self.look_at(uid, attempt.launch.id)
 
+    def resized(self, record: PodRecord) -> None:
+        """A pod was given other limits, or some of them: find out which hold now."""
+        uid = record.uid
+        in_force = self._limits.pod_in_force(uid, record.limits)
+        state = structs.replace(self._pods[uid], record=record, resources=in_force)
+        for attempt in state.attempts:
+            if not attempt.has_ended:
+                holds = self._in_force(uid, attempt.launch)
+                state = state.with_attempt(structs.replace(attempt, resources=holds))
+        if state != self._pods[uid]:
+            self._put(state)
+
     def drop_attempt(self, uid: PodUID, id: str) -> None:
         """An attempt was removed."""
         if uid in self._pods:
@@ -179,6 +206,11 @@ class Book:
             return attempt
         message = termination_message(place, attempt.launch, end)
         return structs.replace(attempt, exit=end, message=message)
+
+    def _in_force(self, uid: PodUID, launch: Launch) -> ResourceFacts:
+        resized = self._shelf.read_resized(self._shelf.folder(uid).container(launch.id))
+        told = launch.resources if resized is None else resized.resources
+        return self._limits.in_force(uid, launch.id, from_document(told, ResourceRequirements))
 
     def _is_kept(self, uid: PodUID, attempt: Attempt) -> bool:
         """Whether somebody looks after an attempt, who will tell how it ended."""

@@ -45,6 +45,23 @@ def facts_from(version: Version, read: ReadFile, asked: Limits | None) -> Resour
     )
 
 
+def quota_from(version: Version, read: ReadFile) -> int | None:
+    """The quota in force, in microseconds of a period of ours; None for no limit."""
+    quota, period = _quota(version, read)
+    return None if quota is None else quota * PERIOD // period
+
+
+def memory_from(version: Version, read: ReadFile) -> int | None:
+    """The limit of memory in force, in bytes; None for no limit."""
+    found = _number(read("memory", _of_both(version, "memory.limit_in_bytes", "memory.max")))
+    return None if found is None or found >= _UNLIMITED else found
+
+
+def memory_used(version: Version, read: ReadFile) -> int | None:
+    """All memory that counts against a limit, files that could be given back included."""
+    return _number(read("memory", _of_both(version, "memory.usage_in_bytes", "memory.current")))
+
+
 def usage_from(version: Version, read: ReadFile) -> CgroupReading:
     """What is used, counted as the kubelet's cAdvisor does."""
     return CgroupReading(
@@ -74,6 +91,10 @@ def _cpu_request(version: Version, read: ReadFile, asked: Limits | None) -> Quan
 
 
 def _cpu_limit(version: Version, read: ReadFile) -> Quantity | None:
+    return cpu_limit_of(*_quota(version, read))
+
+
+def _quota(version: Version, read: ReadFile) -> tuple[int | None, int]:
     if version is Version.V1:
         quota = _number(read("cpu", "cpu.cfs_quota_us"))
         period = _number(read("cpu", "cpu.cfs_period_us"))
@@ -81,13 +102,12 @@ def _cpu_limit(version: Version, read: ReadFile) -> Quantity | None:
         most, _, each = (read("cpu", "cpu.max") or "").partition(" ")
         quota, period = _number(most), _number(each)
     limited = quota is not None and quota >= 0
-    return cpu_limit_of(quota if limited else None, period or PERIOD)
+    return quota if limited else None, period or PERIOD
 
 
 def _memory_limit(version: Version, read: ReadFile, asked: Limits | None) -> Quantity | None:
-    file = "memory.limit_in_bytes" if version is Version.V1 else "memory.max"
-    found = _number(read("memory", file))
-    if found is None or found >= _UNLIMITED:
+    found = memory_from(version, read)
+    if found is None:
         return None
     wanted = None if asked is None else asked.memory_bytes
     if wanted is not None and found <= wanted < found + _LARGEST_PAGE:
@@ -105,12 +125,16 @@ def _cpu_seconds(version: Version, read: ReadFile) -> float | None:
 
 def _working_set(version: Version, read: ReadFile) -> int | None:
     """What cannot be given back at once: without files that nobody has read for a while."""
-    v1 = version is Version.V1
-    used = _number(read("memory", "memory.usage_in_bytes" if v1 else "memory.current"))
+    used = memory_used(version, read)
     if used is None:
         return None
-    idle = field_of(read("memory", "memory.stat"), "total_inactive_file" if v1 else "inactive_file")
+    name = _of_both(version, "total_inactive_file", "inactive_file")
+    idle = field_of(read("memory", "memory.stat"), name)
     return max(0, used - (idle or 0))
+
+
+def _of_both(version: Version, first: str, second: str) -> str:
+    return first if version is Version.V1 else second
 
 
 def _number(text: str | None) -> int | None:

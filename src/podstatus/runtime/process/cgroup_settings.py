@@ -38,9 +38,18 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings_for(version: Version, limits: Limits, *, container: bool) -> Sequence[Setting]:
     """All that is to be written, in this order, for a container or for what holds some."""
-    if version is Version.V1:
-        return (*_cpu_v1(limits), *_memory_v1(limits))
-    return (*_cpu_v2(limits), *_memory_v2(limits), *(_ALONE_V2 if container else ()))
+    alone = _ALONE_V2 if container and version is Version.V2 else ()
+    return (*cpu_settings(version, limits), *memory_settings(version, limits), *alone)
+
+
+def cpu_settings(version: Version, limits: Limits) -> Sequence[Setting]:
+    """What is to be written for the processors."""
+    return _cpu_v1(limits) if version is Version.V1 else _cpu_v2(limits)
+
+
+def memory_settings(version: Version, limits: Limits) -> Sequence[Setting]:
+    """What is to be written for memory: of one that lowers, in this order; else the other way."""
+    return _memory_v1(limits) if version is Version.V1 else _memory_v2(limits)
 
 
 def oom_events_file(version: Version) -> str:

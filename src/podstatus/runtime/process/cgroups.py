@@ -123,19 +123,38 @@ class Cgroups:
 
         Who says what was asked for hears it again exactly, as long as it holds.
         """
-        read = self._reader(pod_uid, container_id)
+        read = self.reader(pod_uid, container_id)
         wanted = None if asked is None else container_limits(asked)
         return None if read is None else facts_from(self.version, read, wanted)
 
+    def pod_in_force(self, pod_uid: PodUID, asked: Limits | None = None) -> ResourceFacts | None:
+        """What holds for a pod as a whole now; None if it has no cgroup."""
+        read = self.reader(pod_uid)
+        return None if read is None else facts_from(self.version, read, asked)
+
     def usage(self, pod_uid: PodUID, container_id: str) -> CgroupReading | None:
         """What a container uses; None if it has no cgroup."""
-        read = self._reader(pod_uid, container_id)
+        read = self.reader(pod_uid, container_id)
         return None if read is None else usage_from(self.version, read)
 
     def pod_usage(self, pod_uid: PodUID) -> CgroupReading | None:
         """What all of a pod uses, and has used since it was made; None if it has no cgroup."""
-        read = self._reader(pod_uid)
+        read = self.reader(pod_uid)
         return None if read is None else usage_from(self.version, read)
+
+    def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
+        """Reads the files of a cgroup, that of the pod or of a container; None if it has none."""
+        path = _path(pod_uid, *container_id)
+        if path is None or not any((base / path).is_dir() for base in self._hierarchies):
+            return None
+        return partial(self._read, path)
+
+    def write(self, pod_uid: PodUID, *container_id: str, setting: Setting) -> None:
+        """Set something of a cgroup that is there. Raises OSError."""
+        path = _path(pod_uid, *container_id)
+        base = self._bases.get(setting.controller)
+        if path is not None and base is not None:
+            self._folders.write(base / path / setting.file, setting.text)
 
     def empty(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it; it stays. Raises CgroupInUseError."""
@@ -218,12 +237,6 @@ class Cgroups:
             procs=tuple(str(folder / PROCS) for folder in made),
             oom_events=events if events and Path(events).is_file() else "",
         )
-
-    def _reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
-        path = _path(pod_uid, *container_id)
-        if path is None or not any((base / path).is_dir() for base in self._hierarchies):
-            return None
-        return partial(self._read, path)
 
     def _read(self, path: Path, controller: str, file: str) -> str | None:
         # Version 2 counts processor time whether it limits it or not.

@@ -1,10 +1,11 @@
 """Have limits of containers hold where the machine lets us; where not, somebody is told."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
-from podstatus.kube.codec import from_document
+from msgspec import structs
+
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import ResourceFacts
 from podstatus.kube.pod import Pod, PodUID
@@ -16,7 +17,13 @@ from podstatus.runtime.process.cgroups import (
     CgroupPlace,
     Cgroups,
 )
-from podstatus.runtime.process.records import Launch
+from podstatus.runtime.process.limits import (
+    Limits,
+    container_facts,
+    container_limits,
+    facts_of,
+)
+from podstatus.runtime.process.resize_cgroups import resize_cgroups
 
 logger = logging.getLogger(__name__)
 
@@ -46,10 +53,44 @@ class LimitEnforcer:
             self._on_unlimited(pod, container.name, error.why)
             return error.place
 
-    def in_force(self, uid: PodUID, launch: Launch) -> ResourceFacts | None:
-        """What holds for an attempt now."""
-        asked = from_document(launch.resources, ResourceRequirements)
-        return self._cgroups.in_force(uid, launch.id, asked)
+    def resize(self, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]) -> None:
+        """Have what the pod asks for now hold, for it and for these attempts by their IDs.
+
+        This may take a while: call it in a thread. Raises CannotResizeError.
+        """
+        resize_cgroups(self._cgroups, pod, containers, ended)
+
+    def tell_unlimited(self, pod: Pod, containers: Iterable[Container]) -> None:
+        """Tell of limits that were asked for while containers run, and cannot hold."""
+        for container in containers:
+            limited = container_limits(container.resources).limited
+            missing = {name: self._cgroups.missing.get(name) for name in limited}
+            why = [f"{name} is not limited: {told}" for name, told in missing.items() if told]
+            if why:
+                self._on_unlimited(pod, container.name, "; ".join(why))
+
+    def in_force(self, uid: PodUID, id: str, told: ResourceRequirements) -> ResourceFacts:
+        """What holds for an attempt that was given these.
+
+        What no cgroup can say is as it was told: nothing else is known of it.
+        """
+        given = container_facts(told)
+        known = self._known(self._cgroups.in_force(uid, id, told), given)
+        return structs.replace(known, memory_request=given.memory_request)
+
+    def pod_in_force(self, uid: PodUID, told: Limits | None) -> ResourceFacts | None:
+        """What holds for a pod as a whole that was given these."""
+        read = self._cgroups.pod_in_force(uid, told)
+        return read if told is None else self._known(read, facts_of(told))
+
+    def _known(self, read: ResourceFacts | None, given: ResourceFacts) -> ResourceFacts:
+        if read is None:
+            return given
+        if "cpu" in self._cgroups.missing:
+            read = structs.replace(read, cpu_request=given.cpu_request, cpu_limit=given.cpu_limit)
+        if "memory" in self._cgroups.missing:
+            read = structs.replace(read, memory_limit=given.memory_limit)
+        return read
 
     def end(self, uid: PodUID, id: str) -> None:
         """Kill what is left of an attempt. Raises RuntimeDownError."""

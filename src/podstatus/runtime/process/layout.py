@@ -5,6 +5,7 @@
                shim.log                     what shims complain about
                volumes/<name>/              emptyDirs, and what is projected
                containers/<id>/launch.json  Launch, by the agent: how to start it
+                               resized.json Resized, by the agent: what it was given later
                                started.json StartRecord, by the shim, once the command runs
                                exit.json    ExitRecord, by the shim, once all of it has ended
                                0.log        what it wrote, in the format of CRI; <0.log.*> before it
@@ -12,17 +13,19 @@
                                stdin        a FIFO, if it reads its input
                                tmp/         its /tmp, if it is isolated
 
-Files are written beside their place and renamed into it: who finds one finds it whole. All of
-it is for the owner only: 0700 and 0600.
+Files are written beside their place and renamed into it: who finds one finds it whole. One that
+is damaged all the same, by a loss of power say, is set aside as `<name>.damaged`. All of it is for
+the owner only: 0700 and 0600.
 """
 
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from podstatus.kube.pod import PodUID
 
 POD, SHIM, SHIM_LOG = "pod.json", "shim.json", "shim.log"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
+RESIZED = "resized.json"
 LOG, MESSAGE, STDIN, TMP = "0.log", "message", "stdin", "tmp"
 
 
@@ -48,6 +51,7 @@ class ContainerFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.launch = path / LAUNCH
+        self.resized = path / RESIZED
         self.started = path / STARTED
         self.exit = path / EXIT
         self.log = path / LOG
@@ -64,6 +68,11 @@ def pods_folder(root: Path) -> Path:
 def removed_folder(root: Path) -> Path:
     """Where folders go that are about to be removed: out of everybody's sight at once."""
     return root / "removed"
+
+
+def uid_of(folder: Path) -> PodUID:
+    """Of which pod this is the folder."""
+    return PodUID(unquote(folder.name))
 
 
 def _file_name(uid: PodUID) -> str:

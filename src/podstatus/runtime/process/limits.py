@@ -8,6 +8,7 @@ kuberuntime_container_linux.go v1.36.4.
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import structs
 
 from podstatus.kube.cri import ResourceFacts
 from podstatus.kube.pod import Pod
@@ -94,6 +95,12 @@ def facts_of(limits: Limits) -> ResourceFacts:
         cpu_limit=cpu_limit_of(limits.cpu_quota, PERIOD),
         memory_limit=memory_limit_of(limits.memory_bytes),
     )
+
+
+def container_facts(resources: ResourceRequirements) -> ResourceFacts:
+    """What holds for a container that was given these; its request for memory binds nobody."""
+    memory = (resources.requests or {}).get("memory")
+    return structs.replace(facts_of(container_limits(resources)), memory_request=memory)
 
 
 def cpu_request_of(shares: int) -> Quantity:

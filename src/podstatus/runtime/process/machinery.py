@@ -64,6 +64,15 @@ class Machinery:
         shim = self.book.shim(uid)
         return shim is not None and send_signal(shim.process, number)
 
+    async def remove(self, uid: PodUID, id: str) -> None:
+        """Forget an attempt, with its log; nothing of it may run."""
+        await asyncio.to_thread(self._remove, uid, id)
+        self.book.drop_attempt(uid, id)
+
+    def _remove(self, uid: PodUID, id: str) -> None:
+        self.limits.remove(uid, id)
+        self.shelf.remove(self.shelf.folder(uid).container(id).path)
+
     async def came_up(self, record: PodRecord) -> bool:
         """Wait for a shim that is on its way; whether it came."""
         looks = _Looks()

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from podstatus.runtime.process.cri_log import ChosenLines
@@ -26,6 +26,7 @@ LOG_LINES, LOG_BYTES = 80, 2048
 
 _NOT_TEXT = re.compile("[\udc80-\udcff]")
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -41,12 +42,38 @@ def termination_message(place: ContainerFolder, launch: Launch, exit: ExitRecord
 
 def _of_file(place: ContainerFolder, path: str) -> str:
     try:
-        with _opened(place, Path(path)) as opened:
-            return _text(_end_of_file(opened))
-    except FileNotFoundError:
-        return ""
+        return _text(_words(place, Path(path)))
     except OSError as error:
         return f"Error on reading termination log {path}: {error.strerror}"
+
+
+def _words(place: ContainerFolder, path: Path) -> bytes:
+    if path.parent == place.path:
+        return _read(place, path) or b""
+    # Outside there is one file for all attempts of a container: the next one writes to it, too.
+    words = _read(place, place.message)
+    if words is None:
+        words = _read(place, path) or b""
+        with suppress(OSError):  # a full disk: it is read again
+            _keep(place.message, words)
+    return words
+
+
+def _read(place: ContainerFolder, path: Path) -> bytes | None:
+    """None if there is none."""
+    try:
+        with _opened(place, path) as opened:
+            return _end_of_file(opened)
+    except FileNotFoundError:
+        return None
+
+
+def _keep(path: Path, words: bytes) -> None:
+    new = path.with_name(f"{path.name}.new")
+    descriptor = os.open(new, _NEW, 0o600)
+    with os.fdopen(descriptor, "wb") as writer:
+        writer.write(words)
+    new.replace(path)
 
 
 def _end_of_file(opened: int) -> bytes:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from podstatus.base.typed_json import read_json
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.refusals import config_error
@@ -127,7 +128,7 @@ class Outside:
     def _claims(self, uid: PodUID) -> Claims:
         try:
             data = (PodFolder(self._root, uid).path / _CLAIMS).read_bytes()
-            return msgspec.json.decode(data, type=Claims)
+            return read_json(data, Claims)
         except (FileNotFoundError, msgspec.DecodeError):
             return Claims()
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from podstatus.kube.pod import PodUID
+from podstatus.runtime.process.limits import Limits
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     stopped: bool = False
     """Its shim was told to end."""
+    limits: Limits | None = None
+    """What the pod as a whole was given; None if an older agent did not say."""
 
 
 class ShimRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +87,13 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     log_max_files: int
     resources: dict[str, Any] = {}
     """What was asked for, as it travels."""
+
+
+class Resized(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt was given after it was started."""
+
+    resources: dict[str, Any]
+    """As they travel."""
 
 
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):

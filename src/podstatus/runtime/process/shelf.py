@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from podstatus.base.typed_json import read_json
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.layout import (
@@ -20,11 +21,13 @@ from podstatus.runtime.process.layout import (
     PodFolder,
     pods_folder,
     removed_folder,
+    uid_of,
 )
 from podstatus.runtime.process.records import (
     ExitRecord,
     Launch,
     PodRecord,
+    Resized,
     ShimRecord,
     StartRecord,
 )
@@ -34,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _PRIVATE = 0o700
+_DAMAGED = ".damaged"
 
 
 class Shelf:
@@ -58,12 +62,32 @@ class Shelf:
             found = sorted(pods_folder(self._root).iterdir())
         except OSError as error:
             raise _no_use_of(self._root, error) from error
-        records = ((path, _read(path / POD, PodRecord)) for path in found)
+        records = ((path, self._read_pod(path)) for path in found)
         return [
             record
             for path, record in records
             if record is not None and self.folder(record.uid).path == path
         ]
+
+    def _read_pod(self, folder: Path) -> PodRecord | None:
+        """What is known of a pod; of a damaged record as much as its folder tells.
+
+        Without one, the exits of its containers would be out of sight.
+        """
+        path = folder / POD
+        record = _read(path, PodRecord)
+        if record is not None or not path.with_name(f"{POD}{_DAMAGED}").exists() or path.exists():
+            return record
+        uid = uid_of(folder)
+        shim = _read(self.folder(uid).shim, ShimRecord)
+        return PodRecord(
+            uid=uid,
+            namespace="",
+            name="",
+            sandbox_id="" if shim is None else shim.sandbox_id,
+            sandbox_attempt=0,
+            created_at=0,
+        )
 
     def read_launches(self, uid: PodUID) -> list[Launch]:
         """All attempts that were made at a pod's containers. Raises RuntimeDownError."""
@@ -82,6 +106,10 @@ class Shelf:
         """What the shim of a pod tells about itself. Raises RuntimeDownError."""
         shim = _read(self.folder(record.uid).shim, ShimRecord)
         return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
+
+    def read_resized(self, place: ContainerFolder) -> Resized | None:
+        """What an attempt was given after it was started. Raises RuntimeDownError."""
+        return _read(place.resized, Resized)
 
     def read_started(self, place: ContainerFolder) -> StartRecord | None:
         """Whether the command of an attempt was executed. Raises RuntimeDownError."""
@@ -125,6 +153,15 @@ class Shelf:
         except OSError as error:
             raise _no_use_of(place.path, error) from error
 
+    def write_resized(self, place: ContainerFolder, resized: Resized) -> None:
+        """Remember what an attempt was given; nothing if it is gone. Raises RuntimeDownError."""
+        try:
+            _write(place.resized, resized)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _no_use_of(place.path, error) from error
+
     def write_exit(self, place: ContainerFolder, record: ExitRecord) -> ExitRecord:
         """Record how an attempt ended, unless somebody else has; what is recorded then."""
         new = place.exit.with_name(f"{place.exit.name}.guess")
@@ -155,7 +192,7 @@ class Shelf:
     def set_aside_remains(self) -> None:
         """Put folders out of sight that never became a pod. Raises RuntimeDownError."""
         for path in pods_folder(self._root).iterdir():
-            if not (path / POD).exists():
+            if not (path / POD).exists() and not (path / f"{POD}{_DAMAGED}").exists():
                 self._set_aside(path)
 
     def sweep(self) -> None:
@@ -177,14 +214,24 @@ class Shelf:
 def _read(path: Path, kind: type[T]) -> T | None:
     """None if it is not there. That it cannot be read says nothing: Raises RuntimeDownError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return read_json(path.read_bytes(), kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise RuntimeDownError(f"{path} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeError) as error:
-        logger.error("record of a pod cannot be read: file=%s error=%s", path, error)
+        _set_damaged_aside(path, error)
         return None
+
+
+def _set_damaged_aside(path: Path, why: Exception) -> None:
+    """Let it be no more in the way: it is as if it had never been written."""
+    aside = path.with_name(f"{path.name}{_DAMAGED}")
+    logger.error("record of a pod is damaged, set aside: file=%s error=%s", aside, why)
+    try:
+        path.replace(aside)
+    except OSError as error:
+        logger.error("damaged record cannot be set aside: file=%s error=%s", path, error)
 
 
 def _write(path: Path, value: msgspec.Struct) -> None:

@@ -10,6 +10,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod
 from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.limits import pod_limits
 from podstatus.runtime.process.machinery import Machinery
 from podstatus.runtime.process.make_launch import AttemptIdentity, LogLimits, make_launch
 from podstatus.runtime.process.prepare import Preparer
@@ -55,6 +56,7 @@ class Starter:
             sandbox_id=uuid.uuid4().hex,
             sandbox_attempt=before,
             created_at=self._clock.now(),
+            limits=pod_limits(pod),
         )
 
     async def _start_shim(self, record: PodRecord) -> None:
@@ -78,24 +80,27 @@ class Starter:
         attempt = state.find_begun(container.name)
         attempt = attempt or state.find_attempt(container.name, restart_count)
         if attempt is None:
-            attempt = await self._make(pod, container, state.record, restart_count)
+            attempt = await self._make(pod, container, state, restart_count)
         attempt = await self._machinery.settled(pod.uid, attempt)
         await self._force(pod, attempt)
         if attempt.is_lost:
+            if attempt.started is None:
+                # Asked of a shim that was about to die: nobody saw it start, so it does not count.
+                await self._machinery.remove(pod.uid, attempt.launch.id)
             raise CannotStartError(_NOT_RUN, "the pod's shim has ended")
         if attempt.exit is not None and attempt.exit.reason == START_ERROR:
             raise CannotStartError(_NOT_RUN, attempt.exit.message)
         return attempt
 
     async def _make(
-        self, pod: Pod, container: Container, record: PodRecord, restart_count: int
+        self, pod: Pod, container: Container, state: PodState, restart_count: int
     ) -> Attempt:
         """Make an attempt; from then on whoever asks again finds it."""
         identity = AttemptIdentity(
             id=uuid.uuid4().hex,
             restart_count=restart_count,
-            sandbox_id=record.sandbox_id,
-            created_at=self._clock.now(),
+            sandbox_id=state.record.sandbox_id,
+            created_at=state.next_moment(self._clock.now()),
         )
         shelf, limits = self._machinery.shelf, self._machinery.limits
         place = shelf.make_place(pod.uid, identity.id)

@@ -61,6 +61,8 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
     was_ready: bool = False
     """Whether it ever could: before that, there is no sandbox to speak of."""
     attempts: tuple[Attempt, ...] = ()
+    resources: ResourceFacts | None = None
+    """What is in force for the pod as a whole."""
 
     @property
     def has_sandbox(self) -> bool:
@@ -92,6 +94,13 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
         """The attempts at a container that nobody needs: all but the newest two, if they ended."""
         kin = [found for found in self.attempts if found.launch.container == name]
         return tuple(found for found in kin[2:] if found.has_ended)
+
+    def next_moment(self, now: int) -> int:
+        """When an attempt is made, later than all before it: the clock may have been set back.
+
+        Attempts are told apart by it, and with a wrong order an old exit would be the newest.
+        """
+        return max(now, *(found.launch.created_at + 1 for found in self.attempts), 0)
 
     def with_attempt(self, attempt: Attempt) -> "PodState":
         """With another state of an attempt, or a new one."""
@@ -126,12 +135,13 @@ def lost(attempt: Attempt, noticed_at: int) -> ExitRecord:
     It is listed as an end: that nothing of it runs any more is known. As a state that is not
     known the kubelet would count its restart twice, and start it whatever its policy says.
     """
+    started_at = attempt.started.started_at if attempt.started is not None else 0
     return ExitRecord(
         exit_code=_UNSEEN_EXIT_CODE,
         reason=UNKNOWN,
         message="The container could not be located when the pod was terminated",
-        started_at=attempt.started.started_at if attempt.started is not None else 0,
-        finished_at=noticed_at,
+        started_at=started_at,
+        finished_at=max(noticed_at, started_at),  # by a clock that was set back, perhaps
     )
 
 
@@ -154,6 +164,7 @@ def runtime_pod(state: PodState, ips: Sequence[str]) -> RuntimePod:
             for found in state.attempts
         ),
         ips=tuple(ips) if is_up else (),
+        resources=state.resources,
     )
     return RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
 

@@ -9,6 +9,7 @@ from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.machinery import Machinery
+from podstatus.runtime.process.records import PodRecord
 from podstatus.runtime.process.state import Attempt, container_id
 
 _END_SECONDS = 30.0
@@ -59,7 +60,7 @@ class Stopper:
             return
         record = structs.replace(state.record, stopped=True)
         if record != state.record:
-            machinery.shelf.write_pod(record)
+            self._give_up(record, is_there=state.is_ready)
         await machinery.came_up(state.record)
         await self._end_shim(uid)
         for attempt in state.attempts:
@@ -69,6 +70,15 @@ class Stopper:
         if not await machinery.comes_true(uid, lambda: self._all_ended(uid), _END_SECONDS):
             raise RuntimeDownError(f"pod {uid} was killed and has not ended")
         await self._end_strays(uid)
+
+    def _give_up(self, record: PodRecord, *, is_there: bool) -> None:
+        """Say that a sandbox is not wanted any more, for a shim that is still to come up."""
+        try:
+            self._machinery.shelf.write_pod(record)
+        except RuntimeDownError:
+            # A full disk must not keep pods from ending: that may be what makes room.
+            if not is_there:
+                raise
 
     async def _end_strays(self, uid: PodUID) -> None:
         """Who was killed together with all who looked after it may have left daemons behind."""

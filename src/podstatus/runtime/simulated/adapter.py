@@ -10,12 +10,20 @@ from podstatus.base.clock import Clock
 from podstatus.base.usage import Usage
 from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod, PodUID
-from podstatus.runtime.port import CannotStartError, ProbeResult, RuntimeDownError, RuntimePod
+from podstatus.runtime.port import (
+    CannotResizeError,
+    CannotStartError,
+    ProbeResult,
+    RuntimeDownError,
+    RuntimePod,
+)
+from podstatus.runtime.process.limits import pod_limits
 from podstatus.runtime.simulated.addresses import NETWORK, Addresses
 from podstatus.runtime.simulated.attempts import new_attempt, start_failure
 from podstatus.runtime.simulated.life import Attempt, find_end, has_ended
-from podstatus.runtime.simulated.record import PodRecord, Sandbox, pod_usage
+from podstatus.runtime.simulated.record import PodRecord, Sandbox, container_usage, pod_usage
 from podstatus.runtime.simulated.records import Records
+from podstatus.runtime.simulated.resizes import resize_length, resized_record
 from podstatus.runtime.simulated.script import START_ERROR, Script, ScriptError, script_for
 from podstatus.runtime.simulated.world import World
 
@@ -64,7 +72,7 @@ class SimulatedRuntime:
         address = self._address_for(pod)
         sandbox = Sandbox(id=self._new_id(), attempt=newest + 1, ip=address)
         try:
-            self._world.keep(record.with_sandbox(sandbox))
+            self._world.keep(record.with_sandbox(sandbox, pod_limits(pod)))
         except RuntimeDownError:
             if address is not None:
                 self._addresses.give_back(address)
@@ -79,11 +87,27 @@ class SimulatedRuntime:
         made = self._find_attempt(pod, container, restart_count)
         if made is None:
             script = _script(pod, container, restart_count)
-            await self._take_its_time(pod, script)
+            await self._pass(pod.uid, script.start)
             made = self._make(pod, container, script, restart_count)
         if made.start_error:
             raise start_failure(container, made.script)
         return made.id
+
+    async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
+        """Give a pod and these attempts what it asks for now, as their scripts say."""
+        record = self._sandboxed(pod)
+        length = resize_length(record, pod, containers, self._world.now())
+        await self._pass(pod.uid, length)
+        record = self._sandboxed(pod)
+        new = resized_record(record, pod, containers, self._world.now())
+        if new != record:
+            self._world.keep(new)
+
+    def _sandboxed(self, pod: Pod) -> PodRecord:
+        record = self._world.record(pod.uid)
+        if record is None or record.sandbox is None:
+            raise CannotResizeError(f"pod {pod.namespace}/{pod.name} has no ready sandbox")
+        return record
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         """Ask a container to end, make it end after the grace; come back when it has.
@@ -135,16 +159,32 @@ class SimulatedRuntime:
         """What probes say: of each container once in the beginning, and then as it changes."""
         return self._world.probe_results()
 
+    async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
+        """Take the time that the script gives a hook; it fails with its container, too."""
+        found = self._running(uid, container_id)
+        if found is None:
+            return False
+        script, is_first = found.script, hook == "postStart"
+        await self._pass(uid, script.post_start if is_first else script.pre_stop)
+        code = script.post_start_exit if is_first else script.pre_stop_exit
+        return code == 0 and self._running(uid, container_id) is not None
+
     async def usage(self) -> Mapping[PodUID, Usage]:
         """What each pod uses, by its scripts or by what it requests."""
         now = self._world.now()
         return {record.uid: pod_usage(record, now) for record in self._world.records()}
 
-    async def _take_its_time(self, pod: Pod, script: Script) -> None:
-        if script.start is not None:
-            await self._clock.wait(script.start / 1e9)
+    def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
+        """What those that run use, by name."""
+        now = self._world.now()
+        return {record.uid: container_usage(record, now) for record in self._world.records()}
+
+    async def _pass(self, uid: PodUID, nanos: int | None) -> None:
+        """Let so much time pass; None: all of it."""
+        if nanos is not None:
+            await self._clock.wait(nanos / 1e9)
             return
-        with self._world.alarm(pod.uid) as alarm:
+        with self._world.alarm(uid) as alarm:
             while True:
                 await alarm.wait()
 
@@ -162,6 +202,11 @@ class SimulatedRuntime:
         )
         self._world.keep(record.with_attempt(made))
         return made
+
+    def _running(self, uid: PodUID, container_id: str) -> Attempt | None:
+        record = self._world.record(uid)
+        found = record.find(container_id) if record is not None else None
+        return None if found is None or has_ended(found, self._world.now()) else found
 
     def _ask(self, uid: PodUID, container_id: str, *, asked: int | None, forced: int) -> None:
         """Write down when a container was asked to end, and when it will have to."""

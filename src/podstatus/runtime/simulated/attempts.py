@@ -2,6 +2,9 @@
 
 import hashlib
 
+from msgspec import structs
+
+from podstatus.kube.codec import to_document
 from podstatus.kube.containers import Container, Probe
 from podstatus.kube.quantity import Quantity, QuantityError
 from podstatus.runtime.port import CannotStartError
@@ -38,7 +41,18 @@ def new_attempt(
         probes=_probes(container),
         cpu_cores=_cores(container, script),
         memory_bytes=_bytes(container, script),
+        resources=to_document(container.resources),
         start_error="" if failure is None else failure.message,
+    )
+
+
+def resized(attempt: Attempt, container: Container) -> Attempt:
+    """An attempt that was given what the container asks for now."""
+    return structs.replace(
+        attempt,
+        cpu_cores=_cores(container, attempt.script),
+        memory_bytes=_bytes(container, attempt.script),
+        resources=to_document(container.resources),
     )
 
 

@@ -4,12 +4,15 @@ Nothing happens at the end of a container but that its time is over. So nobody h
 an attempt that was written down is read back later and has ended when it should have.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from podstatus.kube.codec import from_document
 from podstatus.kube.cri import ContainerFacts, ContainerRunState
+from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.runtime.process.limits import container_facts
 from podstatus.runtime.simulated.script import KILLED, START_ERROR, Script
 
 ProbeName = Literal["startup", "readiness", "liveness"]
@@ -36,6 +39,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Those that the container has."""
     cpu_cores: float = 0.0
     memory_bytes: int = 0
+    resources: dict[str, Any] = {}
+    """What it was given, as it travels."""
     start_error: str = ""
     """Why it could not run, if it could not."""
     asked: int | None = None
@@ -96,6 +101,7 @@ def facts_of(attempt: Attempt, now: int, *, active: bool) -> ContainerFacts:
         image=attempt.image,
         image_ref=attempt.image_ref,
         restart_count=attempt.restart_count,
+        resources=container_facts(from_document(attempt.resources, ResourceRequirements)),
         active=active,
     )
 

@@ -9,6 +9,8 @@ from podstatus.base.usage import Usage
 from podstatus.kube.cri import NetworkMode, PodFacts, SandboxFacts, SandboxState
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.process.limits import Limits
+from podstatus.runtime.process.limits import facts_of as limit_facts
 from podstatus.runtime.simulated.life import (
     Attempt,
     cpu_seconds,
@@ -38,6 +40,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     sandboxes: tuple[Sandbox, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    limits: Limits | None = None
+    """What the pod as a whole was given; None if an older agent did not say."""
 
     @property
     def sandbox(self) -> Sandbox | None:
@@ -56,9 +60,9 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
                 return found
         return None
 
-    def with_sandbox(self, sandbox: Sandbox) -> "PodRecord":
-        """With a new sandbox; of the older ones the newest is kept."""
-        return structs.replace(self, sandboxes=(sandbox, *self.sandboxes[:1]))
+    def with_sandbox(self, sandbox: Sandbox, limits: Limits) -> "PodRecord":
+        """With a new sandbox, given these; of the older ones the newest is kept."""
+        return structs.replace(self, sandboxes=(sandbox, *self.sandboxes[:1]), limits=limits)
 
     def with_attempt(self, attempt: Attempt) -> "PodRecord":
         """With a new attempt; of the older ones at the same container the newest is kept."""
@@ -95,6 +99,7 @@ def runtime_pod(record: PodRecord, now: int) -> RuntimePod:
         sandboxes=tuple(_sandbox_facts(found) for found in record.sandboxes),
         containers=tuple(facts_of(a, now, active=a.sandbox == in_use) for a in record.attempts),
         ips=(sandbox.ip,) if sandbox is not None and sandbox.ip else (),
+        resources=None if record.limits is None else limit_facts(record.limits),
     )
     return RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
 
@@ -123,6 +128,21 @@ def pod_usage(record: PodRecord, now: int) -> Usage:
         disk_bytes=0,
         pids=len(running),
     )
+
+
+def container_usage(record: PodRecord, now: int) -> dict[str, Usage]:
+    """What each of its containers that run uses."""
+    return {
+        attempt.name: Usage(
+            at=now,
+            cpu_seconds=cpu_seconds(attempt, now),
+            cpu_cores=attempt.cpu_cores,
+            memory_bytes=attempt.memory_bytes,
+            disk_bytes=0,
+            pids=1,
+        )
+        for attempt in record.running(now)
+    }
 
 
 def _sandbox_facts(sandbox: Sandbox) -> SandboxFacts:

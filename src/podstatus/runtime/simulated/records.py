@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from podstatus.base.typed_json import json_decoder
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.simulated.record import PodRecord
@@ -30,7 +31,7 @@ class Records:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._decoder = msgspec.json.Decoder(PodRecord)
+        self._decoder = json_decoder(PodRecord)
 
     def read(self) -> list[PodRecord]:
         """All records that can be read; what cannot is set aside beside them."""

@@ -58,6 +58,9 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long starting it takes."""
     fail: str = ""
     """Why it cannot be started, in one word."""
+    post_start: int | None = 0
+    """How long its postStart hook takes."""
+    post_start_exit: int = 0
     run: int | None = NEVER
     """How long it runs by itself."""
     exit: int = 0
@@ -65,11 +68,17 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether it ends by itself for want of memory."""
     message: str = ""
     """Its last words."""
+    pre_stop: int | None = 0
+    """How long its preStop hook takes."""
+    pre_stop_exit: int = 0
     stop: int | None = 0
     """How long it goes on after it was asked to end."""
     stop_exit: int = 0
     kill: int | None = 0
     """How long it goes on after it was made to end."""
+    resize: int | None = 0
+    """How long it takes to give it other resources."""
+    resize_fails: bool = False
     ready: Timeline = Timeline()
     started: Timeline = Timeline()
     alive: Timeline = Timeline()
@@ -174,6 +183,12 @@ def _message(value: str) -> dict[str, Any] | None:
     return {"message": value}
 
 
+def _resize(value: str) -> dict[str, Any] | None:
+    if value == "fail":
+        return {"resize": 0, "resize_fails": True}
+    return _duration("resize", "never")(value)
+
+
 def _timeline(field: str) -> _Reader:
     def read(value: str) -> dict[str, Any] | None:
         try:
@@ -209,12 +224,17 @@ def _short(text: str) -> str:
 WORDS: Mapping[str, _Reader] = {
     "start": _duration("start", "never"),
     "fail": _fail,
+    "post-start": _duration("post_start", "never"),
+    "post-start-exit": _code("post_start_exit"),
     "run": _duration("run", "forever"),
     "exit": _exit,
     "message": _message,
+    "pre-stop": _duration("pre_stop", "never"),
+    "pre-stop-exit": _code("pre_stop_exit"),
     "stop": _duration("stop", "never"),
     "stop-exit": _code("stop_exit"),
     "kill": _duration("kill", "never"),
+    "resize": _resize,
     "ready": _timeline("ready"),
     "stop-ready": _timeline("stop_ready"),
     "started": _timeline("started"),
@@ -225,16 +245,22 @@ WORDS: Mapping[str, _Reader] = {
 """How each word is read."""
 
 _LENGTH = "a length such as 500ms, 3s, 2m or 1h"
+_CODE = "a number from 0 to 255"
 _STEPS = "steps such as -4s+5s-5s+ (+ passes, - fails, ? says nothing; * at the end repeats)"
 _EXPECTED: Mapping[str, str] = {
     "start": f"{_LENGTH}, or never,",
     "fail": "a reason such as StartError or ErrImageNeverPull",
+    "post-start": f"{_LENGTH}, or never,",
+    "post-start-exit": _CODE,
     "run": f"{_LENGTH}, or forever,",
-    "exit": "a number from 0 to 255, or oom,",
+    "exit": f"{_CODE}, or oom,",
     "message": "a text",
+    "pre-stop": f"{_LENGTH}, or never,",
+    "pre-stop-exit": _CODE,
     "stop": f"{_LENGTH}, or never,",
-    "stop-exit": "a number from 0 to 255",
+    "stop-exit": _CODE,
     "kill": f"{_LENGTH}, or never,",
+    "resize": f"{_LENGTH}, or never, or fail,",
     "ready": _STEPS,
     "stop-ready": _STEPS,
     "started": _STEPS,

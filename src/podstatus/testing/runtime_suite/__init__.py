@@ -15,10 +15,11 @@ place for what they share, such as a fresh folder. What a runtime cannot do it s
 
 import pytest
 
-_PARTS = ("starting", "stopping", "telling")
+_PARTS = ("resizing", "starting", "stopping", "telling")
 # Before they are imported: so that a failed assertion shows what it compared.
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
+from podstatus.testing.runtime_suite.resizing import Resizes  # noqa: E402
 from podstatus.testing.runtime_suite.scene import Behaviour  # noqa: E402
 from podstatus.testing.runtime_suite.starting import Starting  # noqa: E402
 from podstatus.testing.runtime_suite.stopping import Stopping  # noqa: E402
@@ -27,5 +28,5 @@ from podstatus.testing.runtime_suite.telling import Telling  # noqa: E402
 __all__ = ["Behaviour", "RuntimeSuite"]
 
 
-class RuntimeSuite(Starting, Stopping, Telling):
+class RuntimeSuite(Starting, Stopping, Telling, Resizes):
     """The tests, and what is to be overridden: `open_runtime`, `make_pod`; in need the others."""

@@ -9,7 +9,7 @@ from podstatus.base.usage import Usage
 from podstatus.kube.cri import ContainerRunState
 from podstatus.kube.pod import PodUID
 from podstatus.kube.times import UNSET_TIME
-from podstatus.runtime.port import Metered, Runtime
+from podstatus.runtime.port import Metered, MeteredInside, Runtime
 from podstatus.testing.runtime_suite.scene import (
     LONG_GRACE,
     SOON,
@@ -122,6 +122,19 @@ class Telling(RuntimeUnderTest):
         listed = await scene.soon(scene.runtime.list_pods())
         usage = await scene.soon(_usage(scene.runtime))
         assert set(usage) == {found.uid for found in listed}
+
+    @played
+    async def test_who_meters_inside_knows_every_container_that_runs(self, scene: Scene) -> None:
+        """By name, once its pod was metered; and none that has ended."""
+        if not isinstance(scene.runtime, MeteredInside):
+            pytest.skip("it does not meter containers")
+        pod, _ = await scene.start(Behaviour.OBEYS)
+        await scene.soon(_usage(scene.runtime))
+        names = {container.name for container in pod.spec.containers or ()}
+        assert set(scene.runtime.container_usage()[pod.uid]) == names
+        await scene.soon(scene.runtime.stop_pod(pod.uid))
+        await scene.soon(_usage(scene.runtime))
+        assert not scene.runtime.container_usage().get(pod.uid)
 
     def _need_records(self) -> None:
         if not self.keeps_records:

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from . import kernel
@@ -16,7 +17,17 @@ from .family import end_family
 from .logs import Log
 from .oom import was_out_of_memory
 from .processes import Process, find, send
-from .records import EXIT, LOG, STARTED, Json, Launch, exit_record, start_record, write_record
+from .records import (
+    EXIT,
+    LOG,
+    STARTED,
+    Json,
+    Launch,
+    exit_record,
+    reserve,
+    start_record,
+    write_record,
+)
 from .signals import Signals
 from .start import CannotStartError, plain, start
 from .streams import Output, Streams, open_streams
@@ -75,6 +86,8 @@ class Keeper:
         kernel.adopt_orphans()
         if not kernel.die_with(self._shim, _SHIM_ENDED):
             return
+        with suppress(OSError):  # then its end is recorded when there is room
+            reserve(self._folder / EXIT)
         try:
             self._start()
         except Exception as error:  # noqa: BLE001  whatever it is, it was not started
@@ -216,7 +229,10 @@ class Keeper:
         if sandbox is not None and sandbox.exit_code is not None:
             code = sandbox.exit_code
         return exit_record(
-            code, self._reason(code), started_at=self._started_at, finished_at=self._ended_at
+            code,
+            self._reason(code),
+            started_at=self._started_at,
+            finished_at=max(self._ended_at, self._started_at),  # the clock may have been set back
         )
 
     def _reason(self, code: int) -> str:

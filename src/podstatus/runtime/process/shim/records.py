@@ -5,7 +5,9 @@ The agent's side, with what each field means, is `podstatus.runtime.process.reco
 
 import json
 import os
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,10 @@ LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
 LOG, STDIN, WINSIZE = "0.log", "stdin", "winsize"
 
 Json = Mapping[str, object]
+
+_RESERVED = 512
+"""Bytes. How a container ended takes some 150."""
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 class Launch(NamedTuple):
@@ -86,17 +92,42 @@ def exit_record(
     }
 
 
+def reserve(path: Path) -> None:
+    """Have room for a record that is written later, when the disk may be full. Raises OSError."""
+    beside = _beside(path)
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, _NEW_FILE, 0o600), "wb") as file:
+        file.write(b" " * _RESERVED)
+
+
 def write_record(path: Path, record: Json) -> None:
     """Put a record in its place, whole, so that it is there after a power cut. Raises OSError."""
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(beside, flags, 0o600), "wb") as file:
-        file.write(json.dumps(record).encode())
+    beside = _beside(path)
+    # What was reserved is used up to its end: JSON may be followed by blanks.
+    text = json.dumps(record).encode().ljust(_RESERVED)
+    with os.fdopen(_opened(beside), "wb") as file:
+        file.write(text)
+        file.truncate()
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
     _fsync_folder(path.parent)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + ".new")
+
+
+def _opened(beside: Path) -> int:
+    """The file that was reserved, or a new one. Nobody else's: no link, no second name."""
+    with suppress(OSError):
+        file = os.open(beside, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        found = os.fstat(file)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            return file
+        os.close(file)
+    beside.unlink(missing_ok=True)
+    return os.open(beside, _NEW_FILE, 0o600)
 
 
 def _fsync_folder(path: Path) -> None:

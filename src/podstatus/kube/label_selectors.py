@@ -2,6 +2,8 @@
 
 Upstream: labels.Parse and Requirement.Matches, apimachinery v0.36.4, pkg/labels/selector.go.
 `in` and `notin` are operators only where an operator is expected, so labels may be called so.
+
+    LabelSelectorError     it is none; with the words of kube-apiserver
 """
 
 import re
@@ -10,8 +12,7 @@ from typing import Literal, NoReturn, TypeAlias
 
 import msgspec
 
-from podstatus.apiserver.label_names import label_key_faults, label_value_faults
-from podstatus.apiserver.problems import bad_request
+from podstatus.kube.label_names import label_key_faults, label_value_faults
 from podstatus.kube.text import go_quoted
 
 Operator: TypeAlias = Literal["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
@@ -30,6 +31,10 @@ _END = ""
 # Upstream's reader takes a NUL for the end of a word, and at the start of one for the end of all.
 _PART = re.compile("[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>\0]+)\0?")
 _INTEGER = re.compile("[+-]?[0-9]+")
+
+
+class LabelSelectorError(Exception):
+    """A text that is no label selector."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
@@ -70,7 +75,7 @@ class LabelSelector(msgspec.Struct, frozen=True):
 
 
 def parse_label_selector(text: str) -> LabelSelector:
-    """Read a `labelSelector`. Raises Problem (400)."""
+    """Read a `labelSelector`. Raises LabelSelectorError."""
     requirements = _Parser(text).requirements()
     return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
@@ -195,7 +200,7 @@ def _integer(text: str) -> int | None:
 
 
 def _refuse(why: str) -> NoReturn:
-    raise bad_request(why)
+    raise LabelSelectorError(why)
 
 
 def _refuse_requirement(why: str) -> NoReturn:

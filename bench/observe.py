@@ -1,0 +1,166 @@
+"""What it costs to see every transition: whoever changes a status, and the process as a whole.
+
+The same changes go through two status managers, one that nobody watches and one with the agent's
+board and history, in interleaved rounds of one process; the medians of the differences count. A
+change is the readiness of a container that flips, with two conditions: three transitions. A
+caller is measured with changes that come alone, so that each has to wake up who looks on, and in a
+burst. The history is a real file; writing it is compared with bare SQLite.
+"""
+
+import asyncio
+import gc
+import json
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from podstatus import Pod, PodDirectory, StatusManager
+from podstatus.agent.post_pods import PodPoster
+from podstatus.base.loop import SystemClock
+from podstatus.observe.board import Board
+from podstatus.observe.historian import Historian
+from podstatus.observe.history import History
+from podstatus.testing.builders import make_pod, make_status, running
+
+RESULTS = Path(__file__).parent / "results" / "observe.json"
+PODS = 200
+FLIPS = 10
+"""Of each pod, in one pass: 2,000 changes."""
+ROUNDS = 15
+TRANSITIONS = 3
+AT_MOST = {"caller_us": 4.0, "cpu_us": 60.0}
+
+
+class NothingRuns:
+    """A node without containers."""
+
+    def could_have_running_containers(self, pod: Pod) -> bool:
+        """It has none."""
+        return False
+
+
+class Rig:
+    """Pods whose readiness flips, with those who look on or without."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.pods = [make_pod(f"pod-{number}") for number in range(PODS)]
+        directory = PodDirectory(self.pods)
+        self.manager = StatusManager(None, directory, NothingRuns())
+        self.historian: Historian | None = None
+        self.poster: PodPoster | None = None
+        if folder is not None:
+            self.historian = Historian(History.open(folder / "history.db"), clock=SystemClock())
+            self.poster = PodPoster(Board(), directory, self.manager)
+            self.manager.add_notifier(self.historian)
+            self.manager.add_notifier(self.poster)
+        self.ready = False
+        for pod in self.pods:
+            status = make_status("Running", running("app", ready=False))
+            self.manager.set_pod_status(pod, status)
+        self.note()
+
+    def flip(self) -> None:
+        """Change every pod a few times."""
+        change = self.manager.set_container_readiness
+        for _ in range(FLIPS):
+            self.ready = not self.ready
+            for pod in self.pods:
+                change(pod.uid, "fake://app", ready=self.ready)
+
+    async def flip_alone(self) -> float:
+        """Change every pod, one after the other, with rest between them; the median of seconds."""
+        looking_on = asyncio.create_task(self.poster.run()) if self.poster else None
+        self.ready = not self.ready
+        spent = []
+        for pod in self.pods:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            start = time.perf_counter()
+            self.manager.set_container_readiness(pod.uid, "fake://app", ready=self.ready)
+            spent.append(time.perf_counter() - start)
+        if looking_on is not None:
+            looking_on.cancel()
+            await asyncio.wait({looking_on})
+        return statistics.median(spent)
+
+    def note(self) -> None:
+        """Write down what was told, and put it up."""
+        if self.historian is not None and self.poster is not None:
+            asyncio.run(self.historian.write_once())
+            self.poster.post_once()
+
+
+def timed(work: Callable[[], object]) -> float:
+    """CPU seconds of the process, all threads, that the work takes."""
+    gc.collect()
+    gc.freeze()
+    start = time.process_time()
+    work()
+    spent = time.process_time() - start
+    gc.unfreeze()
+    return spent
+
+
+def bare_sqlite(folder: Path, number: int) -> float:
+    """Seconds to write as many bare rows in one transaction."""
+    database = sqlite3.connect(folder / f"bare-{number}.db", isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, a, b, c, d)")
+    rows = [(at, "condition", "Ready", "True") for at in range(PODS * FLIPS * TRANSITIONS)]
+
+    def write() -> None:
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO rows VALUES (NULL, ?, ?, ?, ?)", rows)
+        database.execute("COMMIT")
+
+    spent = timed(write)
+    database.close()
+    return spent
+
+
+def measure(folder: Path) -> dict[str, float]:
+    """Microseconds for a transition, of a caller and of the process; and how that compares."""
+    watched, alone = Rig(folder), Rig(None)
+    rounds: dict[str, list[float]] = {name: [] for name in ("lone", "burst", "cpu", "bare", "sql")}
+    changes = PODS * FLIPS
+    for number in range(ROUNDS):
+        bare = timed(alone.flip) / changes
+        seen = timed(watched.flip) / changes
+        noted = timed(watched.note) / changes
+        quiet = asyncio.run(alone.flip_alone())
+        rounds["lone"].append(asyncio.run(watched.flip_alone()) - quiet)
+        rounds["burst"].append(seen - bare)
+        rounds["cpu"].append((seen - bare + noted) / TRANSITIONS)
+        rounds["bare"].append(bare)
+        rounds["sql"].append(bare_sqlite(folder, number) / changes / TRANSITIONS)
+        watched.note()
+        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+    found = {name: statistics.median(values) * 1e6 for name, values in rounds.items()}
+    return {
+        "caller_us": found["lone"] / TRANSITIONS,
+        "caller_in_a_burst_us": found["burst"] / TRANSITIONS,
+        "cpu_us": found["cpu"],
+        "caller_ratio": found["burst"] / found["bare"],
+        "sqlite_ratio": found["cpu"] / found["sql"],
+    }
+
+
+def main() -> None:
+    """Measure, print a table and write the figures; 1 if something costs too much."""
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measure(Path(folder))
+    print(f"{'':<22}{'seen':>10}{'at most':>10}")
+    for name, value in figures.items():
+        limit = AT_MOST.get(name)
+        print(f"{name:<22}{value:>10.2f}" + ("" if limit is None else f"{limit:>10.1f}"))
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps({k: round(v, 3) for k, v in figures.items()}, indent=1))
+    sys.exit(any(figures[name] > limit for name, limit in AT_MOST.items()))
+
+
+if __name__ == "__main__":
+    main()

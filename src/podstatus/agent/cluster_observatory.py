@@ -1,0 +1,79 @@
+"""All that is known of a cluster, for those who ask: pods, nodes, how old it is."""
+
+from collections.abc import Mapping
+
+from msgspec import structs
+
+from podstatus.agent.cluster_view import ClusterView
+from podstatus.agent.history_file import HistoryFile
+from podstatus.base.clock import Clock
+from podstatus.client.contact import Contact
+from podstatus.observe.board import Board
+from podstatus.observe.cluster_objects import SeenNode
+from podstatus.observe.history import Moment
+from podstatus.observe.ports import Knowledge, NodeSummary
+from podstatus.observe.scribe import HistoryCounts
+
+_SECOND = 1_000_000_000
+
+
+class ClusterObservatory:
+    """The port `Observatory` of one who looks on. It reads what others know."""
+
+    def __init__(
+        self, view: ClusterView, *, contact: Contact, history: HistoryFile, clock: Clock
+    ) -> None:
+        self._view = view
+        self._contact = contact
+        self._history = history
+        self._clock = clock
+
+    @property
+    def board(self) -> Board:
+        """All pods that are observed."""
+        return self._view.board
+
+    def nodes(self) -> Mapping[str, NodeSummary]:
+        """Those of the cluster, with what observed pods ask of them."""
+        return {node.metadata.name: self._node(node) for node in self._view.nodes.objects()}
+
+    def _node(self, node: SeenNode) -> NodeSummary:
+        name = node.metadata.name
+        load = self._view.loads.of(name)
+        return structs.replace(
+            node.summary,
+            pods=load.pods,
+            requested=load.requested,
+            lease_age_seconds=self._lease_age(name),
+        )
+
+    def _lease_age(self, node: str) -> float | None:
+        """By two clocks, that of the node and ours: never less than nothing."""
+        lease = self._view.lease_of(node)
+        if lease is None or lease.renewed is None:
+            return None
+        return max(0.0, (self._clock.now() - lease.renewed) / _SECOND)
+
+    def sync(self) -> None:
+        """Nobody here sends statuses."""
+
+    def knowledge(self) -> Knowledge:
+        """When the API server was last heard; one that answers but shows no pods is not there."""
+        pods, contact = self._view.pods, self._contact
+        is_refused = contact.is_there and pods.is_failing and pods.has_synced
+        return Knowledge(
+            server_reachable=contact.is_there and pods.has_synced and not pods.is_failing,
+            server_age_seconds=pods.staleness() if is_refused else contact.age_seconds,
+        )
+
+    def history(self) -> HistoryCounts:
+        """What became of transitions."""
+        return self._history.counts
+
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+        """What happened to the pods of this name. Raises HistoryError."""
+        return await self._history.timeline(namespace, name, after=after)
+
+    async def moments(self, after: int, *, most: int) -> list[Moment]:
+        """What happened on the whole after a number. Raises HistoryError."""
+        return await self._history.moments(after, most=most)

@@ -1,0 +1,97 @@
+"""Have the history kept: of statuses, events, foreign writes, and statuses that arrive late."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from podstatus.agent.history_file import HISTORY, HistoryFile
+from podstatus.agent.note_absence import Absence, last_there
+from podstatus.agent.settings import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.events import reasons
+from podstatus.events.status_events import StatusEvents
+from podstatus.kube.pod import PodUID
+from podstatus.kube.references import NamedPod, ObjectReference
+from podstatus.observe.historian import Historian
+from podstatus.observe.transitions import FOREIGN, SYNC, Transition
+from podstatus.status.counters import Counters
+
+LATE_SECONDS = 1.0
+"""From when on it is worth noting how long a status took to arrive."""
+
+
+class KeptHistory(HistoryFile):
+    """The history of this node, if there is one."""
+
+    def __init__(self, settings: AgentSettings, root: Path, clock: Clock) -> None:
+        # Asked before it is opened: that may set the time of the file.
+        since = last_there(root / HISTORY)
+        super().__init__(settings, root)
+        self.historian: Historian | None = None
+        self.absence: Absence | None = None
+        """To be told of statuses before the historian is."""
+        self.own_uid: Callable[[str], PodUID] = PodUID
+        """What a pod is called here whose mirror pod may be meant."""
+        self.on_foreign: Callable[[PodUID], None] = lambda _: None
+        """Told whose status others wrote, whether a history is kept or not."""
+        if self.file is not None:
+            historian = Historian(self.file, clock=clock, retention=self.retention)
+            self.counted_by(lambda: historian.counts)
+            self.historian = historian
+            pods = self.file.pods()
+            self.absence = Absence(historian, self.path, pods, since=since, clock=clock)
+
+    def event(self, about: ObjectReference, type_: str, reason: str, message: str) -> None:
+        """An event was recorded; those about pods are noted."""
+        if self.historian is not None and about.kind == "Pod":
+            container = _container(about.field_path)
+            self.historian.event(self._own(about), type_, reason, message, container)
+
+    def late(self, uid: PodUID, namespace: str, name: str, seconds: float) -> None:
+        """A status has arrived; it is noted if that took long."""
+        if self.historian is not None and seconds >= LATE_SECONDS:
+            pod = ObjectReference(namespace=namespace, name=name, uid=uid)
+            self.historian.note(pod, Transition(kind=SYNC, after=f"{seconds:.1f} s"))
+
+    def foreign(self, pod: NamedPod, message: str) -> None:
+        """Others wrote what is ours, and it was corrected."""
+        self.on_foreign(self.own_uid(pod.uid))
+        if self.historian is not None:
+            reason = reasons.FOREIGN_STATUS_WRITE
+            note = Transition(kind=FOREIGN, reason=reason, message=message)
+            self.historian.note(self._own(pod), note)
+
+    def _own(self, pod: NamedPod) -> ObjectReference:
+        uid = self.own_uid(pod.uid)
+        return ObjectReference(namespace=pod.namespace, name=pod.name, uid=uid)
+
+
+class NotingCounters(Counters):
+    """Counts what a status manager reports, and has late statuses noted."""
+
+    def __init__(self, history: KeptHistory) -> None:
+        super().__init__()
+        self._history = history
+
+    def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
+        """The API server has this pod's status."""
+        self._history.late(uid, namespace, name, duration_seconds)
+
+
+class NotingEvents:
+    """Events of the status manager; foreign writes are noted too, as they are told of the node."""
+
+    def __init__(self, events: StatusEvents, history: KeptHistory) -> None:
+        self._events = events
+        self._history = history
+
+    def warn(self, pod: NamedPod, reason: str, message: str) -> None:
+        """Record an event of type Warning."""
+        if reason == reasons.FOREIGN_STATUS_WRITE:
+            self._history.foreign(pod, message)
+        self._events.warn(pod, reason, message)
+
+
+def _container(field_path: str) -> str:
+    """The name in `spec.containers{app}`."""
+    _, opened, name = field_path.partition("{")
+    return name.removesuffix("}") if opened else ""

@@ -1,0 +1,116 @@
+"""The default alert rules and those of the settings together, or all that is wrong with these."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from podstatus.alerts.compiled_rule import CompiledRule, Environments, LoadedRules, load_rules
+from podstatus.alerts.defaults import default_rules, kept_defaults, unknown_disabled
+from podstatus.alerts.rule import Action, Rule, RuleSet
+from podstatus.client.files import UnreadableError, read_file
+
+_MOST_BYTES = 2**20
+
+
+class AlertRulesError(Exception):
+    """Files of rules cannot be used; a line for each mistake, with its place."""
+
+
+class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
+    """All rules, and what each file allows."""
+
+    compiled: tuple[CompiledRule, ...] = ()
+    environments: Environments
+    sets: dict[str, RuleSet] = {}
+    """By the name of a rule, what its file says."""
+    unasked: tuple[str, ...] = ()
+    """What is wrong with rules that are not asked because of it, each with its place."""
+    notes: tuple[str, ...] = ()
+    """What is right, but will not do what it seems to, each with its place."""
+
+    def allowed(self, rule: str) -> RuleSet:
+        """What the file of a rule allows; of a rule that there is not, nothing."""
+        return self.sets.get(rule, RuleSet())
+
+    def actions(self, usual: Sequence[Action]) -> dict[str, tuple[Action, ...]]:
+        """What each rule wants to have done; `usual` of those that say nothing."""
+        rules = (compiled.rule for compiled in self.compiled)
+        return {rule.name: rule.actions or self._usual(rule, usual) for rule in rules}
+
+    def _usual(self, rule: Rule, usual: Sequence[Action]) -> tuple[Action, ...]:
+        """Events of a pod are the kubelet's words: what nobody asked for is not among them."""
+        is_default = rule.name not in self.sets
+        without = {"event"} if is_default and rule.scope == "pod" else set()
+        return tuple(action for action in usual if action.kind not in without)
+
+
+def load_alert_rules(paths: Iterable[Path]) -> AlertRules:
+    """The default rules as these files leave them, and theirs.
+
+    What is wrong with a rule keeps neither the others nor a node from their work: it is not asked,
+    and says why. Raises AlertRulesError for files that cannot be used.
+    """
+    environments = Environments()
+    defaults = default_rules(environments)
+    compiled: list[CompiledRule] = []
+    read: list[RuleSet] = []
+    sets: dict[str, RuleSet] = {}
+    where: dict[str, str] = {}
+    mistakes: list[str] = []
+    unasked: list[str] = []
+    notes: list[str] = []
+    for path in paths:
+        try:
+            loaded = load_rules(read_rule_file(path), environments)
+        except AlertRulesError as error:
+            mistakes.append(f"--alert-rules: {error}")
+            continue
+        wrong = (*loaded.mistakes, *unknown_disabled(defaults, loaded.rule_set))
+        mistakes += (mistake.told(str(path)) for mistake in wrong)
+        broken = {rule.rule.name for rule in loaded.rules if rule.problem}
+        unasked += (mistake.told(str(path)) for mistake in wrong if mistake.rule in broken)
+        mistakes += _known_names(path, loaded, where)
+        notes += (hint.told(str(path), "note: ") for hint in loaded.hints)
+        compiled += loaded.rules
+        read.append(loaded.rule_set)
+        for rule in loaded.rule_set.rules:
+            sets[rule.name] = loaded.rule_set
+            where[rule.name] = f"{path}:{rule.place.line}"
+    if len(mistakes) > len(unasked):
+        raise AlertRulesError("\n".join(mistakes))
+    return AlertRules(
+        compiled=(*kept_defaults(defaults, read), *compiled),
+        environments=environments,
+        sets=sets,
+        unasked=tuple(unasked),
+        notes=tuple(notes),
+    )
+
+
+def _known_names(path: Path, loaded: LoadedRules, where: dict[str, str]) -> list[str]:
+    return [
+        f"{path}:{rule.place.line}:{rule.place.column}: there is a rule {rule.name} already, in "
+        f"{where[rule.name]}"
+        for rule in loaded.rule_set.rules
+        if rule.name in where
+    ]
+
+
+def read_rule_file(path: Path) -> str:
+    """The text of a file; a pipe is not waited for long. Raises AlertRulesError."""
+    try:
+        content = read_file(path, pipes=True)
+    except UnreadableError as error:
+        raise AlertRulesError(f"cannot read {path}: {error}") from error
+    return rule_text(content, str(path))
+
+
+def rule_text(content: bytes, name: str) -> str:
+    """The text of what a file of this name holds. Raises AlertRulesError."""
+    if len(content) > _MOST_BYTES:
+        raise AlertRulesError(f"{name}: it has more than {_MOST_BYTES} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AlertRulesError(f"cannot read {name}: it is no text in UTF-8") from error

@@ -1,0 +1,28 @@
+"""Whether this machine is going down."""
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import suppress
+
+_SECONDS = 1.0
+"""For systemd to answer; whoever stops us does not wait long."""
+COMMAND = ("systemctl", "is-system-running")
+
+
+async def machine_stops(command: tuple[str, ...] = COMMAND) -> bool:
+    """Whether systemd says that it is stopping; where there is none, nobody knows: no."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+        )
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(_SECONDS):
+            told, _ = await process.communicate()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        return False
+    return told.strip() == b"stopping"

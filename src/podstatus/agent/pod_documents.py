@@ -1,0 +1,132 @@
+"""Pods as an API server would show them, made of summaries: enough for a table and a description.
+
+Of an observer there is no more: it keeps summaries, and no objects.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from podstatus.kube.codec import to_document
+from podstatus.kube.containers import Container
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_spec import PodReadinessGate, PodSpec
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PodCondition,
+    PodIP,
+    PodStatus,
+)
+from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.observe.summary import ContainerSummary, PodSummary
+
+_FIRST = ("init", "sidecar")
+
+
+def pod_document(pod: PodSummary) -> dict[str, Any]:
+    """The pod, as far as it is known."""
+    first = [c for c in pod.containers if c.kind in _FIRST]
+    regular = [c for c in pod.containers if c.kind == "container"]
+    ephemeral = [c for c in pod.containers if c.kind == "ephemeral"]
+    return to_document(
+        Pod(
+            metadata=ObjectMeta(
+                name=pod.name,
+                namespace=pod.namespace,
+                uid=pod.uid,
+                labels=dict(pod.labels) or None,
+                creation_timestamp=pod.created,
+                deletion_timestamp=pod.deleting or None,
+            ),
+            spec=PodSpec(
+                node_name=pod.node,
+                restart_policy=pod.restart_policy,
+                containers=_specs(regular),
+                init_containers=_specs(first) or None,
+                readiness_gates=tuple(PodReadinessGate(condition_type=it) for it in pod.gates)
+                or None,
+            ),
+            status=PodStatus(
+                phase=pod.phase,
+                reason=pod.reason,
+                message=pod.message,
+                qos_class=pod.qos,
+                start_time=pod.started or None,
+                pod_ip=pod.ips[0] if pod.ips else "",
+                pod_ips=tuple(PodIP(ip=ip) for ip in pod.ips) or None,
+                conditions=tuple(
+                    PodCondition(
+                        type=it.type,
+                        status=it.status,
+                        reason=it.reason,
+                        message=it.message,
+                        last_transition_time=it.since,
+                    )
+                    for it in pod.conditions
+                )
+                or None,
+                init_container_statuses=_statuses(first),
+                container_statuses=_statuses(regular),
+                ephemeral_container_statuses=_statuses(ephemeral),
+            ),
+        )
+    )
+
+
+def _specs(containers: Iterable[ContainerSummary]) -> tuple[Container, ...]:
+    return tuple(
+        Container(
+            name=it.name,
+            image=it.image,
+            restart_policy="Always" if it.kind == "sidecar" else None,
+        )
+        for it in containers
+    )
+
+
+def _statuses(containers: Iterable[ContainerSummary]) -> tuple[ContainerStatus, ...] | None:
+    """Of those that have one."""
+    return tuple(map(_status, filter(_is_known, containers))) or None
+
+
+def _is_known(container: ContainerSummary) -> bool:
+    """Whether more is known of it than its spec says."""
+    said = container.state or container.last or container.restarts
+    return bool(said or container.ready or container.started is not None)
+
+
+def _status(container: ContainerSummary) -> ContainerStatus:
+    return ContainerStatus(
+        name=container.name,
+        image=container.image,
+        ready=container.ready,
+        started=container.started,
+        restart_count=container.restarts,
+        state=_state(container.state, container.message, container.since),
+        last_state=_state(container.last, "", UNSET_TIME),
+    )
+
+
+def _state(text: str, message: str, since: Time) -> ContainerState:
+    """The state that `observe.transitions.state_text` wrote so."""
+    word, _, rest = text.partition(" ")
+    match word:
+        case "running":
+            return ContainerState(running=ContainerStateRunning(started_at=since))
+        case "waiting":
+            return ContainerState(waiting=ContainerStateWaiting(reason=rest, message=message))
+        case "terminated":
+            reason, _, code = rest.rpartition(" ")
+            return ContainerState(
+                terminated=ContainerStateTerminated(
+                    exit_code=int(code) if code.lstrip("-").isdecimal() else 0,
+                    reason=reason,
+                    message=message,
+                    finished_at=since,
+                )
+            )
+    return ContainerState()

@@ -1,0 +1,13 @@
+"""Text for a terminal, in pieces of one style each."""
+
+import msgspec
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Text in one style: a colour, `bold`, `dim`, or none."""
+
+    text: str
+    style: str = ""
+
+
+Line = tuple[Piece, ...]

@@ -1,0 +1,109 @@
+"""Where on an axis of so many columns moments are, and which of them get a label. Times are UTC."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from podstatus.kube.times import Time
+
+MILLISECOND = 1_000_000
+SECOND = 1000 * MILLISECOND
+_MINUTE, _HOUR, _DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
+_STEPS = (
+    *(n * MILLISECOND for n in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
+    *(n * SECOND for n in (1, 2, 5, 10, 15, 30)),
+    *(n * _MINUTE for n in (1, 2, 5, 10, 15, 30)),
+    *(n * _HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * _DAY for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
+)
+"""Between two labels: what people count in."""
+_GAP = 2
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """A label, and the column that it begins at."""
+
+    column: int
+    label: str
+
+
+class Axis(msgspec.Struct, frozen=True, kw_only=True):
+    """A span of time on columns of the same length. Nanoseconds since the Unix epoch."""
+
+    begin: int
+    end: int
+    columns: int
+
+    @property
+    def span(self) -> int:
+        """How long it is."""
+        return max(1, self.end - self.begin)
+
+    @property
+    def step(self) -> float:
+        """How long a column is."""
+        return self.span / self.columns
+
+    def column(self, at: int) -> int:
+        """The one that a moment is in."""
+        # In whole numbers: nanoseconds since the epoch are more than a float can tell apart.
+        return max(0, min(self.columns - 1, (at - self.begin) * self.columns // self.span))
+
+    def last_column(self, begin: int, end: int) -> int:
+        """The last one that has some of a time; not one that only begins as it ends."""
+        return max(self.column(begin), self.column(end - 1))
+
+    def ticks(self) -> Iterator[Tick]:
+        """Round times, as many as fit."""
+        crosses = _day(self.begin) != _day(self.end)
+        every = next(filter(lambda step: self._fits(step, crosses=crosses), _STEPS), _STEPS[-1])
+        at = -(-self.begin // every) * every
+        while at <= self.end:
+            label = _label(at, every, crosses=crosses)
+            if self.column(at) + len(label) <= self.columns:
+                yield Tick(self.column(at), label)
+            at += every
+
+    def _fits(self, every: int, *, crosses: bool) -> bool:
+        room = len(_label(self.begin, every, crosses=crosses)) + _GAP
+        return every / self.step >= room
+
+
+def stamp(at: int) -> str:
+    """A moment to the millisecond: `2026-11-15T10:00:00.123Z`."""
+    return f"{_seconds(at)}.{at // MILLISECOND % 1000:03}Z"
+
+
+def time_of_day(at: int) -> str:
+    """The same without the day and the zone."""
+    return stamp(at)[11:-1]
+
+
+def length(nanos: float) -> str:
+    """A length of time in two figures of what people count in: `1 min 30 s`, `3.9 s`, `40 ms`."""
+    if nanos < SECOND:
+        return f"{nanos / MILLISECOND:.3g} ms"
+    if nanos < 10 * SECOND:
+        return f"{nanos / SECOND:.2g} s"
+    left, told = int(nanos), []
+    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (SECOND, "s")):
+        count, left = divmod(left, unit)
+        if count:
+            told.append(f"{count} {name}")
+    return " ".join(told[:2])
+
+
+def _label(at: int, every: int, *, crosses: bool) -> str:
+    if every >= _DAY:
+        return _day(at)
+    clock = time_of_day(at)
+    shown = clock[:5] if every >= _MINUTE else clock[:8] if every >= SECOND else clock
+    return f"{_day(at)[5:]} {shown}" if crosses else shown
+
+
+def _day(at: int) -> str:
+    return _seconds(at)[:10]
+
+
+def _seconds(at: int) -> str:
+    return str(Time.from_unix_nanos(at // SECOND * SECOND)).removesuffix("Z")

@@ -1,0 +1,43 @@
+"""The rules that an agent has by itself, and what files of rules make of them."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+from podstatus.alerts.compiled_rule import CompiledRule, Environments, LoadedRules, load_rules
+from podstatus.alerts.mistake import Mistake
+from podstatus.alerts.rule import RuleSet
+
+DEFAULT_RULES = "default_rules.yaml"
+
+
+@cache
+def default_rules_text() -> str:
+    """The file of the default rules, to be read by people too."""
+    return (files("podstatus.alerts") / DEFAULT_RULES).read_text(encoding="utf-8")
+
+
+def default_rules(environments: Environments) -> LoadedRules:
+    """All of them."""
+    return load_rules(default_rules_text(), environments)
+
+
+def kept_defaults(defaults: LoadedRules, sets: Sequence[RuleSet]) -> list[CompiledRule]:
+    """Those that no file replaces by one of the same name, or switches off."""
+    theirs = {rule.name for told in sets for rule in told.rules}
+    off = {name for told in sets for name in told.disable}
+    return [it for it in defaults.rules if it.rule.name not in theirs | off]
+
+
+def unknown_disabled(defaults: LoadedRules, told: RuleSet) -> Iterable[Mistake]:
+    """What a file switches off though there is no such rule."""
+    known = [compiled.rule.name for compiled in defaults.rules]
+    for name, place in told.disable.items():
+        if name not in known:
+            yield Mistake(place=place, message=f"disable: {_no_such_rule(name, known)}")
+
+
+def _no_such_rule(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, 1)
+    return f"there is no default rule {name}" + (f"; did you mean {near[0]}?" if near else "")

@@ -1,0 +1,249 @@
+"""Which alerts there are: rules asked about each pod and node when something of it changes.
+
+The engine is told facts and the time, and says which alerts changed. It keeps those that are
+alive: pending or firing. Nothing is asked twice about the same facts: what only takes time, a
+`for` that runs out, waits in a heap.
+
+A rule that fails of a subject leaves that subject's alert as it is, and so does one that cannot
+be asked at all. An alert of an earlier life of the agent waits until its subject is told, and
+does not cease while its rule asks for facts that are too young to say so.
+
+Called from one thread.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from podstatus.alerts import life
+from podstatus.alerts.alert import Alert, AlertId, RuleState, Subject
+from podstatus.alerts.compiled_rule import CompiledRule, Environments
+from podstatus.alerts.deadlines import Deadlines
+from podstatus.alerts.expression import Failed
+from podstatus.alerts.fact_table import FACTS
+from podstatus.alerts.facts import Facts
+from podstatus.alerts.failures import Failures
+from podstatus.alerts.living import Living, LivingAlerts, subject_key
+from podstatus.alerts.rule import Rule, Scope
+from podstatus.alerts.rule_groups import RuleGroup, group_rules
+
+_TOO_EARLY = Failed("nobody can say yet that it is over")
+
+
+class Engine:
+    """All rules, and the alerts that they make."""
+
+    def __init__(
+        self, rules: Sequence[CompiledRule], environments: Environments, *, era: str = ""
+    ) -> None:
+        """`era` tells the ids of alerts from those of an earlier life of the agent."""
+        self._environments = environments
+        self._era = era
+        self._rules = {compiled.rule.name: compiled for compiled in rules}
+        self._groups: dict[Scope, list[RuleGroup]] = {
+            scope: group_rules(
+                [compiled for compiled in rules if compiled.rule.scope == scope],
+                environments.here(scope),
+            )
+            for scope in FACTS
+        }
+        self._living = LivingAlerts()
+        self._failures = Failures()
+        self._deadlines: Deadlines[tuple[str, str]] = Deadlines()
+        self._begun = 0
+        self._latest = 0
+
+    def tell(
+        self, subject: Subject, facts: Facts, now: int, *, young: frozenset[str] = frozenset()
+    ) -> list[Alert]:
+        """The subject is like this now; the alerts that changed by it.
+
+        `young`: names of facts that do not say yet that something is over.
+        """
+        self._look_at_clock(now)
+        key = subject_key(subject)
+        asked = self._environments.here(subject.scope).facts(facts)
+        answers: dict[str, bool | Failed] = {}
+        for group in self._groups[subject.scope]:
+            answers.update(group.ask(asked))
+        self._failures.note(key, subject, answers)
+        living = self._living.of(key)
+        if not answers and not living:
+            return []
+        self._living.meet(key)
+        for name, known in living.items():
+            if not answers.get(name) and self._may_hold(known, young):
+                answers[name] = _TOO_EARLY
+        concerned = [name for name in {**living, **answers} if self._can_ask(name, subject.scope)]
+        steps = [
+            self._step(name, subject, facts, now, held=answers.get(name, False))
+            for name in concerned
+        ]
+        return [alert for alert in steps if alert is not None]
+
+    def gone(self, subject: Subject, now: int) -> list[Alert]:
+        """The subject is not there any more: its alerts are over."""
+        key = subject_key(subject)
+        self._failures.forget(key)
+        return [self._end(key, rule, now) for rule in list(self._living.of(key))]
+
+    def synced(self, scope: Scope, now: int) -> list[Alert]:
+        """All subjects that there are were told: alerts of others are over, or of rules gone."""
+        over = [
+            known.alert
+            for known in self._living
+            if known.alert.subject.scope == scope
+            and not (known.told and self._is_known(known.alert.rule, scope))
+        ]
+        return [self._end(subject_key(alert.subject), alert.rule, now) for alert in over]
+
+    def due(self) -> int | None:
+        """When `run_out` is to be called next; None: not before something is told."""
+        return self._deadlines.first()
+
+    def run_out(self, now: int) -> list[Alert]:
+        """The alerts that changed because their time has come."""
+        self._look_at_clock(now)
+        changed = []
+        for key, rule in self._deadlines.pop_until(now):
+            known = self._living.of(key)[rule]
+            pending = known.alert.state == "pending"
+            changed.append(self._fire(known, now) if pending else self._end(key, rule, now))
+        return changed
+
+    def set_ahead(self, nanos: int) -> list[Alert]:
+        """The clock was set ahead by so much: what waits does so for that much longer."""
+        changed = []
+        for known in self._living:
+            before, known.alert = known.alert, life.move_ahead(known.alert, nanos)
+            if known.alert is not before:
+                changed.append(known.alert)
+        self._wait_anew()
+        return changed
+
+    def restore(self, alerts: Iterable[Alert]) -> None:
+        """Alerts of an earlier life of the agent. They wait until their subjects are told."""
+        for alert in alerts:
+            if not alert.resolved:
+                self._living.put(Living(alert, told=False, is_earlier=True))
+
+    def has_earlier(self, subject: Subject) -> bool:
+        """Whether it has alerts that began in an earlier life of the agent."""
+        return any(known.is_earlier for known in self._living.of(subject_key(subject)).values())
+
+    def met(self) -> list[Alert]:
+        """Those of an earlier life that fire on: their subjects were told since this was asked."""
+        return [alert for alert in self._living.met() if alert.state == "firing"]
+
+    def alerts(self) -> Mapping[AlertId, Alert]:
+        """Those that are pending or firing."""
+        return {known.alert.id: known.alert for known in self._living}
+
+    def rules(self) -> Sequence[RuleState]:
+        """How each rule fares, in the order of their files."""
+        counts = Counter((alert.rule, alert.state) for alert in self.alerts().values())
+        states = []
+        for name, compiled in self._rules.items():
+            failing, problem = self._failures.of(name)
+            states.append(
+                RuleState(
+                    name=name,
+                    scope=compiled.rule.scope,
+                    pending=counts[name, "pending"],
+                    firing=counts[name, "firing"],
+                    problem=compiled.problem or problem,
+                    failing=failing,
+                    failures=self._failures.count(name),
+                )
+            )
+        return states
+
+    def _may_hold(self, known: Living, young: frozenset[str]) -> bool:
+        compiled = self._rules.get(known.alert.rule)
+        return compiled is not None and known.may_hold(compiled.rule, young)
+
+    def _step(
+        self, name: str, subject: Subject, facts: Facts, now: int, *, held: bool | Failed
+    ) -> Alert | None:
+        """A rule was asked of a subject; its alert, if that is another now."""
+        key, rule = subject_key(subject), self._rules[name].rule
+        known = self._living.of(key).get(name)
+        if isinstance(held, Failed):
+            # Time does nothing to its alert until it can be asked again.
+            self._deadlines.cancel((key, name))
+            return None
+        if known is None:
+            return self._begin(rule, subject, facts, now) if held else None
+        before = known.alert
+        known.alert = life.move_back(before, now)
+        if not held:
+            return self._cease(known, rule, now)
+        if known.alert.state == "pending":
+            known.alert, known.facts = life.move_to(known.alert, rule, subject), facts
+            self._wait_or_fire(known, rule, now)
+        elif known.alert.ceased:
+            known.alert = life.hold_again(known.alert)
+            self._deadlines.cancel((key, name))
+        return known.alert if known.alert is not before else None
+
+    def _begin(self, rule: Rule, subject: Subject, facts: Facts, now: int) -> Alert:
+        self._begun += 1
+        known = Living(life.begin(rule, subject, now, f"{self._era}-{self._begun}"), facts)
+        self._living.put(known)
+        self._wait_or_fire(known, rule, now)
+        return known.alert
+
+    def _wait_or_fire(self, known: Living, rule: Rule, now: int) -> None:
+        due = life.due(known.alert, rule)
+        if due is not None and due <= now:
+            self._fire(known, now)
+        else:
+            self._wait(known, rule)
+
+    def _cease(self, known: Living, rule: Rule, now: int) -> Alert | None:
+        key, before = subject_key(known.alert.subject), known.alert
+        if before.state == "pending":
+            return self._end(key, rule.name, now)
+        if not before.ceased:
+            known.alert = life.cease(before, now)
+        due = life.due(known.alert, rule)
+        if due is None or due <= now:
+            return self._end(key, rule.name, now)
+        self._wait(known, rule)
+        return known.alert if known.alert is not before else None
+
+    def _fire(self, known: Living, now: int) -> Alert:
+        alert = known.alert
+        asked = self._environments.here(alert.subject.scope).facts(known.facts)
+        templates = self._rules[alert.rule].annotations
+        filled = {name: template.fill(asked) for name, template in templates.items()}
+        known.alert, known.facts = life.fire(alert, filled, now), {}
+        self._deadlines.cancel((subject_key(alert.subject), alert.rule))
+        return known.alert
+
+    def _end(self, key: str, rule: str, now: int) -> Alert:
+        known = self._living.pop(key, rule)
+        self._deadlines.cancel((key, rule))
+        return life.resolve(known.alert, now)
+
+    def _wait(self, known: Living, rule: Rule) -> None:
+        due = life.due(known.alert, rule)
+        if due is not None:
+            self._deadlines.set((subject_key(known.alert.subject), rule.name), due)
+
+    def _look_at_clock(self, now: int) -> None:
+        """If the clock went back, nothing waits for longer than its rule says."""
+        if now < self._latest:
+            for known in self._living:
+                known.alert = life.move_back(known.alert, now)
+            self._wait_anew()
+        self._latest = now
+
+    def _wait_anew(self) -> None:
+        for key, rule in self._deadlines.waiting():
+            self._wait(self._living.of(key)[rule], self._rules[rule].rule)
+
+    def _is_known(self, rule: str, scope: Scope) -> bool:
+        return rule in self._rules and self._rules[rule].rule.scope == scope
+
+    def _can_ask(self, rule: str, scope: Scope) -> bool:
+        return self._is_known(rule, scope) and self._rules[rule].condition is not None

@@ -1,0 +1,18 @@
+"""Names of conditions and taints that are ours: by their prefix, also after a restart.
+
+So no rule can change what others, or the node itself, have put there.
+"""
+
+from podstatus.alerts.ports import DeedError
+from podstatus.kube.label_names import label_key_faults
+from podstatus.node.conditions import STATED
+
+OWN = STATED
+
+
+def own_name(name: str) -> str:
+    """The name with our prefix. Raises DeedError if it cannot be one."""
+    whole = name if name.startswith(OWN) else f"{OWN}{name}"
+    if faults := label_key_faults(whole):
+        raise DeedError(f"{name!r} cannot be the name of a condition or a taint: {faults[0]}")
+    return whole

@@ -1,0 +1,24 @@
+"""What metrics say of those who are spoken to: the API server, and those who watch here."""
+
+from collections.abc import Iterator
+
+from podstatus.client.request_counts import RequestCounts
+from podstatus.observe import kubelet_table, own_table
+from podstatus.observe.metric import Told, each, one, told
+from podstatus.observe.watch_counts import Cut, Places, WatchCounts
+
+
+def request_metrics(requests: RequestCounts) -> Iterator[Told]:
+    """What was asked of the API server."""
+    yield told(kubelet_table.REQUESTS, requests.answers.look())
+    yield told(kubelet_table.REQUEST_DURATION, requests.seconds.look())
+
+
+def watch_metrics(counts: WatchCounts) -> Iterator[Told]:
+    """Who watches, and what became of those who did."""
+    yield one(own_table.WATCHERS, counts.connected)
+    yield one(own_table.WATCH_EVENTS, counts.events)
+    cuts, refusals = counts.cuts.look(), counts.refusals.look()
+    yield each(own_table.WATCH_CUTS, {it.value: cuts.get((it.value,), 0) for it in Cut})
+    refused = {it.value: refusals.get((it.value,), 0) for it in Places}
+    yield each(own_table.WATCH_REFUSALS, refused)

@@ -1,0 +1,139 @@
+"""What is remembered of pods, to tell what is new about them: of statuses, or of summaries."""
+
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.references import NamedPod
+from podstatus.observe.first_sight import Key, changes_since
+from podstatus.observe.memory_sizes import status_bytes, summary_bytes
+from podstatus.observe.summary import PodSummary
+from podstatus.observe.summary_transitions import summary_transitions
+from podstatus.observe.transitions import DELETION, SEEN, Transition, transitions
+from podstatus.observe.unwritten import Change
+
+MOST_KNOWN = 20_000
+"""Pods of which something is remembered; what is known of the others is in the history."""
+
+
+P = TypeVar("P", bound=NamedPod)
+S = TypeVar("S")
+
+
+class View(msgspec.Struct, Generic[P, S], frozen=True, kw_only=True):
+    """How to look at what is told of pods."""
+
+    remembered: Callable[[P], S]
+    """What has to be known of it when it is told of again."""
+    transitions: Callable[[S | None, S], list[Transition]]
+    """What changed."""
+    deletion: Callable[[P], str | None]
+    """What is said of its deletion; None if nobody has asked for one."""
+    size: Callable[[S], int]
+    """Bytes that what is remembered takes, about."""
+
+
+class LastSeen(Generic[P, S]):
+    """How each pod was when it was last told of. For one thread at a time."""
+
+    def __init__(self, view: View[P, S]) -> None:
+        self._view = view
+        self._known: dict[PodUID, S] = {}
+        """Who was told of last comes last."""
+        self._deleting: set[PodUID] = set()
+        self._finished: set[PodUID] = set()
+        """Of these the history may not know yet that they have ended."""
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def mark(self) -> Callable[[], None]:
+        """What makes it all as it is now, for one who may have to go back."""
+        known, deleting = dict(self._known), set(self._deleting)
+        finished = set(self._finished)
+
+        def go_back() -> None:
+            self._known, self._deleting, self._finished = known, deleting, finished
+
+        return go_back
+
+    def change(self, at: int, pod: P) -> Change[S]:
+        """What has to be kept of a pod that is told of, until it is asked what is new about it."""
+        view = self._view
+        seen = view.remembered(pod)
+        uid, deletion = PodUID(pod.uid), view.deletion(pod)
+        return Change(at, uid, pod.namespace, pod.name, seen, deletion, view.size(seen))
+
+    def changes(
+        self, change: Change[S], noted: Callable[[PodUID], Mapping[Key, str]]
+    ) -> list[Transition]:
+        """What is new about a pod; `noted` says what was noted of one that is not known."""
+        uid, seen, deletion = change.uid, change.seen, change.deletion
+        before = self._known.pop(uid, None)
+        if before is None:
+            last = {} if uid in self._finished else noted(uid)
+            found = self._first_sight(uid, seen, last)
+        else:
+            found = self._view.transitions(before, seen)
+        self._known[uid] = seen
+        if deletion is not None and uid not in self._deleting:
+            self._deleting.add(uid)
+            found.insert(0, Transition(kind=DELETION, after=deletion))
+        return found
+
+    def finish(self, uid: PodUID) -> None:
+        """All is over with this one; if it comes back, it is seen for the first time."""
+        self._forget(uid)
+        self._finished.add(uid)
+
+    def forget_quiet(self) -> None:
+        """All of it is in the history: keep those that were told of last."""
+        self._finished.clear()
+        for uid in list(self._known)[: max(0, len(self._known) - MOST_KNOWN)]:
+            self._forget(uid)
+
+    def _forget(self, uid: PodUID) -> None:
+        self._known.pop(uid, None)
+        self._deleting.discard(uid)
+
+    def _first_sight(self, uid: PodUID, seen: S, last: Mapping[Key, str]) -> list[Transition]:
+        """What is new about a pod that is seen first: another may have noted it."""
+        words = self._view.transitions(None, seen)
+        if not last:
+            return [Transition(kind=SEEN), *words]
+        if (DELETION, "") in last:
+            self._deleting.add(uid)
+        return changes_since(last, words)
+
+
+def _status(pod: Pod) -> PodStatus:
+    return pod.status
+
+
+def _deletion(pod: Pod) -> str | None:
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    grace = pod.metadata.deletion_grace_period_seconds
+    return "" if grace is None else f"{grace} s"
+
+
+def _itself(pod: PodSummary) -> PodSummary:
+    return pod
+
+
+def _summary_deletion(pod: PodSummary) -> str | None:
+    return "" if pod.deleting else None
+
+
+STATUSES: View[Pod, PodStatus] = View(
+    remembered=_status, transitions=transitions, deletion=_deletion, size=status_bytes
+)
+SUMMARIES: View[PodSummary, PodSummary] = View(
+    remembered=_itself,
+    transitions=summary_transitions,
+    deletion=_summary_deletion,
+    size=summary_bytes,
+)

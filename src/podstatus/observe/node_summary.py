@@ -1,0 +1,103 @@
+"""What is worth knowing of a node."""
+
+from collections.abc import Iterable, Mapping
+
+from podstatus.base.usage import Usage
+from podstatus.kube.node import Node
+from podstatus.kube.pod_resources import pod_requests
+from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.node.reading import UsageSnapshot
+from podstatus.observe.ports import NodeSummary
+
+_SHOWN = ("cpu", "memory")
+
+
+def summarize_node(
+    node: Node,
+    *,
+    pods: int,
+    requested: Mapping[str, str],
+    used: Usage | None = None,
+    used_fractions: Mapping[str, float] | None = None,
+    disk_full_in_seconds: float | None = None,
+    lease_age_seconds: float | None = None,
+) -> NodeSummary:
+    """The summary of a node, with what is known of it elsewhere."""
+    status = node.status
+    conditions = {condition.type: condition for condition in status.conditions or ()}
+    ready = conditions.get("Ready")
+    return NodeSummary(
+        name=node.metadata.name,
+        ready=ready is not None and ready.status == "True",
+        reason="" if ready is None else ready.reason,
+        message="" if ready is None else ready.message,
+        conditions={type_: condition.status for type_, condition in conditions.items()},
+        capacity=_texts(status.capacity),
+        allocatable=_texts(status.allocatable),
+        requested=requested,
+        used=_used(used),
+        used_fractions=used_fractions or {},
+        disk_full_in_seconds=disk_full_in_seconds,
+        pods=pods,
+        lease_age_seconds=lease_age_seconds,
+        version=status.node_info.kubelet_version,
+        labels=dict(node.metadata.labels or {}),
+    )
+
+
+def requested(specs: Iterable[PodSpec]) -> dict[str, str]:
+    """What pods ask for together, of cpu and memory."""
+    return add_up(map(requests, specs))
+
+
+def requests(spec: PodSpec) -> dict[str, Quantity]:
+    """What a pod asks for, of cpu and memory."""
+    return {name: amount for name, amount in pod_requests(spec).items() if name in _SHOWN}
+
+
+def add_up(asked: Iterable[Mapping[str, Quantity]]) -> dict[str, str]:
+    """What is asked for together, without what is too large to be added."""
+    total: dict[str, Quantity] = {}
+    for amounts in asked:
+        for name, quantity in amounts.items():
+            total[name] = _sum(total[name], quantity) if name in total else quantity
+    return _texts(total)
+
+
+def _sum(one: Quantity, other: Quantity) -> Quantity:
+    try:
+        return one.plus(other)
+    except QuantityError:
+        # So far apart that no node has the larger. The other pods are to be seen all the same.
+        return one if one.compare(other) < 0 else other
+
+
+def used_fractions(snapshot: UsageSnapshot | None) -> dict[str, float]:
+    """How much of the machine is used, from 0 to 1, as far as it is known."""
+    if snapshot is None:
+        return {}
+    machine, used = snapshot.machine, snapshot.node
+    parts: dict[str, tuple[float | None, float]] = {
+        "cpu": (used.cpu_cores, machine.cores),
+        "memory": (used.memory_bytes, machine.memory_bytes),
+    }
+    if (disk := machine.disk) is not None:
+        # As df reckons: what is kept for root is neither used nor there.
+        parts["disk"] = disk.used_bytes, disk.used_bytes + disk.available_bytes
+    return {
+        name: min(1.0, part / whole)
+        for name, (part, whole) in parts.items()
+        if part is not None and whole > 0
+    }
+
+
+def _texts(amounts: Mapping[str, Quantity] | None) -> dict[str, str]:
+    return {name: quantity.canonical for name, quantity in (amounts or {}).items()}
+
+
+def _used(used: Usage | None) -> dict[str, float]:
+    if used is None:
+        return {}
+    amounts = {"cpu": used.cpu_cores, "memory": used.memory_bytes, "pids": used.pids}
+    return {name: float(amount) for name, amount in amounts.items() if amount is not None}

@@ -1,0 +1,206 @@
+"""What changed between two statuses of a pod, one change after the other.
+
+phase Pending → Running
+container app: waiting ContainerCreating → running
+condition Ready: False (ContainersNotReady) → True
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from podstatus.kube.pod_status import (
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStatus,
+    PodStatus,
+)
+from podstatus.kube.times import Time
+
+PHASE = "phase"
+CONDITION = "condition"
+CONTAINER = "container"
+RESTART = "restart"
+READINESS = "readiness"
+SEEN = "seen"
+DELETION = "deletion"
+FINISHED = "finished"
+EVENT = "event"
+SYNC = "sync"
+FOREIGN = "foreign"
+AWAY = "away"
+"""No agent was there, for so long before."""
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One change."""
+
+    kind: str
+    """Which part of the status changed: one of the constants of this module."""
+    subject: str = ""
+    """The type of the condition, or the name of the container; empty for the pod as a whole."""
+    before: str = ""
+    """Empty: there was nothing."""
+    after: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class Condition(Protocol):
+    """A condition of a pod, or its summary."""
+
+    @property
+    def type(self) -> str:
+        """Which one it is."""
+
+    @property
+    def status(self) -> str:
+        """True, False or Unknown."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in a word."""
+
+    @property
+    def message(self) -> str:
+        """Why, in a sentence."""
+
+
+_NOTHING = PodStatus()
+
+
+def transitions(old: PodStatus | None, new: PodStatus) -> list[Transition]:
+    """What changed, causes before what follows from them: containers, phase, conditions.
+
+    Times, addresses and resources are no transitions.
+    """
+    old = _NOTHING if old is None else old
+    found: list[Transition] = []
+    for lists in _LISTS:
+        before, after = lists(old), lists(new)
+        if before is not after:
+            found.extend(_containers(before or (), after or ()))
+    if old.phase != new.phase:
+        found.append(
+            Transition(
+                kind=PHASE,
+                before=old.phase,
+                after=new.phase,
+                reason=new.reason,
+                message=new.message,
+            )
+        )
+    if old.conditions is not new.conditions:
+        found.extend(condition_transitions(old.conditions or (), new.conditions or ()))
+    return found
+
+
+_LISTS: tuple[Callable[[PodStatus], Sequence[ContainerStatus] | None], ...] = (
+    lambda status: status.init_container_statuses,
+    lambda status: status.container_statuses,
+    lambda status: status.ephemeral_container_statuses,
+)
+
+
+def _containers(
+    before: Sequence[ContainerStatus], after: Sequence[ContainerStatus]
+) -> Iterator[Transition]:
+    known = {status.name: status for status in before}
+    for status in after:
+        old = known.get(status.name)
+        if old is not status:
+            yield from _container(old or ContainerStatus(name=status.name), status)
+
+
+def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transition]:
+    """One that waits or runs again has ended between two looks: its last state tells how."""
+    shown = state_text(old.state)
+    ended = new.last_state.terminated
+    if ended is not None and not _was_told(old, ended):
+        last = state_text(new.last_state)
+        yield Transition(
+            kind=CONTAINER,
+            subject=new.name,
+            before=shown,
+            after=last,
+            reason=ended.reason,
+            message=ended.message,
+        )
+        shown = last
+    if new.restart_count != old.restart_count:
+        yield Transition(
+            kind=RESTART,
+            subject=new.name,
+            before=str(old.restart_count),
+            after=str(new.restart_count),
+        )
+    now = state_text(new.state)
+    # One that has ended twice in the same way has ended twice.
+    if now != shown or new.restart_count != old.restart_count:
+        reason, message = _why(new.state)
+        yield Transition(
+            kind=CONTAINER,
+            subject=new.name,
+            before=shown,
+            after=now,
+            reason=reason,
+            message=message,
+        )
+    if old.ready is not new.ready:
+        yield Transition(
+            kind=READINESS, subject=new.name, before=_yes(old.ready), after=_yes(new.ready)
+        )
+
+
+def _was_told(old: ContainerStatus, ended: ContainerStateTerminated) -> bool:
+    """Whether this end was seen before: as the state, or while the next attempt had to wait."""
+    told = (old.state.terminated, old.last_state.terminated)
+    return any(end is not None and _identity(end) == _identity(ended) for end in told)
+
+
+def _identity(end: ContainerStateTerminated) -> tuple[str, int, Time]:
+    return end.container_id, end.exit_code, end.finished_at
+
+
+def state_text(state: ContainerState) -> str:
+    """A state in a few words: `running`, `waiting CrashLoopBackOff`, `terminated Error 3`."""
+    if state.running is not None:
+        return "running"
+    if (ended := state.terminated) is not None:
+        return f"terminated {ended.reason} {ended.exit_code}".replace("  ", " ")
+    if state.waiting is not None:
+        return f"waiting {state.waiting.reason}".rstrip()
+    return ""
+
+
+def _why(state: ContainerState) -> tuple[str, str]:
+    if (ended := state.terminated) is not None:
+        return ended.reason, ended.message
+    if state.waiting is not None:
+        return state.waiting.reason, state.waiting.message
+    return "", ""
+
+
+def condition_transitions(
+    before: Sequence[Condition], after: Sequence[Condition]
+) -> Iterator[Transition]:
+    """What changed of conditions, or of their summaries: status and reason count."""
+    known = {condition.type: condition for condition in before}
+    for condition in after:
+        old = known.pop(condition.type, None)
+        if old is None or (old.status, old.reason) != (condition.status, condition.reason):
+            yield Transition(
+                kind=CONDITION,
+                subject=condition.type,
+                before="" if old is None else old.status,
+                after=condition.status,
+                reason=condition.reason,
+                message=condition.message,
+            )
+    for old in known.values():
+        yield Transition(kind=CONDITION, subject=old.type, before=old.status)
+
+
+def _yes(ready: bool) -> str:  # noqa: FBT001 - it is the value
+    return "True" if ready else "False"

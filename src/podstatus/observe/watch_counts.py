@@ -1,0 +1,47 @@
+"""Counts those who watch, and what becomes of them."""
+
+from enum import Enum
+
+from podstatus.base.tally import Tally
+
+
+class Cut(Enum):
+    """Why somebody who watched was cut off."""
+
+    SLOW = "slow"
+    """It took nothing for too long."""
+    LONG = "long"
+    """It watched for so long that it has to be asked again who it is."""
+    HISTORY = "history"
+    """The history cannot be read."""
+    STOP = "stop"
+    """The server stops."""
+
+
+class Places(Enum):
+    """Whose places are taken when somebody is refused."""
+
+    ALL = "all"
+    CLIENT = "client"
+    """Those that one client may have."""
+
+
+class WatchCounts:
+    """What was done for those who watch. Counted in one event loop; may be read from anywhere."""
+
+    def __init__(self) -> None:
+        self.connected = 0
+        self.events = 0
+        """That were sent to them."""
+        self.cuts = Tally()
+        """By `Cut`."""
+        self.refusals = Tally()
+        """By `Places`."""
+
+    def cut(self, why: Cut) -> None:
+        """Somebody was cut off."""
+        self.cuts.add(why.value)
+
+    def refused(self, places: Places) -> None:
+        """Somebody was not let in."""
+        self.refusals.add(places.value)

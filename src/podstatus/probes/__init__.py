@@ -1,0 +1,1 @@
+"""Probes: when they are due, what they check, what follows from their results."""

@@ -1,0 +1,50 @@
+"""Check how a command ends that is run in the container.
+
+Upstream: Probe, pkg/probe/exec/exec.go; ExpandContainerCommandOnlyStatic,
+pkg/kubelet/container/helpers.go v1.36.4.
+"""
+
+from podstatus.base.clock import Clock
+from podstatus.kube.containers import Container, ExecAction
+from podstatus.kube.durations import go_duration
+from podstatus.kube.pod import PodUID
+from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.punctual import LATE_SECONDS, PunctualClock, held_up
+from podstatus.runtime.port import Runtime
+from podstatus.runtime.process.expand import expand
+from podstatus.runtime.run_command import CannotRunCommandError, run_command
+
+
+async def check_exec(
+    runtime: Runtime,
+    uid: PodUID,
+    container_id: str,
+    command: tuple[str, ...],
+    *,
+    seconds: float,
+    clock: Clock,
+) -> Checked:
+    """Run it; what takes too long has failed. Raises CannotCheckError."""
+    timer = PunctualClock(clock)
+    try:
+        result = await run_command(
+            runtime, uid, container_id, command, seconds=seconds, clock=timer
+        )
+    except TimeoutError:
+        if timer.late > LATE_SECONDS:
+            raise held_up(timer.late) from None
+        after = go_duration(seconds)
+        output = f'command timed out: "{" ".join(command)}" timed out after {after}'
+        return Checked(success=False, output=output)
+    except CannotRunCommandError as error:
+        raise CannotCheckError(str(error)) from error
+    return Checked(success=result.exit_code == 0, output=result.output)
+
+
+def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
+    """The command with the container's variables put in.
+
+    Only the spec is asked for their values: one that comes from elsewhere is empty.
+    """
+    values = {variable.name: variable.value for variable in container.env or ()}
+    return tuple(expand(word, values) for word in action.command or ())

@@ -1,0 +1,107 @@
+"""Check what a server says of its health by gRPC (`grpc.health.v1.Health/Check`).
+
+Needs the extra `grpc`. The two messages are so small that they are written and read here.
+
+    HealthCheckRequest   { string service = 1; }
+    HealthCheckResponse  { ServingStatus status = 1; }   UNKNOWN, SERVING, NOT_SERVING, …
+
+Upstream: Probe, pkg/probe/grpc/grpc.go v1.36.4.
+"""
+
+import asyncio
+import importlib
+from typing import Any
+
+from podstatus.kube.durations import go_duration
+from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.dial_words import place
+from podstatus.probes.http_target import USER_AGENT
+
+_METHOD = "/grpc.health.v1.Health/Check"
+_STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
+_SERVING = 1
+_STATUS_FIELD, _SERVICE_FIELD = b"\x08", b"\x0a"
+_OPTIONS = (
+    ("grpc.primary_user_agent", USER_AGENT),
+    ("grpc.enable_http_proxy", 0),
+    # Each check has a connection of its own.
+    ("grpc.use_local_subchannel_pool", 1),
+    # As soon as it may, so that a server that comes up is seen within the timeout.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+)
+
+
+async def check_grpc(host: str, port: int, service: str, *, seconds: float) -> Checked:
+    """Ask for the health of a service; without a name, for that of the server.
+
+    Raises CannotCheckError.
+    """
+    library = _library()
+    where, after = place(host, port), go_duration(seconds)
+    async with library.insecure_channel(where, options=_OPTIONS) as channel:
+        try:
+            async with asyncio.timeout(seconds):
+                await channel.channel_ready()
+                answer = await channel.unary_unary(_METHOD)(_request(service))
+        except TimeoutError:
+            return Checked(success=False, output=_too_late(channel, where, after))
+        except library.AioRpcError as error:
+            return Checked(success=False, output=_refusal(error))
+    return _judged(_status(answer))
+
+
+def _library() -> Any:
+    """Loaded when it is needed for the first time: it is large."""
+    try:
+        importlib.import_module("grpc")
+        return importlib.import_module("grpc.aio")
+    except ImportError as error:
+        raise CannotCheckError(
+            "gRPC checks need grpcio, which is not installed: pip install 'podstatus[grpc]'"
+        ) from error
+
+
+def _too_late(channel: Any, where: str, after: str) -> str:
+    ready = importlib.import_module("grpc").ChannelConnectivity.READY
+    if channel.get_state() is ready:
+        return f"timeout: health rpc did not complete within {after}"
+    return f'timeout: failed to connect service "{where}" within {after}: context deadline exceeded'
+
+
+def _refusal(error: Any) -> str:
+    if error.code().name == "UNIMPLEMENTED":
+        return (
+            "error: this server does not implement the grpc health protocol "
+            f"(grpc.health.v1.Health): {error.details()}"
+        )
+    code = error.code().name.title().replace("_", "")
+    return f"error: health rpc probe failed: rpc error: code = {code} desc = {error.details()}"
+
+
+def _judged(status: int) -> Checked:
+    if status == _SERVING:
+        return Checked(success=True, output="service healthy")
+    name = _STATUSES[status] if status < len(_STATUSES) else str(status)
+    return Checked(success=False, output=f'service unhealthy (responded with "{name}")')
+
+
+def _request(service: str) -> bytes:
+    name = service.encode()
+    return _SERVICE_FIELD + _number(len(name)) + name if name else b""
+
+
+def _number(value: int) -> bytes:
+    """As protobuf writes one: seven bits a byte, the low ones first, the high bit for "more"."""
+    low, rest = value & 0x7F, value >> 7
+    return bytes((low | 0x80,)) + _number(rest) if rest else bytes((low,))
+
+
+def _status(answer: bytes) -> int:
+    """The only field there is; what is left out is 0. Raises CannotCheckError."""
+    if not answer:
+        return 0
+    digits = answer[1:]
+    is_number = bool(digits) and all(b & 0x80 for b in digits[:-1]) and digits[-1] < 0x80
+    if answer[:1] != _STATUS_FIELD or not is_number:
+        raise CannotCheckError(f"the answer is no HealthCheckResponse: {answer[:32]!r}")
+    return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(digits))

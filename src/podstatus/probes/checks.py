@@ -1,0 +1,72 @@
+"""Make the check that a probe asks for: a command, HTTP, TCP or gRPC.
+
+Upstream: runProbe, pkg/kubelet/prober/prober.go v1.36.4.
+"""
+
+from podstatus.base.clock import Clock
+from podstatus.probes.check_exec import check_exec, probe_command
+from podstatus.probes.check_grpc import check_grpc
+from podstatus.probes.check_http import check_http
+from podstatus.probes.check_tcp import check_tcp
+from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.http_target import BadTargetError, find_port, http_target
+from podstatus.probes.names import Names
+from podstatus.probes.punctual import punctual
+from podstatus.probes.targets import Target
+from podstatus.probes.thresholds import rules_of
+from podstatus.runtime.port import Runtime
+
+
+class Checks:
+    """Makes checks; commands are run by the runtime."""
+
+    def __init__(self, runtime: Runtime, *, clock: Clock) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        self._names = Names()
+
+    async def __call__(self, target: Target) -> Checked:
+        """Check once. Raises CannotCheckError."""
+        try:
+            return await self._check(target)
+        except BadTargetError as error:
+            raise CannotCheckError(str(error)) from error
+
+    async def _check(self, target: Target) -> Checked:
+        probe, container, seconds = target.probe, target.container, rules_of(target.probe).timeout
+        if probe.exec is not None:
+            return await check_exec(
+                self._runtime,
+                target.key.uid,
+                target.key.container_id,
+                probe_command(probe.exec, container),
+                seconds=seconds,
+                clock=self._clock,
+            )
+        if probe.http_get is not None:
+            asked = http_target(probe.http_get, container, pod_ip=target.pod_ip)
+            return await punctual(
+                check_http(asked, seconds=seconds, names=self._names), seconds=seconds
+            )
+        if probe.tcp_socket is not None:
+            port = find_port(probe.tcp_socket.port, container)
+            host = _host(probe.tcp_socket.host or target.pod_ip)
+            return await punctual(
+                check_tcp(host, port, seconds=seconds, names=self._names), seconds=seconds
+            )
+        if probe.grpc is not None:
+            port, host = find_port(probe.grpc.port, container), _host(target.pod_ip)
+            return await punctual(
+                check_grpc(host, port, probe.grpc.service or "", seconds=seconds), seconds=seconds
+            )
+        raise CannotCheckError(
+            f"missing probe handler for {target.pod.name}_{target.pod.namespace}"
+            f"({target.pod.uid}):{container.name}; set exec, httpGet, tcpSocket or grpc"
+        )
+
+
+def _host(host: str) -> str:
+    """Nobody is asked instead of a pod that has no address; upstream asks the node then."""
+    if not host:
+        raise BadTargetError("the pod has no address yet")
+    return host

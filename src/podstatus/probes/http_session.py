@@ -1,0 +1,53 @@
+"""How a server of a container is asked by HTTP, for checks and for hooks.
+
+Every request has a connection of its own, and nothing is sent that the target does not say.
+Certificates are not verified: they are made for the name of a service, not for the address of a
+pod. Names are looked up by `Names`, not by the few threads that all others need.
+"""
+
+import socket
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from podstatus.probes.names import Names
+
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
+MOST_REQUESTS = 10
+"""One after the other, as far as redirects lead. Upstream's."""
+_MOST_LINE = 64 * 1024
+"""Of a header. aiohttp's own limit of 8 KiB is less than servers are used to send."""
+_ADDED = ("User-Agent", "Accept", "Accept-Encoding")
+"""What aiohttp adds where nobody says otherwise."""
+
+
+def http_session(names: Names) -> aiohttp.ClientSession:
+    """A session without a limit of time: whoever asks has one."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(force_close=True, ssl=False, resolver=_Resolver(names)),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=_ADDED,
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+        max_line_size=_MOST_LINE,
+        max_field_size=_MOST_LINE,
+    )
+
+
+class _Resolver(AbstractResolver):
+    """Names, as aiohttp asks for them."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=of, proto=0, flags=0)
+            for of, address in await self._names.find(host)
+            if family in (socket.AF_UNSPEC, of)
+        ]
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,115 @@
+"""Which probes of a pod are to be run now, from its spec and the status that is told of it.
+
+Upstream: AddPod, pkg/kubelet/prober/prober_manager.go, and doProbe, worker.go v1.36.4.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from podstatus.kube.containers import Container, Probe
+from podstatus.kube.pod import Pod, PodUID, is_terminal_phase
+from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.times import Time
+from podstatus.probes.thresholds import Kind
+
+
+class ProbeKey(msgspec.Struct, frozen=True, kw_only=True):
+    """One probe of one attempt at a container: the next attempt is probed from the beginning."""
+
+    uid: PodUID
+    container: str
+    container_id: str
+    kind: Kind
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be checked, and all that has to be known for it."""
+
+    key: ProbeKey
+    pod: Pod
+    container: Container
+    probe: Probe
+    pod_ip: str
+    started_at: Time
+    """When the container began to run."""
+
+
+def find_targets(pod: Pod, status: PodStatus, *, ending: bool) -> dict[ProbeKey, Target]:
+    """The probes to run: of containers that run, and those that wait for its start after it.
+
+    Of a pod that is to end, nobody asks whether it lives or has started, but it may be given
+    work until it says that it is not ready. Upstream wants that too, but cancels those checks.
+    """
+    if is_terminal_phase(status.phase):
+        return {}
+    is_ending = ending or pod.metadata.deletion_timestamp is not None
+    found = (
+        _target(pod, status, container, shown, kind)
+        for container, shown in _running(pod, status)
+        for kind in _kinds(shown, ending=is_ending)
+    )
+    return {target.key: target for target in found if target is not None}
+
+
+def find_started(pod: Pod, status: PodStatus) -> list[ProbeKey]:
+    """The startup probes of which nothing has to be found out: their containers have started."""
+    return [
+        _key(pod, shown, Kind.STARTUP)
+        for container, shown in _running(pod, status)
+        if shown.started and container.startup_probe is not None
+    ]
+
+
+def _running(pod: Pod, status: PodStatus) -> Iterator[tuple[Container, ContainerStatus]]:
+    """The containers that have probes and run, with what is shown of them."""
+    sidecars = (c for c in pod.spec.init_containers or () if is_restartable_init_container(c))
+    for containers, statuses in (
+        (pod.spec.containers or (), status.container_statuses),
+        (sidecars, status.init_container_statuses),
+    ):
+        probed = {c.name: c for c in containers if _has_probe(c)}
+        for shown in (statuses or ()) if probed else ():
+            if shown.name in probed and shown.container_id and shown.state.running is not None:
+                yield probed[shown.name], shown
+
+
+def _has_probe(container: Container) -> bool:
+    return any(_probe(container, kind) is not None for kind in Kind)
+
+
+def _kinds(shown: ContainerStatus, *, ending: bool) -> tuple[Kind, ...]:
+    if not shown.started:
+        return () if ending else (Kind.STARTUP,)
+    return (Kind.READINESS,) if ending else (Kind.READINESS, Kind.LIVENESS)
+
+
+def _target(
+    pod: Pod, status: PodStatus, container: Container, shown: ContainerStatus, kind: Kind
+) -> Target | None:
+    probe = _probe(container, kind)
+    if probe is None or shown.state.running is None:
+        return None
+    return Target(
+        key=_key(pod, shown, kind),
+        pod=pod,
+        container=container,
+        probe=probe,
+        pod_ip=status.pod_ip,
+        started_at=shown.state.running.started_at,
+    )
+
+
+def _key(pod: Pod, shown: ContainerStatus, kind: Kind) -> ProbeKey:
+    return ProbeKey(uid=pod.uid, container=shown.name, container_id=shown.container_id, kind=kind)
+
+
+def _probe(container: Container, kind: Kind) -> Probe | None:
+    match kind:
+        case Kind.STARTUP:
+            return container.startup_probe
+        case Kind.READINESS:
+            return container.readiness_probe
+        case Kind.LIVENESS:
+            return container.liveness_probe

@@ -1,0 +1,206 @@
+"""A runtime whose operations are counted, and how long they take.
+
+    runtime = measured(runtime, observer, clock)
+
+What it wraps may offer more than the eight methods; the wrapper offers the same and nothing else,
+so that `isinstance(runtime, Metered)` is as true as before.
+
+Upstream: instrumentedRuntimeService, pkg/kubelet/kuberuntime/instrumented_services.go v1.36.4, of
+which operations have their names.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.usage import Usage
+from podstatus.kube.containers import Container
+from podstatus.kube.pod import Pod, PodUID
+from podstatus.runtime.port import (
+    Labelled,
+    Metered,
+    MeteredInside,
+    ProbeResult,
+    Resizing,
+    Runtime,
+    RuntimePod,
+    SelfHooking,
+    SelfProbing,
+)
+from podstatus.runtime.streams import Logging, LogOptions, Talk, Talking, TalkRequest
+
+RUN_POD = "run_podsandbox"
+START_CONTAINER = "start_container"
+STOP_CONTAINER = "stop_container"
+REMOVE_CONTAINER = "remove_container"
+STOP_POD = "stop_podsandbox"
+REMOVE_POD = "remove_podsandbox"
+LIST_PODS = "list_podsandbox"
+LOOK_AT_POD = "podsandbox_status"
+USAGE = "list_podsandbox_stats"
+RESIZE = "update_podsandbox_resources"
+EXEC = "exec"
+ATTACH = "attach"
+
+
+class OperationObserver(Protocol):
+    """Who wants to know what a runtime is asked to do. Must not wait."""
+
+    def runtime_operation(self, operation: str, seconds: float, *, failed: bool) -> None:
+        """An operation came to its end."""
+
+
+def measured(runtime: Runtime, observer: OperationObserver, clock: Clock) -> Runtime:
+    """The runtime, with its operations counted."""
+    offers = tuple(offer for kind, offer in _OFFERS.items() if isinstance(runtime, kind))
+    made = type("MeasuredRuntime", (*offers, _Measured), {})
+    wrapped: Runtime = made(runtime, observer, clock)
+    return wrapped
+
+
+class _Wrapper:
+    """What is wrapped, and who is told."""
+
+    def __init__(self, runtime: Any, observer: OperationObserver, clock: Clock) -> None:
+        self._runtime = runtime
+        self._observer = observer
+        self._clock = clock
+
+    @contextmanager
+    def _measure(self, operation: str) -> Iterator[None]:
+        """Count what is done within; one that was given up has not failed."""
+        elapsed, failed = Elapsed(self._clock), False
+        try:
+            yield
+        except Exception:
+            failed = True
+            raise
+        finally:
+            self._observer.runtime_operation(operation, elapsed.seconds(), failed=failed)
+
+
+class _Measured(_Wrapper):
+    """The eight methods."""
+
+    _runtime: Runtime
+
+    @property
+    def name(self) -> str:
+        return self._runtime.name
+
+    @property
+    def version(self) -> str:
+        return self._runtime.version
+
+    async def start_pod(self, pod: Pod) -> None:
+        with self._measure(RUN_POD):
+            await self._runtime.start_pod(pod)
+
+    async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
+        with self._measure(START_CONTAINER):
+            return await self._runtime.start_container(pod, container, restart_count=restart_count)
+
+    async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
+        with self._measure(STOP_CONTAINER):
+            await self._runtime.stop_container(uid, container_id, grace_seconds=grace_seconds)
+
+    async def remove_container(self, uid: PodUID, container_id: str) -> None:
+        with self._measure(REMOVE_CONTAINER):
+            await self._runtime.remove_container(uid, container_id)
+
+    async def stop_pod(self, uid: PodUID) -> None:
+        with self._measure(STOP_POD):
+            await self._runtime.stop_pod(uid)
+
+    async def remove_pod(self, uid: PodUID) -> None:
+        with self._measure(REMOVE_POD):
+            await self._runtime.remove_pod(uid)
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        with self._measure(LIST_PODS if uid is None else LOOK_AT_POD):
+            return await self._runtime.list_pods(uid)
+
+    def changes(self) -> AsyncIterator[PodUID]:
+        return self._runtime.changes()
+
+
+class _Metered(_Wrapper):
+    _runtime: Metered
+
+    async def usage(self) -> Mapping[PodUID, Usage]:
+        with self._measure(USAGE):
+            return await self._runtime.usage()
+
+
+class _MeteredInside(_Wrapper):
+    _runtime: MeteredInside
+
+    def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
+        return self._runtime.container_usage()
+
+
+class _Resizing(_Wrapper):
+    _runtime: Resizing
+
+    async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
+        with self._measure(RESIZE):
+            await self._runtime.resize_pod(pod, containers)
+
+
+class _Labelled(_Wrapper):
+    _runtime: Labelled
+
+    @property
+    def node_labels(self) -> Mapping[str, str]:
+        return self._runtime.node_labels
+
+
+class _SelfHooking(_Wrapper):
+    _runtime: SelfHooking
+
+    async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
+        return await self._runtime.run_hook(uid, container_id, hook)
+
+
+class _SelfProbing(_Wrapper):
+    _runtime: SelfProbing
+
+    def probe_results(self) -> AsyncIterator[ProbeResult]:
+        return self._runtime.probe_results()
+
+
+class _Logging(_Wrapper):
+    _runtime: Logging
+
+    def container_logs(
+        self, uid: PodUID, container_id: str, options: LogOptions
+    ) -> AsyncIterator[bytes]:
+        return self._runtime.container_logs(uid, container_id, options)
+
+
+class _Talking(_Wrapper):
+    _runtime: Talking
+
+    async def exec(
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
+    ) -> Talk:
+        with self._measure(EXEC):
+            return await self._runtime.exec(uid, container_id, command, request)
+
+    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+        with self._measure(ATTACH):
+            return await self._runtime.attach(uid, container_id, request)
+
+
+_OFFERS: Mapping[type, type] = {
+    Metered: _Metered,
+    MeteredInside: _MeteredInside,
+    Resizing: _Resizing,
+    Labelled: _Labelled,
+    SelfHooking: _SelfHooking,
+    SelfProbing: _SelfProbing,
+    Logging: _Logging,
+    Talking: _Talking,
+}
+"""What a runtime may offer besides, and what offers the same."""

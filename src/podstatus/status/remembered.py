@@ -1,0 +1,45 @@
+"""What an earlier life of the node could not deliver of pods that live on.
+
+It is newer than what the API server shows, unless it was delivered after all and only not
+dropped: the server tells by how far the containers have come.
+"""
+
+from podstatus.kube.pod import is_terminal_phase
+from podstatus.kube.pod_status import ContainerStatus, PodStatus
+
+
+def tells_an_end(status: PodStatus) -> bool:
+    """Whether a container of the pod has ended, now or before its last start."""
+    return any(
+        found.state.terminated is not None or found.last_state.terminated is not None
+        for found in _containers(status)
+    )
+
+
+def newer_status(remembered: PodStatus | None, shown: PodStatus) -> PodStatus:
+    """Of what is remembered and what the API server shows, what happened later."""
+    if remembered is None or is_terminal_phase(shown.phase):
+        return shown
+    known = {found.name: _progress(found) for found in _containers(remembered)}
+    for found in _containers(shown):
+        if found.name not in known or known[found.name] < _progress(found):
+            return shown
+    return remembered
+
+
+def _containers(status: PodStatus) -> tuple[ContainerStatus, ...]:
+    return (
+        *(status.init_container_statuses or ()),
+        *(status.container_statuses or ()),
+        *(status.ephemeral_container_statuses or ()),
+    )
+
+
+def _progress(status: ContainerStatus) -> tuple[int, int]:
+    """How far a container has come: so many restarts, and then not started, running, ended."""
+    if status.state.terminated is not None:
+        return status.restart_count, 2
+    if status.state.running is not None:
+        return status.restart_count, 1
+    # One that waits for its next start has ended; one that waits for its first has not.
+    return status.restart_count, 3 if status.last_state.terminated is not None else 0

@@ -1,0 +1,70 @@
+"""Answers that are there at once: what is known of pods and the node, and of the agent itself."""
+
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from podstatus.alerts.ports import Alerts
+from podstatus.kube.times import Time
+from podstatus.observe.ports import Observatory
+from podstatus.runtime.port import RuntimePod
+from podstatus.web.ports import AboutAgent, Machine
+from podstatus.web.queries import read_query
+from podstatus.web.query_answers import Asked, answer_query
+from podstatus.web.query_openapi import KNOWLEDGE_AGE, OPENAPI, openapi_document
+from podstatus.web.query_values import encode_answer
+from podstatus.web.refusals import SAFE, not_found
+from podstatus.web.routes import About, Found, Route
+from podstatus.web.stats_summary import stats_summary
+from podstatus.web.zpages import configz, flagz, statusz
+
+
+async def tell_query(
+    known: Observatory | None,
+    alerts: Alerts | None,
+    request: web.BaseRequest,
+    found: Found,
+    now: int,
+    routes: tuple[Route, ...],
+) -> web.Response:
+    """What our own API is asked. Raises Refusal."""
+    pattern = found.route.pattern
+    if pattern in OPENAPI:
+        return json_answer(openapi_document(routes))
+    if known is None:
+        raise not_found("nobody keeps here what is known of pods")
+    raw_query = request.rel_url.raw_query_string
+    asked = Asked.read(pattern, found.names, raw_query, Time.from_unix_nanos(now))
+    answer = json_answer(encode_answer(await answer_query(known, asked, alerts)))
+    answer.headers[KNOWLEDGE_AGE] = f"{known.knowledge().server_age_seconds:.3f}"
+    return answer
+
+
+def tell_stats(
+    machine: Machine | None,
+    request: web.BaseRequest,
+    running: Sequence[RuntimePod],
+    node_name: str,
+) -> web.Response:
+    """What node and pods use. Raises Refusal."""
+    if machine is None:
+        raise not_found("nobody measures here what is used")
+    query = read_query(request.rel_url.raw_query_string)
+    return json_answer(stats_summary(node_name, machine, running, query))
+
+
+def tell_about_agent(
+    agent: AboutAgent | None, about: About, now: int, routes: tuple[Route, ...]
+) -> web.Response:
+    """How the agent is configured, was started, or since when it runs. Raises Refusal."""
+    if agent is None:
+        raise not_found("nobody tells here how it was started")
+    if about is About.CONFIGZ:
+        return json_answer(configz(agent))
+    told = flagz(agent) if about is About.FLAGZ else statusz(agent, now, routes)
+    return web.Response(text=told, content_type="text/plain", charset="utf-8", headers=SAFE)
+
+
+def json_answer(body: bytes) -> web.Response:
+    """JSON, as it is."""
+    return web.Response(body=body, content_type="application/json", headers=SAFE)

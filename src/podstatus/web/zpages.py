@@ -1,0 +1,50 @@
+"""What the agent tells of itself: how it is configured, how it was started, since when it runs.
+
+Upstream: configz, component-base/configz/configz.go; flagz and statusz, apiserver/pkg/server/flagz
+and statusz, textserializer.go; v0.36.4. Their texts are for people: upstream changes the mark
+between a name and its value from one time to the next so that nobody parses them; here it is
+always the same.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from podstatus.kube.times import Time
+from podstatus.web.ports import AboutAgent
+from podstatus.web.routes import ROUTES, Route
+
+_COMPONENT = "podstatus"
+_WARNING = (
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility "
+    "guarantees and is for debugging purposes only."
+)
+_SECOND = 1_000_000_000
+_NOT_LISTED = {"/openapi", "/openapi.json"}
+"""Upstream leaves out what is no debugging."""
+
+
+def configz(agent: AboutAgent) -> bytes:
+    """The configuration, as JSON."""
+    return msgspec.json.encode({"kubeletconfig": agent.configuration})
+
+
+def flagz(agent: AboutAgent) -> str:
+    """The flags, one per line, sorted."""
+    lines = [f"{name}={agent.flags[name]}\n" for name in sorted(agent.flags)]
+    return f"\n{_COMPONENT} flagz\n{_WARNING}\n{''.join(lines)}"
+
+
+def statusz(agent: AboutAgent, now: int, routes: Iterable[Route] = ROUTES) -> str:
+    """Since when it runs, what it is, and where it can be asked."""
+    up = max(0, now - agent.started) // _SECOND
+    paths = sorted({f"/{route.parts[0]}" for route in routes} - _NOT_LISTED)
+    return (
+        f"\n{_COMPONENT} statusz\n{_WARNING}\n\n"
+        f"Started: {Time.from_unix_nanos(agent.started).wire}\n"
+        f"Up: {up // 3600} hr {up // 60 % 60:02} min {up % 60:02} sec\n"
+        f"Python version: {agent.python}\n"
+        f"Binary version: {agent.version}\n"
+        f"Emulation version: {agent.kubernetes}\n"
+        f"Paths: {' '.join(paths)}\n"
+    )

@@ -1,0 +1,188 @@
+"""The hooks of containers: what is done right after a start, and before a stop.
+
+A container whose postStart hook fails is stopped; one whose preStop hook fails is stopped all the
+same. What is told of it names no output, which may hold secrets.
+
+Upstream: handlerRunner, pkg/kubelet/lifecycle/handlers.go; executePreStopHook,
+kuberuntime_container.go v1.36.4.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from podstatus.base.clock import Clock
+from podstatus.base.loop import within
+from podstatus.events import reasons
+from podstatus.events.about import about_container, about_pod
+from podstatus.events.recorder import Recorder
+from podstatus.kube.containers import Container, HTTPGetAction, LifecycleHandler
+from podstatus.kube.cri import ContainerFacts, ContainerRunState
+from podstatus.kube.pod import Pod
+from podstatus.probes.http_target import BadTargetError, HttpTarget, http_target
+from podstatus.runtime.port import Runtime, SelfHooking
+from podstatus.runtime.run_command import CannotRunCommandError, run_command
+from podstatus.workers.actions import pod_text
+
+logger = logging.getLogger(__name__)
+
+POST_START = "postStart"
+PRE_STOP = "preStop"
+
+HttpGet = Callable[[HttpTarget], Awaitable[bool]]
+"""Sends a request; whether it had to be sent again by plain HTTP. Raises ConnectionError."""
+
+
+async def no_http(target: HttpTarget) -> bool:
+    """For those who have nobody to ask with."""
+    raise ConnectionError(f"nobody is there who could ask for {target.url}")
+
+
+class HookFailedError(Exception):
+    """A hook failed; the message says how, in upstream's words."""
+
+
+class Hooks:
+    """Runs hooks, and tells of those that fail."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        recorder: Recorder,
+        *,
+        clock: Clock,
+        http_get: HttpGet = no_http,
+        host_ips: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        """`host_ips` are those of pods in the network of their node."""
+        self._runtime = runtime
+        self._recorder = recorder
+        self._clock = clock
+        self._http_get = http_get
+        self._host_ips = host_ips
+
+    async def post_start(self, pod: Pod, container: Container, container_id: str) -> str:
+        """Run the postStart hook, if there is one; why it failed, or nothing.
+
+        It may take as long as it likes.
+        """
+        handler = container.lifecycle.post_start if container.lifecycle is not None else None
+        if handler is None:
+            return ""
+        try:
+            await self._run(POST_START, handler, pod, container, container_id)
+        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            about = about_container(pod, container.name)
+            self._recorder.warn(about, reasons.FAILED_POST_START_HOOK, "PostStartHook failed")
+            _log_failure(POST_START, pod, container, error)
+            return str(error) or type(error).__name__
+        return ""
+
+    async def pre_stop(self, pod: Pod | None, attempt: ContainerFacts, seconds: float) -> None:
+        """Run the preStop hook of a container that runs, if there is one and there is time for it.
+
+        After so many seconds it is cut short. Of a pod that only the runtime knows, no hook is
+        known.
+        """
+        container = None if pod is None else _find(pod, attempt.name)
+        if pod is None or container is None or container.lifecycle is None:
+            return
+        handler = container.lifecycle.pre_stop
+        if handler is None or attempt.state is not ContainerRunState.RUNNING or seconds <= 0:
+            return
+        running = self._run(PRE_STOP, handler, pod, container, attempt.id)
+        try:
+            await within(seconds, self._clock, running)
+        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            about = about_container(pod, container.name)
+            self._recorder.warn(about, reasons.FAILED_PRE_STOP_HOOK, "PreStopHook failed")
+            _log_failure(PRE_STOP, pod, container, error)
+
+    async def _run(
+        self,
+        hook: str,
+        handler: LifecycleHandler,
+        pod: Pod,
+        container: Container,
+        container_id: str,
+    ) -> None:
+        """Raises HookFailedError, and what a runtime of somebody else's raises."""
+        if handler.sleep is not None:
+            await self._clock.wait(handler.sleep.seconds)
+        elif isinstance(self._runtime, SelfHooking):
+            if not await self._runtime.run_hook(pod.uid, container_id, hook):
+                raise _failed(self._runtime.name, hook, pod, container, "its script says so")
+        elif handler.exec is not None:
+            await self._exec(handler.exec.command or (), pod, container, container_id)
+        elif handler.http_get is not None:
+            await self._get(handler.http_get, pod, container)
+        else:
+            raise HookFailedError("Cannot run handler: it is neither exec, httpGet nor sleep")
+
+    async def _exec(
+        self, command: tuple[str, ...], pod: Pod, container: Container, container_id: str
+    ) -> None:
+        text = " ".join(command)
+        try:
+            result = await run_command(
+                self._runtime, pod.uid, container_id, command, seconds=None, clock=self._clock
+            )
+        except CannotRunCommandError as error:
+            why = f'{error}, message: ""'
+            raise _failed("Exec", f"[{text}]", pod, container, why) from error
+        if result.exit_code:
+            why = (
+                f"command '{text}' exited with {result.exit_code}: {result.output}, "
+                f"message: {_quoted(result.output)}"
+            )
+            raise _failed("Exec", f"[{text}]", pod, container, why)
+
+    async def _get(self, action: HTTPGetAction, pod: Pod, container: Container) -> None:
+        try:
+            address = action.host or await self._address(pod)
+            target = http_target(action, container, pod_ip=address, purpose="lifecycle")
+            fell_back = await self._http_get(target)
+        except (BadTargetError, ConnectionError) as error:
+            raise _failed("HTTP", action.path, pod, container, str(error)) from error
+        if fell_back:
+            host = target.url.partition("://")[2].partition("/")[0]
+            self._recorder.warn(
+                about_pod(pod),
+                reasons.LIFECYCLE_HTTP_FALLBACK,
+                f"request to HTTPS lifecycle hook {host} got HTTP response, "
+                "retry with HTTP succeeded",
+            )
+
+    async def _address(self, pod: Pod) -> str:
+        """The pod's; it has just been started, so the runtime is asked. Empty if it has none."""
+        found = next(iter(await self._runtime.list_pods(pod.uid)), None)
+        addresses = () if found is None else found.facts.ips
+        return next(iter(addresses or self._host_ips()), "")
+
+
+def _find(pod: Pod, name: str) -> Container | None:
+    """The one with this name that may have hooks: ephemeral and plain init containers have none."""
+    containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
+    return next((container for container in containers if container.name == name), None)
+
+
+def _failed(kind: str, what: str, pod: Pod, container: Container, why: str) -> HookFailedError:
+    return HookFailedError(
+        f"{kind} lifecycle hook ({what}) for Container {_quoted(container.name)} in Pod "
+        f"{_quoted(pod_text(pod))} failed - error: {why}"
+    )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _log_failure(hook: str, pod: Pod, container: Container, error: Exception) -> None:
+    logger.warning(
+        "hook failed: hook=%s pod=%s/%s container=%s why=%s",
+        hook,
+        pod.namespace,
+        pod.name,
+        container.name,
+        str(error) or type(error).__name__,
+    )

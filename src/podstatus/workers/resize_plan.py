@@ -1,0 +1,186 @@
+"""What has to be done so that the containers of a pod have what it was granted.
+
+Upstream: computePodResizeAction and IsPodResizeInProgress, kuberuntime_manager.go v1.36.4.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.allocation import PodResourceInfo
+from podstatus.kube.containers import Container
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts, ResourceFacts
+from podstatus.kube.pod import Pod
+from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.resources import ResourceRequirements
+
+RESTART_CONTAINER = "RestartContainer"
+_NOTHING = ResourceRequirements()
+_ZERO = Quantity("0")
+_NANO = 10**9
+_MOST = 2**63 - 1
+_Four = tuple[int, int, int, int]
+
+
+class ResizePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod lacks of its grant. By default nothing."""
+
+    in_place: Mapping[str, str] = {}
+    """By name the IDs of containers that are given other resources while they run."""
+    restart: frozenset[str] = frozenset()
+    """Containers that run and have to be started again for it."""
+    idle: frozenset[str] = frozenset()
+    """Containers that do not run: their next start will give them what they were granted."""
+    whole: bool = False
+    """What the pod has as a whole changes, whatever its containers have."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether something that runs has other resources than it was granted."""
+        return bool(self.in_place or self.restart or self.whole)
+
+
+NO_RESIZE = ResizePlan()
+
+
+def plan_resize(pod: Pod, in_force: PodResourceInfo | None, facts: PodFacts) -> ResizePlan:
+    """What to do for a pod as granted; None: what is in force is what was granted."""
+    if in_force is None:
+        return NO_RESIZE
+    in_place: dict[str, str] = {}
+    restart, idle = set(), set()
+    for container, attempt in _differing(pod, in_force, facts):
+        if attempt is None:
+            idle.add(container.name)
+        elif _needs_restart(pod, container, in_force):
+            restart.add(container.name)
+        else:
+            in_place[container.name] = attempt.id
+    own = _four(pod.spec.resources or _NOTHING)
+    return ResizePlan(
+        in_place=in_place,
+        restart=frozenset(restart),
+        idle=frozenset(idle),
+        whole=own != _four(in_force.pod_level_resources or _NOTHING),
+    )
+
+
+def running_containers(pod: Pod, facts: PodFacts) -> dict[str, str]:
+    """By name the IDs of all containers of the pod that run and can be resized."""
+    attempts = {c.name: _running(c, facts) for c in resizable_containers(pod)}
+    return {name: attempt.id for name, attempt in attempts.items() if attempt is not None}
+
+
+def resizable_containers(pod: Pod) -> tuple[Container, ...]:
+    """All containers but ephemeral ones."""
+    return (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
+
+
+def with_in_force(facts: PodFacts, in_force: PodResourceInfo | None) -> PodFacts:
+    """The facts, with what was last asked of the runtime where it does not say itself.
+
+    Upstream: toKubeContainerStatus, kuberuntime_container.go v1.36.4.
+    """
+    if in_force is None:
+        return facts
+    containers = tuple(
+        _told(attempt, in_force.container_resources.get(attempt.name))
+        for attempt in facts.containers
+    )
+    return structs.replace(facts, containers=containers)
+
+
+def needs_restart(container: Container, resource: str) -> bool:
+    """Whether a container is started again when it gets more or less of this."""
+    return any(
+        policy.resource_name == resource and policy.restart_policy == RESTART_CONTAINER
+        for policy in container.resize_policy or ()
+    )
+
+
+def changed_resources(old: ResourceRequirements, new: ResourceRequirements) -> set[str]:
+    """Which of cpu and memory differ, as finely as they can be set."""
+    before, after = _four(old), _four(new)
+    return {"cpu" for a, b in zip(before[:2], after[:2], strict=True) if a != b} | {
+        "memory" for a, b in zip(before[2:], after[2:], strict=True) if a != b
+    }
+
+
+def with_limits_of_pod(
+    resources: ResourceRequirements, of_pod: ResourceRequirements | None
+) -> ResourceRequirements:
+    """What a container may use: where it has no limit, the pod's is its own.
+
+    Upstream: GetLimits, pkg/kubelet/util/util.go v1.36.4.
+    """
+    outer = (of_pod or _NOTHING).limits
+    if not outer:
+        return resources
+    shared = {name: outer[name] for name in ("cpu", "memory") if name in outer}
+    return structs.replace(resources, limits=shared | (resources.limits or {}))
+
+
+def _differing(
+    pod: Pod, in_force: PodResourceInfo, facts: PodFacts
+) -> Iterator[tuple[Container, ContainerFacts | None]]:
+    """The containers that lack something, and their attempts that run."""
+    for container in resizable_containers(pod):
+        if _changes(pod, container, in_force):
+            yield container, _running(container, facts)
+
+
+def _changes(pod: Pod, container: Container, in_force: PodResourceInfo) -> set[str]:
+    has = in_force.container_resources.get(container.name)
+    if has is None:
+        return set()
+    return changed_resources(
+        with_limits_of_pod(has, in_force.pod_level_resources),
+        with_limits_of_pod(container.resources, pod.spec.resources),
+    )
+
+
+def _needs_restart(pod: Pod, container: Container, in_force: PodResourceInfo) -> bool:
+    return any(needs_restart(container, name) for name in _changes(pod, container, in_force))
+
+
+def _running(container: Container, facts: PodFacts) -> ContainerFacts | None:
+    attempt = facts.find(container.name)
+    if attempt is None or not attempt.active or attempt.state is not ContainerRunState.RUNNING:
+        return None
+    return attempt
+
+
+def _four(resources: ResourceRequirements) -> _Four:
+    """Cpu in thousandths, memory in bytes: requests and limits."""
+    requests, limits = resources.requests or {}, resources.limits or {}
+    return (
+        requests.get("cpu", _ZERO).milli_value,
+        limits.get("cpu", _ZERO).milli_value,
+        _bytes(requests.get("memory", _ZERO)),
+        _bytes(limits.get("memory", _ZERO)),
+    )
+
+
+def _bytes(quantity: Quantity) -> int:
+    """Rounded up. What no int64 holds is more than any machine has, and stays that."""
+    try:
+        return min(_MOST, -(-quantity.nanos // _NANO))
+    except QuantityError:
+        return _MOST
+
+
+def _told(attempt: ContainerFacts, asked: ResourceRequirements | None) -> ContainerFacts:
+    if asked is None or attempt.state is not ContainerRunState.RUNNING:
+        return attempt
+    said = attempt.resources or ResourceFacts()
+    requests, limits = asked.requests or {}, asked.limits or {}
+    return structs.replace(
+        attempt,
+        resources=ResourceFacts(
+            cpu_request=said.cpu_request or requests.get("cpu"),
+            cpu_limit=said.cpu_limit or limits.get("cpu"),
+            memory_request=said.memory_request or requests.get("memory"),
+            memory_limit=said.memory_limit or limits.get("memory"),
+        ),
+    )

@@ -1,0 +1,69 @@
+"""What an observer says of how old its knowledge is, in virtual time."""
+
+import asyncio
+from collections import defaultdict
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from podstatus.agent.cluster_observatory import ClusterObservatory
+from podstatus.agent.cluster_view import ClusterView, Observed
+from podstatus.agent.history_file import HistoryFile
+from podstatus.agent.observe_settings import read_observe_settings
+from podstatus.client.contact import Contact
+from podstatus.client.resources import Resource
+from podstatus.kube.errors import DeniedError
+from podstatus.observe.board import Board
+from podstatus.testing.clock import FakeClock, settle
+from tests.client.fake_source import FakeSource, FakeStream
+
+DENIED = DeniedError("pods is forbidden", code=403)
+
+
+class FakeCluster:
+    """A server for each resource."""
+
+    def __init__(self) -> None:
+        self.of = defaultdict[str, FakeSource](FakeSource)
+
+    async def list(self, resource: Resource, **asked: Any) -> bytes:
+        return await self.of[resource.plural].list(resource, **asked)
+
+    def watch(self, resource: Resource, **asked: Any) -> AbstractAsyncContextManager[FakeStream]:
+        return self.of[resource.plural].watch(resource, **asked)
+
+
+def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    flags: dict[str, str | None] = {"kubeconfig": str(kubeconfig), "history": "false"}
+    settings = read_observe_settings(flags, {}, {}).settings
+
+    async def play() -> None:
+        clock, cluster = FakeClock(), FakeCluster()
+        contact, history = Contact(clock), HistoryFile(settings, tmp_path)
+        view = ClusterView(cluster, Observed(), Board(), clock=clock)
+        known = ClusterObservatory(view, contact=contact, history=history, clock=clock)
+        contact.heard()
+        assert not known.knowledge().server_reachable
+        task = asyncio.ensure_future(view.pods.run())
+        await settle()
+        assert known.knowledge().server_reachable
+        cluster.of["pods"].list_errors.extend([DENIED] * 100)
+        cluster.of["pods"].watch_errors.extend([DENIED] * 100)
+        cluster.of["pods"].stream.end(DENIED)
+        await settle()
+        await clock.advance(40)
+        contact.heard()
+        assert not known.knowledge().server_reachable
+        assert known.knowledge().server_age_seconds >= 40
+        cluster.of["pods"].list_errors.clear()
+        cluster.of["pods"].watch_errors.clear()
+        await clock.advance(40)
+        contact.heard()
+        assert known.knowledge().server_reachable
+        assert known.knowledge().server_age_seconds == 0
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(asyncio.wait_for(play(), 30))

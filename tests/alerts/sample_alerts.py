@@ -1,0 +1,93 @@
+"""Alerts for tests, and receivers that behave as they are told to."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import structs
+
+from podstatus.alerts.alert import Alert, AlertId, Subject
+from podstatus.alerts.rule import Action
+from podstatus.kube.pod import PodUID
+
+SECOND = 1_000_000_000
+START = 4102444800 * SECOND
+"""Where the fake clock begins."""
+
+
+def firing(name: str = "a", *, life: int = 1, rule: str = "CrashLoop", **fields: Any) -> Alert:
+    """An alert of a pod; `life` tells those of the same pod apart."""
+    subject = Subject(
+        scope="pod", name=f"pod-{name}", namespace="web", uid=PodUID(f"u-{name}"), node="n1"
+    )
+    given: dict[str, Any] = {
+        "id": AlertId(f"{rule}-{name}-{life}"),
+        "rule": rule,
+        "subject": subject,
+        "state": "firing",
+        "labels": {"alertname": rule, "severity": "warning", "pod": subject.name},
+        "annotations": {"summary": f"{subject.name} crashes"},
+        "since": START - 60 * SECOND,
+        "fired": START,
+    }
+    return Alert(**(given | fields))
+
+
+def pending(alert: Alert) -> Alert:
+    return structs.replace(alert, state="pending", fired=0, annotations={})
+
+
+def resolved(alert: Alert, at: int = START + SECOND) -> Alert:
+    return structs.replace(alert, state="resolved", ceased=at, resolved=at)
+
+
+def told(alert: Alert) -> tuple[str, str]:
+    return alert.id, alert.state
+
+
+class Listener:
+    """A deed that notes what it is told, fails as it is told to, and hangs while it is shut."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+        self.tries = 0
+        self.errors: list[Exception] = []
+        """Of the next tries."""
+        self.is_away: Exception | None = None
+        """What every try fails with."""
+        self.never: set[str] = set()
+        """Ids that fail with `is_away` alone."""
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def do(self, action: Action, alert: Alert) -> None:
+        self.tries += 1
+        await self.open.wait()
+        if self.errors:
+            raise self.errors.pop(0)
+        if self.is_away is not None and (not self.never or alert.id in self.never):
+            raise self.is_away
+        self.heard.append(told(alert))
+
+
+class BatchListener:
+    """A deed that takes many at once, and wants to be told again."""
+
+    def __init__(self, *, most: int = 3, again_seconds: float = 60.0) -> None:
+        self.most = most
+        self.again_seconds = again_seconds
+        self.batches: list[list[tuple[str, str]]] = []
+        self.is_away: Exception | None = None
+        self.refused: dict[str, Exception] = {}
+
+    async def do_all(self, action: Action, alerts: Sequence[Alert]) -> None:
+        if self.is_away is not None:
+            raise self.is_away
+        for alert in alerts:
+            if alert.id in self.refused:
+                raise self.refused[alert.id]
+        self.batches.append([told(alert) for alert in alerts])
+
+    @property
+    def heard(self) -> list[tuple[str, str]]:
+        return [one for batch in self.batches for one in batch]

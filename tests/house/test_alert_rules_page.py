@@ -1,0 +1,54 @@
+"""docs/alert-rules.md has every fact, key and action that rules may name, and no other."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from podstatus.alerts.action_table import ACTIONS, ActionKind, Option
+from podstatus.alerts.fact_table import CONTAINER_FACTS, NODE_FACTS, POD_FACTS, SYNC_FACTS, Fact
+from podstatus.alerts.rule_file import FILE_KEYS, RULE_KEYS
+from tests.alerts.scene import load
+
+PAGE = (Path(__file__).parents[2] / "docs" / "alert-rules.md").read_text()
+
+
+def fact_rows(facts: Iterable[Fact]) -> str:
+    return "\n".join(f"| `{fact.name}` | {fact.kind} | {fact.meaning} |" for fact in facts)
+
+
+def action_rows() -> str:
+    return "\n".join(row for kind in ACTIONS.values() for row in _rows(kind))
+
+
+def _rows(kind: ActionKind) -> list[str]:
+    where = " Only with scope `pod`." if kind.scopes == {"pod"} else ""
+    first = f"| `{kind.name}`{' ✎' if kind.changes else ''} | | {kind.meaning}{where} |"
+    return [first, *(f"| | `{option.name}` | {_meaning(option)} |" for option in kind.options)]
+
+
+def _meaning(option: Option) -> str:
+    default = f" Default: `{option.default}`." if option.default else ""
+    return f"{option.meaning}{' Needed.' if option.required else default}"
+
+
+@pytest.mark.parametrize("facts", [POD_FACTS, CONTAINER_FACTS, NODE_FACTS, SYNC_FACTS])
+def test_the_page_has_a_table_of_these_facts(facts: tuple[Fact, ...]) -> None:
+    assert f"|---|---|---|\n{fact_rows(facts)}\n\n" in PAGE
+
+
+def test_the_page_has_a_table_of_actions() -> None:
+    assert PAGE.endswith(f"|---|---|---|\n{action_rows()}\n")
+
+
+@pytest.mark.parametrize(("title", "keys"), [("A file", FILE_KEYS), ("A rule", RULE_KEYS)])
+def test_the_page_has_the_keys(title: str, keys: tuple[str, ...]) -> None:
+    section = PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == sorted(keys)
+
+
+def test_the_rule_of_the_page_is_right() -> None:
+    loaded = load(PAGE.partition("```yaml\n")[2].partition("```")[0])
+    assert not loaded.mistakes
+    assert [rule.problem for rule in loaded.rules] == [""]

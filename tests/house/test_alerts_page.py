@@ -1,0 +1,47 @@
+"""docs/alerts.md has every default rule as it is, and its examples do what it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from podstatus.agent.commands import app
+from podstatus.alerts.compiled_rule import Environments
+from podstatus.alerts.defaults import default_rules
+from podstatus.alerts.spans import parse_span
+
+PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
+YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+TOLD = re.findall(r"^\$ (podstatus alerts \w+ .*)\n((?:[^$`].*\n)*)", PAGE, re.MULTILINE)
+
+
+def test_the_page_has_a_row_for_every_default_rule() -> None:
+    rules = [compiled.rule for compiled in default_rules(Environments()).rules]
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \| (\w+) \|$", PAGE, re.MULTILINE)
+    told = [(name, parse_span(span), severity) for name, span, severity in rows]
+    assert told == [(rule.name, rule.for_seconds, rule.severity) for rule in rules]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rules, tests = YAML[:2]
+    (tmp_path / "rules.yaml").write_text(rules)
+    (tmp_path / "rules_test.yaml").write_text(tests)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(words: str) -> str:
+    done = CliRunner().invoke(app, words.split()[1:])
+    return done.stderr + done.stdout
+
+
+def test_the_examples_say_what_the_page_says(folder: Path) -> None:
+    checked, tested = dict(TOLD), folder / "rules_test.yaml"
+    for words in ("podstatus alerts check rules.yaml", "podstatus alerts test rules_test.yaml"):
+        assert run(words) == checked[words]
+    later = tested.read_text().replace("at: 10s", "at: 9s")
+    tested.write_text(later)
+    failed = run("podstatus alerts test rules_test.yaml")
+    assert f"podstatus alerts test rules_test.yaml\n{failed}" in PAGE

@@ -1,0 +1,49 @@
+"""What docs/query-api.md shows works: every example is asked, every word of it is there."""
+
+import asyncio
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from podstatus.observe import transitions
+from podstatus.observe.health import Word
+from podstatus.web.query_paths import QUESTIONS
+from tests.web.fake_observatory import a_moment, a_pod
+from tests.web.scene import Scene, play
+
+PAGE = (Path(__file__).parents[2] / "docs" / "query-api.md").read_text()
+EXAMPLES = re.findall(r"^\$ ask (.+)$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_every_example_is_answered(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> list[tuple[int, str]]:
+        scene.observatory.board.put(a_pod("web", "default"))
+        scene.observatory.all_moments = [a_moment(id, "web", namespace="default") for id in (1, 2)]
+        return [await asyncio.to_thread(_curl, scene, example) for example in EXAMPLES]
+
+    answers = play(tmp_path, act)
+    assert len(answers) > 10
+    assert [code for code, _ in answers] == [0] * len(answers), answers
+
+
+def _curl(scene: Scene, example: str) -> tuple[int, str]:
+    given = shlex.split(example.replace("$agent", scene.url))
+    told = ["curl", "-sS", "--fail", "--cacert", str(scene.certificate), *given]
+    done = subprocess.run(told, capture_output=True, text=True, check=False, timeout=90)
+    return done.returncode, done.stderr
+
+
+def test_the_page_has_every_question_parameter_and_word() -> None:
+    parameters = {parameter.name for it in QUESTIONS for parameter in it.parameters}
+    missing = [name for name in parameters if f"`{name}`" not in PAGE]
+    missing += [word for word in Word if f"`{word}`" not in PAGE]
+    kinds = [name for name in dir(transitions) if name.isupper() and not name.startswith("_")]
+    missing += [kind for kind in kinds if f"`{getattr(transitions, kind)}`" not in PAGE]
+    asked = [re.sub(r"\{namespace\}/\{name\}", "default/web", it.pattern) for it in QUESTIONS]
+    missing += [path for path in asked if path not in PAGE and path != "/openapi/v3"]
+    assert missing == []

@@ -1,0 +1,121 @@
+"""Checks by a command: how it ends, what it says, and that it is ended."""
+
+import asyncio
+
+import pytest
+
+from podstatus.base.clock import Clock
+from podstatus.kube.containers import Container, EnvVar, EnvVarSource, ExecAction
+from podstatus.kube.pod import PodUID
+from podstatus.probes.check_exec import check_exec, probe_command
+from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
+from podstatus.testing.clock import FakeClock
+from tests.workers.node_in_memory import in_loop
+from tests.workers.world_in_memory import TroubledRuntime
+
+
+class Command:
+    """A command that says something, takes its time, and ends."""
+
+    def __init__(self, clock: Clock, *said: bytes, takes: float = 0.0, code: int = 0) -> None:
+        self._clock = clock
+        self._said = list(said)
+        self._takes = takes
+        self._code = code
+        self.is_closed = False
+
+    async def read(self) -> tuple[Channel, bytes] | None:
+        return (Channel.ERR, self._said.pop(0)) if self._said else None
+
+    async def write(self, data: bytes) -> None:
+        raise AssertionError
+
+    async def end_input(self) -> None:
+        raise AssertionError
+
+    def resize(self, size: TerminalSize) -> None:
+        raise AssertionError
+
+    async def wait(self) -> int:
+        await self._clock.wait(self._takes)
+        return self._code
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+class Talker(TroubledRuntime):
+    """A runtime that runs commands."""
+
+    def __init__(self, clock: Clock, command: Command | None) -> None:
+        super().__init__(clock)
+        self._command = command
+        self.asked: list[tuple[str, ...]] = []
+
+    async def exec(
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
+    ) -> Talk:
+        self.asked.append((uid, container_id, *command))
+        if self._command is None:
+            raise NoStreamError("container c is not running")
+        return self._command
+
+    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+        raise AssertionError
+
+
+async def check(runtime: TroubledRuntime, clock: FakeClock) -> Checked:
+    return await check_exec(runtime, PodUID("u"), "c", ("test", "-f", "x"), seconds=2, clock=clock)
+
+
+@in_loop
+@pytest.mark.parametrize(("code", "success"), [(0, True), (1, False), (137, False)])
+async def test_the_exit_code_decides(code: int, success: bool) -> None:
+    clock = FakeClock()
+    command = Command(clock, b"one\n", b"two\xff\n", code=code)
+    runtime = Talker(clock, command)
+    checked = await check(runtime, clock)
+    assert checked == Checked(success=success, output="one\ntwo\N{REPLACEMENT CHARACTER}\n")
+    assert command.is_closed
+    assert runtime.asked == [("u", "c", "test", "-f", "x")]
+
+
+@in_loop
+async def test_output_is_cut() -> None:
+    clock = FakeClock()
+    checked = await check(Talker(clock, Command(clock, b"x" * 8000, b"y" * 8000)), clock)
+    assert (len(checked.output), checked.output[-1]) == (10240, "y")
+
+
+@in_loop
+async def test_a_command_that_takes_too_long_has_failed_and_is_ended() -> None:
+    clock = FakeClock()
+    command = Command(clock, takes=60)
+
+    checking = asyncio.create_task(check(Talker(clock, command), clock))
+    await clock.advance(1.9)
+    assert not checking.done()
+    await clock.advance(0.2)
+    output = 'command timed out: "test -f x" timed out after 2s'
+    assert await checking == Checked(success=False, output=output)
+    assert command.is_closed
+
+
+@in_loop
+async def test_a_command_that_cannot_be_run_says_nothing() -> None:
+    clock = FakeClock()
+    with pytest.raises(CannotCheckError, match="container c is not running"):
+        await check(Talker(clock, None), clock)
+    with pytest.raises(CannotCheckError, match="cannot run commands"):
+        await check(TroubledRuntime(clock), clock)
+
+
+def test_variables_of_the_spec_are_put_in() -> None:
+    container = Container(
+        name="a",
+        env=(EnvVar(name="A", value="1"), EnvVar(name="B", value_from=EnvVarSource())),
+    )
+    action = ExecAction(command=("echo", "$(A)", "$(B)", "$(C)", "$$(A)"))
+    assert probe_command(action, container) == ("echo", "1", "", "$(C)", "$(A)")
+    assert probe_command(ExecAction(), container) == ()

@@ -1,0 +1,61 @@
+"""Which check a probe asks for, and where."""
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podstatus.kube.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
+from podstatus.kube.pod_status import PodStatus
+from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.checks import Checks
+from podstatus.probes.targets import Target, find_targets
+from podstatus.testing.clock import FakeClock
+from tests.probes.answering import HOST, http, raw_server
+from tests.probes.probed import probed_pod, shown
+from tests.workers.node_in_memory import in_loop
+from tests.workers.world_in_memory import TroubledRuntime
+
+
+def target(probe: Probe, pod_ip: str = HOST) -> Target:
+    pod = probed_pod(readiness=probe)
+    status: PodStatus = structs.replace(shown(pod), pod_ip=pod_ip)
+    [found] = find_targets(pod, status, ending=False).values()
+    return found
+
+
+def checks() -> Checks:
+    clock = FakeClock()
+    return Checks(TroubledRuntime(clock), clock=clock)
+
+
+@in_loop
+async def test_the_pod_is_asked_by_http_and_by_tcp() -> None:
+    async with raw_server(http(200, b"fine")) as server:
+        asked = HTTPGetAction(port=server.port, path="/healthz")
+        checked = await checks()(target(Probe(http_get=asked)))
+        assert checked == Checked(success=True, output="fine")
+        assert "GET /healthz HTTP/1.1" in server.asked[0]
+        assert "User-Agent: kube-probe/1.36" in server.asked[0]
+        socket = TCPSocketAction(port=str(server.port))
+        assert await checks()(target(Probe(tcp_socket=socket))) == Checked(success=True)
+        elsewhere = TCPSocketAction(port=server.port, host=HOST)
+        assert (await checks()(target(Probe(tcp_socket=elsewhere), pod_ip=""))).success
+
+
+@in_loop
+@pytest.mark.parametrize(
+    ("probe", "pod_ip", "why"),
+    [
+        (Probe(), HOST, r"missing probe handler for p_ns\(p\):app"),
+        (Probe(http_get=HTTPGetAction(port="web")), HOST, "port web not found"),
+        (Probe(tcp_socket=TCPSocketAction(port=0)), HOST, "invalid port number"),
+        (Probe(tcp_socket=TCPSocketAction(port=1)), "", "no address"),
+        (Probe(http_get=HTTPGetAction(port=1)), "", "no address"),
+        (Probe(grpc=GRPCAction(port=1)), "", "no address"),
+        (Probe(grpc=GRPCAction(port=-1)), HOST, "invalid port number"),
+    ],
+)
+async def test_what_cannot_be_asked_is_told(probe: Any, pod_ip: str, why: str) -> None:
+    with pytest.raises(CannotCheckError, match=why):
+        await checks()(target(probe, pod_ip))

@@ -1,0 +1,220 @@
+"""What a hook over HTTP asks a real server on loopback, and what counts as an answer."""
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from podstatus.apiserver.certificates import Certificates
+from podstatus.apiserver.folder import ServerFolder
+from podstatus.probes.http_hook import MOST_BODY, get_for_hook
+from podstatus.probes.http_target import HttpTarget
+
+HOST = "127.0.0.1"
+
+
+class Server:
+    """Answers each path with bytes, and remembers what it was asked."""
+
+    def __init__(self, answer: Callable[[str], bytes], *, stays: bool) -> None:
+        self._answer = answer
+        self._stays = stays
+        self.asked: list[str] = []
+        """The requests."""
+        self.port = 0
+
+    @property
+    def paths(self) -> list[str]:
+        return [head.split()[1] for head in self.asked]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if (first := await reader.read(1)) == b"\x16":
+                writer.write(answer(400))  # somebody speaks TLS
+            else:
+                head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
+                self.asked.append(head)
+                writer.write(self._answer(head.split()[1]))
+            await writer.drain()
+            if self._stays:
+                await reader.read()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def served(
+    said: Callable[[str], bytes] | bytes, *, tls: ssl.SSLContext | None = None, stays: bool = False
+) -> AsyncIterator[Server]:
+    known = Server((lambda _: said) if isinstance(said, bytes) else said, stays=stays)
+    server = await asyncio.start_server(known.serve, HOST, 0, ssl=tls)
+    known.port = server.sockets[0].getsockname()[1]
+    try:
+        yield known
+    finally:
+        server.close()
+
+
+def answer(status: int, *headers: str, body: bytes = b"") -> bytes:
+    lines = [f"HTTP/1.1 {status} Whatever", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def target(server: Server, path: str = "/bye", scheme: str = "http", **headers: str) -> HttpTarget:
+    url = f"{scheme}://{HOST}:{server.port}{path}"
+    return HttpTarget(url=url, headers=tuple(headers.items()))
+
+
+@pytest.mark.parametrize("status", [200, 204, 304, 404, 500, 503])
+def test_whatever_is_answered_is_an_answer(status: int) -> None:
+    async def main() -> None:
+        async with served(answer(status)) as server:
+            assert not await get_for_hook(target(server))
+            assert server.paths == ["/bye"]
+
+    asyncio.run(main())
+
+
+def test_it_asks_with_the_headers_of_the_target_and_no_others() -> None:
+    async def main() -> None:
+        async with served(answer(200)) as server:
+            headers = (("Host", "shop.test"), ("X-A", "1"), ("X-A", "2"))
+            url = f"http://{HOST}:{server.port}/a%2Fb?c=%20d"
+            await get_for_hook(HttpTarget(url=url, headers=headers))
+            first, *rest = server.asked[0].split("\r\n")
+            assert first == "GET /a%2Fb?c=%20d HTTP/1.1"
+            assert sorted(line for line in rest if line) == [
+                "Connection: close",
+                "Host: shop.test",
+                "X-A: 1",
+                "X-A: 2",
+            ]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("place", "asked"),
+    [
+        ("/there", ["/bye", "/there"]),
+        ("there", ["/bye", "/there"]),
+        (f"http://{HOST}:PORT/there", ["/bye", "/there"]),
+        ("http://localhost:PORT/there", ["/bye"]),
+        ("http://nobody.invalid/", ["/bye"]),
+    ],
+)
+def test_it_goes_where_the_same_host_leads(place: str, asked: list[str]) -> None:
+    async def main() -> None:
+        def lead(path: str) -> bytes:
+            onward = f"Location: {place.replace('PORT', str(server.port))}"
+            return answer(302, onward) if path == "/bye" else answer(200)
+
+        async with served(lead) as server:
+            assert not await get_for_hook(target(server))
+            assert server.paths == asked
+
+    asyncio.run(main())
+
+
+def test_it_does_not_run_in_circles() -> None:
+    async def main() -> None:
+        async with served(answer(302, "Location: /bye")) as server:
+            with pytest.raises(ConnectionError, match="stopped after 10 redirects"):
+                await get_for_hook(target(server))
+            assert len(server.asked) == 10
+
+    asyncio.run(main())
+
+
+def test_nobody_there_is_a_failure_that_names_the_url() -> None:
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        port = found.getsockname()[1]
+        url = f"http://{HOST}:{port}/bye"
+        with pytest.raises(ConnectionError, match=f'^Get "{url}": .*connection refused'):
+            asyncio.run(get_for_hook(HttpTarget(url=url, headers=())))
+
+
+def test_a_server_that_hangs_up_is_a_failure() -> None:
+    async def main() -> None:
+        async with served(b"") as server:
+            with pytest.raises(ConnectionError, match="Get "):
+                await get_for_hook(target(server))
+
+    asyncio.run(main())
+
+
+def test_a_certificate_is_not_verified(tmp_path: Path) -> None:
+    certificates = Certificates(ServerFolder(tmp_path), time.time_ns())
+    certificates.ensure(("nobody.test",))
+
+    async def main() -> None:
+        async with served(answer(200), tls=certificates.server_context()) as server:
+            assert not await get_for_hook(target(server, scheme="https", Authorization="secret"))
+            assert "Authorization: secret" in server.asked[0]
+
+    asyncio.run(main())
+
+
+def test_a_server_without_tls_is_asked_again_without_what_it_must_not_see() -> None:
+    async def main() -> None:
+        async with served(answer(500)) as server:
+            asked = target(server, scheme="https", Authorization="secret", Other="1")
+            assert await get_for_hook(asked)
+            assert server.paths == ["/bye"]
+            assert "Other: 1" in server.asked[0]
+            assert "secret" not in server.asked[0]
+
+    asyncio.run(main())
+
+
+def test_who_answers_neither_way_fails_as_at_first() -> None:
+    async def main() -> None:
+        async with served(b"") as server:
+            with pytest.raises(ConnectionError, match='Get "https://'):
+                await get_for_hook(target(server, scheme="https"))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("length", [MOST_BODY + 1, 10**12])
+def test_who_has_much_to_say_is_not_heard_to_the_end(length: int) -> None:
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode()
+    asyncio.run(_is_answered(head))
+
+
+def test_who_says_much_without_an_end_is_not_heard_to_the_end() -> None:
+    asyncio.run(_is_answered(b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * MOST_BODY))
+
+
+async def _is_answered(said: bytes) -> None:
+    async with served(said, stays=True) as server, asyncio.timeout(60):
+        assert not await get_for_hook(target(server))
+
+
+def test_an_answer_that_breaks_off_is_an_answer() -> None:
+    async def main() -> None:
+        async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc") as server:
+            assert not await get_for_hook(target(server))
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_takes_its_time_is_waited_for_until_somebody_gives_up() -> None:
+    async def main() -> None:
+        async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", stays=True) as server:
+            asking = asyncio.ensure_future(get_for_hook(target(server)))
+            done, _ = await asyncio.wait([asking], timeout=0.2)
+            assert not done
+            asking.cancel()
+            await asyncio.wait([asking])
+            assert asking.cancelled()
+
+    asyncio.run(main())

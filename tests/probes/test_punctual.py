@@ -1,0 +1,86 @@
+"""An agent that is held up judges nobody."""
+
+import asyncio
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from podstatus.base.loop import SystemClock
+from podstatus.kube.containers import HTTPGetAction, Probe
+from podstatus.kube.pod import PodUID
+from podstatus.probes.check_exec import check_exec
+from podstatus.probes.checked import CannotCheckError
+from podstatus.probes.checks import Checks
+from tests.probes.answering import HOST, raw_server
+from tests.probes.test_check_exec import Command, Talker
+from tests.probes.test_checks import target
+from tests.workers.node_in_memory import in_loop
+from tests.workers.world_in_memory import TroubledRuntime
+
+HELD_UP_SECONDS = 1.5
+
+
+class Prompt(http.server.BaseHTTPRequestHandler):
+    """Answers at once, in a thread that is not held up."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with http.server.HTTPServer((HOST, 0), Prompt) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def hold_up_soon() -> None:
+    asyncio.get_running_loop().call_later(0.001, time.sleep, HELD_UP_SECONDS)
+
+
+@in_loop
+async def test_an_answer_that_the_agent_was_too_late_to_see_is_no_failure(port: int) -> None:
+    clock = SystemClock()
+    probe = Probe(http_get=HTTPGetAction(port=port), timeout_seconds=1)
+    hold_up_soon()
+    with suppress(CannotCheckError):  # as good as a success: nothing follows from it
+        checked = await Checks(TroubledRuntime(clock), clock=clock)(target(probe))
+        assert checked.success
+
+
+@in_loop
+async def test_a_command_that_the_agent_was_too_late_to_see_end_has_not_failed() -> None:
+    clock = SystemClock()
+    hanging = Command(clock, takes=60)
+    hold_up_soon()
+    with pytest.raises(CannotCheckError, match="held up"):
+        await check_exec(
+            Talker(clock, hanging),
+            PodUID("u"),
+            "c",
+            ("x",),
+            seconds=0.1,
+            clock=clock,
+        )
+    assert hanging.is_closed
+
+
+@in_loop
+async def test_a_container_that_is_too_late_has_failed() -> None:
+    clock = SystemClock()
+    async with raw_server(b"", hangs=True) as server:
+        probe = Probe(http_get=HTTPGetAction(port=server.port), timeout_seconds=1)
+        checked = await Checks(TroubledRuntime(clock), clock=clock)(target(probe))
+    assert not checked.success
+    assert "deadline exceeded" in checked.output

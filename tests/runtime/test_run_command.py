@@ -1,0 +1,150 @@
+"""A command in a container: its exit code, what it writes, and how it is cut short."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from podstatus.kube.pod import PodUID
+from podstatus.runtime.port import Runtime, RuntimeDownError
+from podstatus.runtime.run_command import (
+    MOST_OUTPUT,
+    CannotRunCommandError,
+    CommandResult,
+    run_command,
+)
+from podstatus.runtime.streams import Channel, NoStreamError, TalkRequest
+from podstatus.testing.clock import FakeClock
+from tests.runtime.talking import FakeTalk, MuteRuntime, TalkingRuntime
+
+UID = PodUID("u")
+COMMAND = ("sh", "-c", "true")
+
+
+async def run(runtime: Runtime, seconds: float | None, clock: FakeClock) -> CommandResult:
+    return await run_command(runtime, UID, "id", COMMAND, seconds=seconds, clock=clock)
+
+
+def result_of(*pieces: tuple[Channel, bytes], code: int = 0) -> tuple[CommandResult, FakeTalk]:
+    async def main() -> tuple[CommandResult, FakeTalk]:
+        clock = FakeClock()
+        talk = FakeTalk(clock, pieces=pieces, code=code)
+        runtime = TalkingRuntime(lambda: talk)
+        result = await run(runtime, None, clock)
+        assert runtime.asked == [(UID, "id", COMMAND, TalkRequest())]
+        return result, talk
+
+    return asyncio.run(main())
+
+
+def test_output_and_errors_are_kept_as_they_come() -> None:
+    pieces = ((Channel.OUT, b"one "), (Channel.ERR, b"two "), (Channel.OUT, b"three"))
+    result, talk = result_of(*pieces, code=3)
+    assert result == CommandResult(exit_code=3, output="one two three")
+    assert talk.is_closed
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"a" * (MOST_OUTPUT + 1)],
+        [b"a" * (MOST_OUTPUT - 1), b"ab", b"b"],
+        [b"a" * 100] * 5000,
+    ],
+    ids=["one", "over", "many"],
+)
+def test_of_much_output_the_beginning_is_kept_and_all_is_read(pieces: Sequence[bytes]) -> None:
+    result, talk = result_of(*((Channel.OUT, piece) for piece in pieces))
+    assert result.output == "a" * MOST_OUTPUT
+    assert talk.is_read
+
+
+def test_what_is_no_text_is_replaced() -> None:
+    result, _ = result_of((Channel.OUT, b"\xffa"))
+    assert result.output == "\ufffda"
+
+
+@pytest.mark.parametrize("seconds", [3, 3.5])
+def test_a_command_that_takes_too_long_is_ended(seconds: float) -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        talk = FakeTalk(clock, takes=10)
+        running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), seconds, clock))
+        await clock.advance(seconds - 0.1)
+        was_closed = talk.is_closed
+        await clock.advance(0.1)
+        assert (was_closed, talk.is_closed) == (False, True)
+        with pytest.raises(TimeoutError):
+            await running
+
+    asyncio.run(main())
+
+
+def test_a_command_may_take_as_long_as_it_likes_if_nobody_minds() -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        talk = FakeTalk(clock, takes=1e6, code=1)
+        running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), None, clock))
+        await clock.advance(1e6)
+        assert (await running).exit_code == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("seconds", [30, None])
+def test_who_gives_up_ends_the_command(seconds: float | None) -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        talk = FakeTalk(clock, takes=10)
+        running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), seconds, clock))
+        await clock.advance(1)
+        running.cancel()
+        await clock.advance(0)
+        assert running.cancelled()
+        assert talk.is_closed
+
+    asyncio.run(main())
+
+
+def test_a_command_that_cannot_be_executed_says_why() -> None:
+    def refuse() -> FakeTalk:
+        raise NoStreamError("sh: no such file")
+
+    async def main() -> None:
+        clock = FakeClock()
+        await run(TalkingRuntime(refuse), 1, clock)
+
+    with pytest.raises(CannotRunCommandError, match="sh: no such file"):
+        asyncio.run(main())
+
+
+def test_a_runtime_that_does_not_talk_is_named() -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        await run(MuteRuntime(), 1, clock)
+
+    with pytest.raises(CannotRunCommandError, match="the runtime mute cannot run commands"):
+        asyncio.run(main())
+
+
+def test_a_runtime_that_is_down_is_no_matter_of_the_command() -> None:
+    def refuse() -> FakeTalk:
+        raise RuntimeDownError("no answer")
+
+    async def main() -> None:
+        clock = FakeClock()
+        await run(TalkingRuntime(refuse), 1, clock)
+
+    with pytest.raises(RuntimeDownError):
+        asyncio.run(main())
+
+
+def test_a_talk_that_breaks_is_closed() -> None:
+    async def main() -> FakeTalk:
+        clock = FakeClock()
+        talk = FakeTalk(clock, breaks=OSError("gone"))
+        with pytest.raises(OSError, match="gone"):
+            await run(TalkingRuntime(lambda: talk), 5, clock)
+        return talk
+
+    assert asyncio.run(main()).is_closed

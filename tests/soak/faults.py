@@ -1,0 +1,233 @@
+"""What goes wrong: each fault does its harm and makes it good again, while pods come and go."""
+
+import os
+import random
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from podstatus.kube.pod import PodUID
+from podstatus.runtime.process.layout import ContainerFolder, PodFolder
+from podstatus.runtime.process.records import Launch, ShimRecord, StartRecord
+from tests.agent.mortal_node import read
+from tests.soak.churn import Churn
+from tests.soak.proxy import Way
+from tests.soak.skewed_agent import set_offset
+from tests.soak.stage import Stage
+from tests.soak.truth import Truth
+
+FAULTS_PATH = "/podstatus/faults"
+_FORCED = "not everything ended within"
+_JUMPS = (-3600, -10, 10, 3600)
+_STATUS = {"verb": "patch", "resource": "pods/status"}
+_ANSWERS: tuple[list[dict[str, object]], ...] = (
+    [{**_STATUS, "code": 500, "times": 10}],
+    [{**_STATUS, "code": 409, "times": 10}],
+    [{**_STATUS, "action": "lose", "times": 5}],
+    [{"code": 429, "retryAfter": 1, "times": 10}],
+    [{"code": 503, "times": 20}],
+    [{"verb": "watch", "action": "cut", "code": 410, "times": 2}],
+    [{"verb": "watch", "action": "compact", "times": 1}, {"verb": "watch", "action": "cut"}],
+    [{"verb": "delete", "resource": "pods", "code": 500, "times": 5}],
+    [{"latency": 0.3}],
+)
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of fault."""
+
+    name: str
+    group: str
+    """`kill`, `outage`, or `other`."""
+    weight: int
+    do: Callable[[], bool]
+    """Do it; whether there was anything to do it to."""
+    not_tried: str = ""
+    """Why it cannot be done here."""
+
+
+class Faults:
+    """All kinds, on one stage."""
+
+    def __init__(self, stage: Stage, churn: Churn, truth: Truth, chance: random.Random) -> None:
+        self._stage, self._churn, self._truth = stage, churn, truth
+        self._chance = chance
+        self.complaints: list[str] = []
+        self.forced = 0
+        """Stops that took too long: on a busy machine that may be."""
+        self.on_full_disk: Callable[[], None] = lambda: None
+
+    def all(self) -> list[Fault]:
+        """Every kind."""
+        no_disk = "" if self._stage.has_own_disk else "needs root, for a disk of its own"
+        return [
+            _kill("agent, SIGKILL", 30, self._kill_agent),
+            _kill("agent, SIGTERM", 6, self._stop_agent),
+            _kill("API server, SIGKILL", 8, self._kill_server),
+            _kill("shim, SIGKILL", 10, self._kill_shim),
+            _kill("keeper, SIGKILL", 8, self._kill_keeper),
+            _kill("container, SIGKILL", 10, self._kill_command),
+            _other("agent, SIGSTOP", 4, self._freeze_agent),
+            _outage("API server, SIGSTOP", 2, self._freeze_server),
+            _outage("network, refused", 3, lambda: self._network(Way.REFUSED)),
+            _outage("network, silent", 3, lambda: self._network(Way.SILENT)),
+            _outage("network, reset", 3, lambda: self._network(Way.LOSSY)),
+            _outage("network, slow", 1, lambda: self._network(Way.SLOW)),
+            _other("API server, answers", 6, self._answers),
+            _other("clock, jump", 4, self._jump),
+            msgspec.structs.replace(_other("disk, full", 4, self._fill_disk), not_tried=no_disk),
+        ]
+
+    def heal(self) -> None:
+        """Let nothing be wrong any more, and the agent run."""
+        self._stage.server.ask("DELETE", FAULTS_PATH)
+        if not self._stage.node.is_running:
+            self._stage.node.start()
+
+    def _pause(self, least: float, most: float) -> None:
+        self._churn.go_on(self._chance.uniform(least, most))
+
+    def _kill_agent(self) -> bool:
+        self._stage.node.kill()
+        if self._chance.random() < 0.5:
+            self._pause(0, 5)
+        self._stage.node.start()
+        return True
+
+    def _stop_agent(self) -> bool:
+        """One that is still starting may be ended by the signal itself."""
+        code = self._stage.node.stop()
+        if code == 1 and _FORCED in self._stage.node.log()[-200:]:
+            self.forced += 1
+        elif code not in (0, -signal.SIGTERM):
+            self.complaints.append(f"the agent was asked to end, and did so with {code}")
+        self._stage.node.start()
+        return True
+
+    def _freeze_agent(self) -> bool:
+        self._stage.node.send(signal.SIGSTOP)
+        self._pause(1, 4)
+        self._stage.node.send(signal.SIGCONT)
+        return True
+
+    def _kill_server(self) -> bool:
+        self._stage.server.kill()
+        self._pause(0, 3)
+        self._stage.server.start()
+        return True
+
+    def _freeze_server(self) -> bool:
+        self._stage.server.send(signal.SIGSTOP)
+        # Nobody would answer the churn.
+        signal.sigtimedwait((), self._chance.uniform(1, 4))
+        self._stage.server.send(signal.SIGCONT)
+        return True
+
+    def _network(self, way: Way) -> bool:
+        self._stage.proxy.turn(way)
+        self._pause(1, 6)
+        self._stage.proxy.turn(Way.OPEN)
+        return True
+
+    def _answers(self) -> bool:
+        code, _ = self._stage.server.ask("PUT", FAULTS_PATH, self._chance.choice(_ANSWERS))
+        self._pause(1, 3)
+        self._stage.server.ask("DELETE", FAULTS_PATH)
+        return code == 200
+
+    def _jump(self) -> bool:
+        """And back: shims keep the machine's clock, and would not agree for long."""
+        set_offset(self._stage.clock, self._chance.choice(_JUMPS))
+        self._pause(1, 4)
+        set_offset(self._stage.clock, 0)
+        return True
+
+    def _fill_disk(self) -> bool:
+        self._churn.disk_is_full = True
+        self.on_full_disk()
+        self._stage.fill_disk()
+        self._pause(2, 5)
+        self._stage.empty_disk()
+        self._churn.disk_is_full = False
+        self._start_if_refused()
+        return True
+
+    def _start_if_refused(self) -> None:
+        """An agent that was just starting cannot, on a full disk, and says so: start it again."""
+        if not self._stage.node.is_running:
+            if (code := self._stage.node.wait()) != 1:
+                self.complaints.append(f"the agent ended with {code} because of a full disk")
+            self._stage.node.start()
+
+    def _kill_shim(self) -> bool:
+        for folder in self._pod_folders():
+            with suppress(OSError, msgspec.DecodeError):
+                shim = read(folder.shim, ShimRecord).process
+                names = {launch.container for _, launch in self._launches(folder)}
+                return self._kill(folder, names, shim.pid)
+        return False
+
+    def _kill_keeper(self) -> bool:
+        return self._kill_one(lambda started: started.keeper.pid)
+
+    def _kill_command(self) -> bool:
+        return self._kill_one(lambda started: started.process.pid)
+
+    def _kill_one(self, whom: Callable[[StartRecord], int]) -> bool:
+        for folder in self._pod_folders():
+            for place, launch in self._launches(folder):
+                with suppress(OSError, msgspec.DecodeError):
+                    if not place.exit.exists():
+                        return self._kill(
+                            folder, {launch.container}, whom(read(place.started, StartRecord))
+                        )
+        return False
+
+    def _kill(self, folder: PodFolder, names: set[str], pid: int) -> bool:
+        if str(folder.path) not in _family_line(pid):
+            return False
+        self._truth.will_kill(folder.path.name, names)
+        os.kill(pid, signal.SIGKILL)
+        return True
+
+    def _pod_folders(self) -> list[PodFolder]:
+        names = [path.name for path in self._stage.pod_folders()]
+        self._chance.shuffle(names)
+        return [PodFolder(self._stage.node.runtime_dir, PodUID(name)) for name in names]
+
+    def _launches(self, folder: PodFolder) -> list[tuple[ContainerFolder, Launch]]:
+        found = []
+        with suppress(OSError):
+            for path in sorted(folder.containers.iterdir()):
+                with suppress(OSError, msgspec.DecodeError):
+                    place = ContainerFolder(path)
+                    found.append((place, read(place.launch, Launch)))
+        return found
+
+
+def _family_line(pid: int) -> str:
+    """The command lines of a process and those above it: none but a pod's own is killed."""
+    lines = []
+    while pid > 1:
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:  # noqa: PTH123
+                lines.append(file.read())
+            with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+                pid = int(file.read().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            break
+    return "\n".join(lines)
+
+
+def _kill(name: str, weight: int, do: Callable[[], bool]) -> Fault:
+    return Fault(name=name, group="kill", weight=weight, do=do)
+
+
+def _outage(name: str, weight: int, do: Callable[[], bool]) -> Fault:
+    return Fault(name=name, group="outage", weight=weight, do=do)
+
+
+def _other(name: str, weight: int, do: Callable[[], bool]) -> Fault:
+    return Fault(name=name, group="other", weight=weight, do=do)

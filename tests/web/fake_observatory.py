@@ -1,0 +1,131 @@
+"""What is known, for tests: a board, a list of moments, and how old it all is."""
+
+from collections.abc import Mapping
+
+from podstatus.base.usage import Usage
+from podstatus.kube.pod import PodUID
+from podstatus.kube.times import Time
+from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot
+from podstatus.observe.board import Board
+from podstatus.observe.historian import HistoryCounts
+from podstatus.observe.history import HistoryError, Moment
+from podstatus.observe.ports import Knowledge, NodeSummary, PodSync, SyncState
+from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.transitions import EVENT, PHASE, Transition
+from podstatus.web.ports import AboutAgent
+
+AT = Time.parse("2026-11-15T12:00:00Z").unix_nanos()
+ABOUT = AboutAgent(
+    version="1.2.3",
+    kubernetes="v1.36.4+podstatus.1.2.3",
+    python="3.11.9",
+    started=AT,
+    configuration={"kind": "KubeletConfiguration", "maxPods": 110},
+    flags={"v": "2", "manifest-url": "CLASSIFIED", "max-pods": "110"},
+)
+
+
+class FakeObservatory:
+    """Says what it was told."""
+
+    def __init__(self) -> None:
+        self.board = Board()
+        self.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
+        self.sync_state: SyncState | None = SyncState(unsent=1)
+        self.age = Knowledge(server_age_seconds=0.25, runtime_age_seconds=0.5)
+        self.counts = HistoryCounts(written=3)
+        self.all_moments: list[Moment] = []
+        self.broken = False
+        self.read = 0
+        """Moments, in all."""
+
+    def nodes(self) -> Mapping[str, NodeSummary]:
+        return self.known_nodes
+
+    def sync(self) -> SyncState | None:
+        return self.sync_state
+
+    def pod_sync(self, uid: PodUID) -> PodSync | None:
+        return None if self.sync_state is None else PodSync(version=7, unsent=2)
+
+    def knowledge(self) -> Knowledge:
+        return self.age
+
+    def history(self) -> HistoryCounts:
+        return self.counts
+
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+        self._check()
+        found = [it for it in self.all_moments if (it.namespace, it.name) == (namespace, name)]
+        return [it for it in found if it.id > after]
+
+    async def moments(self, after: int, *, most: int) -> list[Moment]:
+        self._check()
+        found = [it for it in self.all_moments if it.id > after][:most]
+        self.read += len(found)
+        return found
+
+    def _check(self) -> None:
+        if self.broken:
+            raise HistoryError("disk full")
+
+
+class FakeMachine:
+    """Has been looked at, or not."""
+
+    def __init__(self, snapshot: UsageSnapshot | None = None) -> None:
+        self.snapshot = snapshot
+
+
+def a_pod(name: str = "p", namespace: str = "ns", **more: object) -> PodSummary:
+    """A pod that runs and is Ready."""
+    given: dict[str, object] = {
+        "uid": PodUID(f"uid-{namespace}-{name}"),
+        "namespace": namespace,
+        "name": name,
+        "node": "node-1",
+        "labels": {"app": name},
+        "phase": "Running",
+        "created": Time.parse("2026-11-15T11:59:00Z"),
+        "conditions": (ConditionSummary(type="Ready", status="True"),),
+        "containers": (ContainerSummary(name="app", state="running", ready=True),),
+    }
+    return PodSummary(**(given | more))  # type: ignore[arg-type]
+
+
+def a_moment(id: int, name: str = "p", *, kind: str = PHASE, namespace: str = "ns") -> Moment:
+    """Something that happened, a millisecond after what happened before it."""
+    change = Transition(kind=kind, before="Pending", after="Running")
+    if kind == EVENT:
+        change = Transition(kind=kind, after="Normal", reason="Started", message="It was started.")
+    return Moment(
+        id=id,
+        at=AT + id * 1_000_000,
+        uid=PodUID(f"uid-{namespace}-{name}"),
+        namespace=namespace,
+        name=name,
+        transition=change,
+    )
+
+
+def a_snapshot(*uids: str) -> UsageSnapshot:
+    """What is used, also by these pods."""
+    used = Usage(at=AT, cpu_seconds=1.5, cpu_cores=0.25, memory_bytes=2**20, disk_bytes=7, pids=3)
+    return UsageSnapshot(
+        at=AT,
+        machine=MachineReading(
+            cores=2,
+            cpu=CpuTimes(busy=10.0, total=100.0),
+            memory_bytes=2**30,
+            memory_available_bytes=2**29,
+            pids=100,
+            max_pids=32768,
+            booted=AT - 3600 * 10**9,
+            disk=DiskReading(
+                total_bytes=1000, used_bytes=400, available_bytes=500, inodes=10, inodes_free=4
+            ),
+        ),
+        node=Usage(at=AT, cpu_seconds=10.0, cpu_cores=0.5, memory_bytes=2**29, pids=100),
+        pods={PodUID(uid): used for uid in uids},
+        containers={PodUID(uid): {"app": used} for uid in uids},
+    )

@@ -1,0 +1,41 @@
+"""What one can be asked who looks on: questions, and nothing that only a node can do."""
+
+import json
+
+import pytest
+
+from podstatus.web.query_openapi import openapi_document
+from podstatus.web.routes import OBSERVER_ROUTES, ROUTES, About, find_route
+
+NODES_ALONE = {
+    About.PODS,
+    About.RUNNING_PODS,
+    About.CONTAINER_LOGS,
+    About.EXEC,
+    About.ATTACH,
+    About.DRAIN,
+    About.STATS,
+    About.CONFIGZ,
+}
+
+
+def test_a_route_is_for_all_or_for_nodes_alone() -> None:
+    assert {route.about for route in OBSERVER_ROUTES} == set(About) - NODES_ALONE
+    assert set(OBSERVER_ROUTES) <= set(ROUTES)
+
+
+@pytest.mark.parametrize(
+    "path", ["/pods", "/exec/ns/pod/c", "/containerLogs/ns/pod/c", "/drain", "/metrics/cadvisor"]
+)
+def test_what_only_a_node_can_tell_is_not_there(path: str) -> None:
+    assert find_route(path) is not None
+    assert find_route(path, OBSERVER_ROUTES) is None
+
+
+def test_all_that_changes_something_is_for_nodes_alone() -> None:
+    assert {method for route in OBSERVER_ROUTES for method in route.methods} == {"GET", "HEAD"}
+
+
+def test_the_document_has_what_is_there() -> None:
+    paths = json.loads(openapi_document(OBSERVER_ROUTES))["paths"]
+    assert set(paths) == {route.pattern for route in OBSERVER_ROUTES}

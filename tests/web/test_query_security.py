@@ -1,0 +1,203 @@
+"""What strangers may try on our own API, over real sockets."""
+
+import asyncio
+import json
+import logging
+import ssl
+from pathlib import Path
+
+import pytest
+
+from podstatus.web import connections, node_server
+from tests.web.scene import TOKEN, Scene, other_address, play
+
+ANN, BOB, EVE = "token-of-ann", "token-of-bob", "token-of-eve"
+SECRETS = (TOKEN, ANN, BOB, EVE)
+PATHS = ("/v1/pods", "/v1/pods/ns/p", "/v1/pods/ns/p/timeline", "/v1/node", "/v1/events")
+SLOW_SECONDS = 25
+"""That a busy machine may take for what takes one or two."""
+STATUS = ("/v1/status", "/pods", "/stats/summary", "/openapi.json")
+
+
+async def raw(scene: Scene, data: bytes, *, seconds: float = 60.0) -> bytes:
+    """All that comes back for what is sent, until the server hangs up."""
+    host, port = scene.url.removeprefix("https://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
+    try:
+        async with asyncio.timeout(seconds):
+            writer.write(data)
+            return await reader.read()
+    except (ConnectionError, ssl.SSLError):
+        return b""
+    finally:
+        writer.transport.abort()
+
+
+def head(path: str, *headers: str, host: str = "localhost", method: str = "GET") -> bytes:
+    lines = (f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *headers)
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def code_of(answer: bytes) -> int:
+    return int(answer.split(maxsplit=2)[1])
+
+
+@pytest.mark.parametrize("path", [*PATHS, *STATUS, "/v1/nope"])
+def test_from_elsewhere_nobody_learns_anything_without_a_name(tmp_path: Path, path: str) -> None:
+    async def act(scene: Scene) -> tuple[int, str]:
+        return await scene.get(path, token="")
+
+    code, text = play(tmp_path, act, address=other_address(), ask_about_tokens=True)
+    assert code == 401
+    if path.startswith("/v1"):
+        assert json.loads(text)["reason"] == "Unauthorized"
+    assert "uid" not in text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_from_elsewhere_the_right_to_pods_is_asked_for(tmp_path: Path, path: str) -> None:
+    async def act(scene: Scene) -> tuple[list[int], list[str]]:
+        scene.reviews.rights = {("ann", "get", "pods")}
+        codes = [(await scene.get(path, token=token))[0] for token in (ANN, BOB)]
+        about = [spec.resource_attributes for spec in scene.reviews.rights_asked]
+        return codes, [it.subresource for it in about if it is not None]
+
+    codes, asked = play(
+        tmp_path, act, address=other_address(), ask_about_tokens=True, ask_about_access=True
+    )
+    assert codes[0] in (200, 404)
+    assert codes[1] == 403
+    assert asked == ["pods", "pods", "proxy"]
+
+
+@pytest.mark.parametrize("path", [*PATHS, *STATUS, "/healthz", "/v1/nope", "/logs/"])
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:10250", "node-2"])
+def test_a_name_that_is_made_to_mean_this_machine_opens_nothing(
+    tmp_path: Path, path: str, host: str
+) -> None:
+    """Not even with the token: whoever has it knows whom he asks."""
+
+    async def act(scene: Scene) -> bytes:
+        return await raw(scene, head(path, f"Authorization: Bearer {TOKEN}", host=host))
+
+    answer = play(tmp_path, act)
+    assert code_of(answer) == 421
+    assert host.encode() not in answer
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Site: same-site",
+        "Origin: https://evil.example",
+        "Origin: null",
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/pods", "/pods", "/healthz", "/drain"])
+def test_pages_of_others_are_refused(tmp_path: Path, path: str, header: str) -> None:
+    async def act(scene: Scene) -> bytes:
+        return await raw(scene, head(path, header, f"Authorization: Bearer {TOKEN}"))
+
+    answer = play(tmp_path, act)
+    assert code_of(answer) == 403
+    assert b"access-control-allow" not in answer.lower()
+
+
+@pytest.mark.parametrize(
+    ("sent", "codes"),
+    [
+        (head("/v1/pods", f"X-Large: {'x' * 100_000}"), {400}),
+        (head("/v1/pods", *(f"X-{number}: x" for number in range(100))), {400}),
+        (head(f"/v1/pods?labelSelector={'x' * 2_000_000}"), {400}),
+        (head(f"/v1/{'x' * 2_000_000}"), {400}),
+        (head(f"/v1/pods?labelSelector={'x' * 100_000}"), {414}),
+        (head(f"/v1/pods/ns/{'x' * 100_000}"), {404}),
+        (head("/v1/pods?" + "&".join(f"a{n}=1" for n in range(1500))), {400, 414}),
+        (head("/v1/pods", "Content-Length: 1000000000", method="POST"), {405}),
+    ],
+    ids=["header", "headers", "query", "path", "long query", "long name", "parameters", "body"],
+)
+def test_what_is_too_large_is_refused_and_the_next_is_answered(
+    tmp_path: Path, sent: bytes, codes: set[int]
+) -> None:
+    async def act(scene: Scene) -> tuple[bytes, int]:
+        answer = await raw(scene, sent, seconds=25.0)
+        return answer, (await scene.get("/v1/pods"))[0]
+
+    answer, after = play(tmp_path, act)
+    # One that is cut off while it still sends may not hear why.
+    assert not answer or code_of(answer) in codes
+    assert len(answer) < 4_000
+    assert after == 200
+
+
+async def dribble(scene: Scene, first: bytes = b"") -> float:
+    """Ask a byte at a time, without an end; for how many seconds one was listened to."""
+    host, port = scene.url.removeprefix("https://").split(":")
+    began = asyncio.get_running_loop().time()
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
+    try:
+        if first:
+            writer.write(first)
+            await reader.readuntil(b"\r\n\r\nok")
+        writer.write(b"GET /v1/pods HTTP/1.1\r\nHost: localhost\r\n")
+        while not reader.at_eof():
+            writer.write(b"X")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+    except (ConnectionError, ssl.SSLError):
+        pass
+    finally:
+        writer.transport.abort()
+    return asyncio.get_running_loop().time() - began
+
+
+def test_who_asks_too_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert connections.FIRST_SECONDS > SLOW_SECONDS
+    monkeypatch.setattr(connections, "FIRST_SECONDS", 2.0)
+
+    async def act(scene: Scene) -> tuple[list[float], int]:
+        slow = [asyncio.create_task(dribble(scene)) for _ in range(20)]
+        answered = (await scene.get("/v1/pods"))[0]
+        return await asyncio.gather(*slow), answered
+
+    slow, answered = play(tmp_path, act)
+    assert answered == 200
+    assert all(1.9 < seconds < SLOW_SECONDS for seconds in slow)
+
+
+def test_who_asks_the_second_time_too_slowly_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert node_server._KEEP_SECONDS > SLOW_SECONDS
+    monkeypatch.setattr(node_server, "_KEEP_SECONDS", 0.3)
+
+    async def act(scene: Scene) -> float:
+        first = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        return await dribble(scene, first)
+
+    assert play(tmp_path, act) < SLOW_SECONDS
+
+
+def test_no_token_is_in_any_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def act(scene: Scene) -> list[int]:
+        for path in (*PATHS, *STATUS, "/v1/nope", "/configz"):
+            for token in SECRETS:
+                await scene.get(path, token=token)
+        scene.reviews.down = True
+        codes = [(await scene.get("/configz", token=f"{EVE}-2"))[0]]
+        for broken in ("GET /v1/pods HTTP/1.1\r\nAuthorization Bearer ", "\0"):
+            await raw(scene, f"{broken}{TOKEN}\r\n\r\n".encode())
+        await raw(scene, head("/v1/pods", f"Authorization: Bearer {TOKEN}", host="evil.example"))
+        scene.observatory.age = None  # type: ignore[assignment]
+        codes.append((await scene.get("/v1/pods"))[0])
+        return codes
+
+    codes = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    assert codes == [401, 500]
+    assert caplog.records
+    for secret in SECRETS:
+        assert secret not in caplog.text

@@ -1,0 +1,114 @@
+"""What the rooms tell those who count, of a whole node in virtual time."""
+
+from podstatus.observe.work import WorkCounts
+from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.targets import Target
+from tests.probes.probed import a_probe, probed_pod
+from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.workers.test_housekeeping import start_behind_its_back
+from tests.workers.test_pods_stay import a_static_pod
+
+
+def steps(work: WorkCounts) -> dict[str, int]:
+    return {kind: spread.count for (kind,), spread in work.steps.look().items()}
+
+
+@in_loop
+async def test_the_steps_of_a_pods_life_are_told_with_what_they_are() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("p", "start=2s"))
+        await node.passes(5)
+        work = node.agent.work
+        assert work.steps.look()["create",].sum == 2.0
+        assert steps(work)["create"] == 1
+        node.delete("p")
+        await node.passes(40)
+        assert {"create", "sync", "kill", "terminated"} <= steps(work).keys()
+        assert (steps(work)["kill"], steps(work)["terminated"]) == (1, 1)
+
+
+@in_loop
+async def test_how_long_a_pod_takes_to_run_is_told_once_and_not_after_a_restart() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("p", "start=2s"))
+        await node.passes(100)
+        work = node.agent.work
+        (start,) = work.pod_starts.look().values()
+        (first,) = work.first_steps.look().values()
+        assert (start.count, start.sum, first.count, first.sum) == (1, 2.0, 1, 0.0)
+        await node.restart()
+        await node.passes(10)
+        assert node.agent.work.pod_starts.look() == {}
+
+
+@in_loop
+async def test_what_is_started_is_counted_by_type_and_what_is_not_by_reason() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("p", "run=1s, exit=1"))
+        node.create(a_pod("q", "fail=RunContainerError"))
+        await node.passes(5)
+        work = node.agent.work
+        assert work.started_containers.look()["container",] >= 3
+        ((kind, reason),) = work.not_started_containers.look()
+        assert (kind, reason) == ("container", "RunContainerError")
+
+
+@in_loop
+async def test_lists_are_counted_with_their_distance_also_those_that_fail() -> None:
+    async with NodeInMemory(relist=1.0) as node:
+        await node.passes(10)
+        work = node.agent.work
+        before = work.relists.look()[()].count
+        intervals = work.relist_intervals.look()[()]
+        assert intervals.count == before - 1
+        assert round(intervals.sum) == 10
+        node.runtime.is_down = True
+        await node.passes(3)
+        assert work.relists.look()[()].count == before + 3
+        assert work.failed_operations.look()["list_podsandbox",] == 3
+
+
+@in_loop
+async def test_a_static_pod_that_comes_again_under_its_uid_is_counted() -> None:
+    pod = a_static_pod("stop=3s")
+    async with NodeInMemory() as node:
+        node.write_manifests(pod)
+        await node.passes(2)
+        node.write_manifests()
+        await node.passes(1)
+        node.write_manifests(pod)
+        await node.passes(40)
+        assert node.agent.work.returned_pods.look() == {("true",): 1}
+
+
+@in_loop
+async def test_an_orphan_is_counted() -> None:
+    async with NodeInMemory() as node:
+        await start_behind_its_back(node, a_pod("p"))
+        await node.passes(10)
+        assert node.agent.work.orphans.look() == {(): 1}
+
+
+@in_loop
+async def test_checks_are_counted_until_their_pod_is_gone() -> None:
+    answers = iter([Checked(success=True), Checked(success=False), *[None] * 100])
+
+    async def check(_: Target) -> Checked:
+        if (answer := next(answers)) is None:
+            raise CannotCheckError("no")
+        return answer
+
+    async with NodeInMemory(check=check) as node:
+        node.create(probed_pod("p", readiness=a_probe(period_seconds=5)))
+        await node.passes(12)
+        (probes,) = node.agent.work.probes.values()
+        assert probes.results.look() == {
+            ("Readiness", result, "app", "p", "ns", "p"): 1
+            for result in ("successful", "failed", "unknown")
+        }
+        (seconds,) = probes.seconds.look().items()
+        assert seconds[0] == ("Readiness", "app", "p", "ns")
+        assert seconds[1].count == 2  # how long a failed one took says nothing
+        node.delete("p")
+        await node.passes(60)
+        assert node.agent.work.probes == {}

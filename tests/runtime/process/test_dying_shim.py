@@ -1,8 +1,10 @@
-"""A container is to be started by a shim that has been killed, but has not died yet."""
+"""A container is started while its shim, or its keeper, is being killed."""
 
 import asyncio
 import os
+import resource
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,13 +23,17 @@ _APP = Container(name="app", image="busybox", command=("sleep", "600"))
 _POD = structs.replace(make_pod("web", uid="uid-1"), spec=PodSpec(containers=(_APP,)))
 
 
+def _pid_of_shim(folder: PodFolder) -> int:
+    return read(folder.shim, ShimRecord).process.pid
+
+
 def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
     folder = PodFolder(tmp_path, _POD.uid)
 
     async def scenario() -> None:
         async with open_process_runtime(tmp_path, isolated=False) as runtime:
             await runtime.start_pod(_POD)
-            shim = read(folder.shim, ShimRecord).process.pid
+            shim = _pid_of_shim(folder)
             os.kill(shim, signal.SIGSTOP)
             starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
             while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - a file
@@ -46,3 +52,47 @@ def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
             await runtime.remove_pod(_POD.uid)
 
     asyncio.run(scenario())
+
+
+def test_what_ran_is_an_attempt_although_nobody_could_record_it(tmp_path: Path) -> None:
+    folder, ran = PodFolder(tmp_path, _POD.uid), tmp_path / "ran"
+
+    async def scenario() -> None:
+        async with open_process_runtime(tmp_path, isolated=False) as runtime:
+            await runtime.start_pod(_POD)
+            shim = _pid_of_shim(folder)
+            # No file can be written to, as on a full disk: not that it was started either.
+            _, most = resource.prlimit(shim, resource.RLIMIT_FSIZE)
+            resource.prlimit(shim, resource.RLIMIT_FSIZE, (0, most))
+            murderer = _running(f"mkdir {ran}; kill -KILL {shim}; exec sleep 600")
+            with pytest.raises(CannotStartError, match="shim has ended"):
+                await runtime.start_container(_POD, murderer, restart_count=0)
+            assert ran.exists()
+            (listed,) = await runtime.list_pods()
+            ends = [(it.restart_count, it.exit_code, it.reason) for it in listed.facts.containers]
+            assert ends == [(0, 137, "ContainerStatusUnknown")]
+            await runtime.remove_pod(_POD.uid)
+
+    asyncio.run(scenario())
+
+
+def test_who_kills_its_keeper_has_run_and_can_be_started_again(tmp_path: Path) -> None:
+    murderer = _running("kill -KILL $PPID; exec sleep 600")
+
+    async def scenario() -> None:
+        async with open_process_runtime(tmp_path, isolated=False) as runtime:
+            await runtime.start_pod(_POD)
+            for attempt in range(2):
+                # Whether its keeper could record it before is a matter of luck.
+                with suppress(CannotStartError):
+                    await runtime.start_container(_POD, murderer, restart_count=attempt)
+                (listed,) = await runtime.list_pods()
+                numbers = [found.restart_count for found in listed.facts.containers]
+                assert numbers == list(range(attempt, -1, -1))
+            await runtime.remove_pod(_POD.uid)
+
+    asyncio.run(scenario())
+
+
+def _running(script: str) -> Container:
+    return structs.replace(_APP, command=("/bin/sh", "-c", script))

@@ -285,6 +285,26 @@ def test_a_full_disk_delays_records_and_does_not_lose_them(shim: ShimOnTrial) ->
     assert (record.exit_code, record.started_at) == (137, container.started().started_at)
 
 
+def test_the_end_of_a_keeper_that_could_record_nothing_is_recorded_by_the_shim(
+    shim: ShimOnTrial,
+) -> None:
+    unlimited = resource.prlimit(shim.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(shim.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
+    container = shim.launch("/bin/sleep", "1000")
+    wait_for(lambda: len(descendants(shim.pid)) == 2, named="the command")
+    keeper, command = descendants(shim.pid)
+    os.kill(keeper.pid, signal.SIGKILL)
+    wait_for(lambda: identity_of(command.pid) is None, named="the end of the command")
+    wait_for(lambda: not descendants(shim.pid) and _rests(shim.pid), named="a first try")
+    assert not container.place.exit.exists()
+    resource.prlimit(shim.pid, resource.RLIMIT_FSIZE, unlimited)
+    shim.send(signal.SIGHUP)  # as an agent does that waits for it
+    record = container.ended()
+    assert (record.exit_code, record.reason) == (137, "ContainerStatusUnknown")
+    assert record.started_at == 0
+    assert shim.launch("/bin/true").ended().exit_code == 0
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become an ordinary user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv: apt install util-linux")
 @pytest.mark.parametrize("sandboxed", [False, True])

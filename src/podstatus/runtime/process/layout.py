@@ -13,9 +13,10 @@
                                stdin        a FIFO, if it reads its input
                                tmp/         its /tmp, if it is isolated
 
-Files are written beside their place and renamed into it: who finds one finds it whole. One that
-is damaged all the same, by a loss of power say, is set aside as `<name>.damaged`. All of it is for
-the owner only: 0700 and 0600.
+Files are written beside their place, as `<name>.new`, and renamed into it: who finds one finds it
+whole. That of `started.json` is there before anything is executed: an attempt that has neither of
+the two never ran. One that is damaged all the same, by a loss of power say, is set aside as
+`<name>.damaged`. All of it is for the owner only: 0700 and 0600.
 """
 
 from pathlib import Path
@@ -53,6 +54,7 @@ class ContainerFolder:
         self.launch = path / LAUNCH
         self.resized = path / RESIZED
         self.started = path / STARTED
+        self.starting = path / f"{STARTED}.new"
         self.exit = path / EXIT
         self.log = path / LOG
         self.message = path / MESSAGE

@@ -115,6 +115,11 @@ class Shelf:
         """Whether the command of an attempt was executed. Raises RuntimeDownError."""
         return _read(place.started, StartRecord)
 
+    def has_begun(self, place: ContainerFolder) -> bool:
+        """Whether a keeper took an attempt up: its command may have been executed."""
+        # In this order: one becomes the other.
+        return place.starting.exists() or place.started.exists()
+
     def read_exit(self, place: ContainerFolder) -> ExitRecord | None:
         """How an attempt ended. Raises RuntimeDownError."""
         return _read(place.exit, ExitRecord)

@@ -84,10 +84,11 @@ class Starter:
         attempt = await self._machinery.settled(pod.uid, attempt)
         await self._force(pod, attempt)
         if attempt.is_lost:
-            if attempt.started is None:
-                # Asked of a shim that was about to die: nobody saw it start, so it does not count.
+            place = self._machinery.shelf.folder(pod.uid).container(attempt.launch.id)
+            if not self._machinery.shelf.has_begun(place):
+                # Asked of a shim that was about to die: it never ran, so it does not count.
                 await self._machinery.remove(pod.uid, attempt.launch.id)
-            raise CannotStartError(_NOT_RUN, "the pod's shim has ended")
+            raise CannotStartError(_NOT_RUN, "the pod's shim has ended, or what it had for this")
         if attempt.exit is not None and attempt.exit.reason == START_ERROR:
             raise CannotStartError(_NOT_RUN, attempt.exit.message)
         return attempt

@@ -23,6 +23,7 @@ from .records import (
     STARTED,
     Json,
     Launch,
+    announce,
     exit_record,
     reserve,
     start_record,
@@ -105,6 +106,8 @@ class Keeper:
             self._record(self._finish())
 
     def _start(self) -> None:
+        # Before anything is executed: what is not recorded yet when all of us are killed has run.
+        announce(self._folder / STARTED)
         self._streams, ends = open_streams(self._folder, self._launch, self._log)
         try:
             if self._launch.bubblewrap is None:

@@ -1,5 +1,6 @@
 """What the agent wants started: launches that nobody has begun with."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,23 @@ def refuse(folder: Path, why: str, *, moment: int) -> None:
         write_record(folder / EXIT, record)
     except OSError as error:
         complain(f"cannot record that: {error}")
+
+
+def record_lost(folder: Path) -> bool:
+    """Record the end of an attempt whose keeper was killed; whether somebody has recorded it.
+
+    Of one that had said that it started the agent sees itself that its keeper is gone.
+    """
+    if (folder / STARTED).exists() or (folder / EXIT).exists() or not folder.exists():
+        return True
+    told = "The container could not be located when the pod was terminated"
+    record = exit_record(137, "ContainerStatusUnknown", message=told, finished_at=time.time_ns())
+    try:
+        write_record(folder / EXIT, record)
+    except OSError as error:
+        complain(f"cannot record that {folder.name} is lost: {error}")
+        return False
+    return True
 
 
 def _age(folder: Path) -> int:

@@ -15,7 +15,7 @@ from . import kernel
 from .complaints import complain, describe
 from .family import kill_children
 from .keeper import Keeper
-from .launches import Launches, refuse
+from .launches import Launches, record_lost, refuse
 from .processes import children
 from .records import SHIM, Launch, is_wanted, read_sandbox, shim_record, write_record
 
@@ -51,6 +51,7 @@ class Shim:
         self._pod, self._sandbox_id = pod, sandbox_id
         self._launches = Launches(pod / "containers", sandbox_id)
         self._keepers: dict[int, Path] = {}
+        self._lost: list[Path] = []
         self._has_strays = self._is_asked = self._is_ending = False
 
     def run(self) -> int:
@@ -91,6 +92,8 @@ class Shim:
         if number == signal.SIGTERM or not self._pod.exists():
             self._end()
         self._reap()
+        # On a full disk it is tried again: an agent that waits for it asks every half minute.
+        self._lost = [folder for folder in self._lost if not record_lost(folder)]
         # What is left of a container must not meet the next attempt at it.
         if self._is_asked and not self._has_strays and not self._is_ending:
             self._is_asked = False
@@ -143,6 +146,7 @@ class Shim:
         if folder is not None and status != 0:
             code = os.waitstatus_to_exitcode(status)
             complain(f"the keeper of {folder.name} ended with {code}; its container is killed")
+            self._lost.append(folder)
 
 
 def _keep(folder: Path, launch: Launch, *, shim: int) -> None:

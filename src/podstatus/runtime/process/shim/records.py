@@ -100,6 +100,14 @@ def reserve(path: Path) -> None:
         file.write(b" " * _RESERVED)
 
 
+def announce(path: Path) -> None:
+    """Leave a trace that a record is about to be written; it needs no room. Raises OSError.
+
+    Should its writer be killed, whoever looks knows that it had begun.
+    """
+    os.close(os.open(_beside(path), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+
+
 def write_record(path: Path, record: Json) -> None:
     """Put a record in its place, whole, so that it is there after a power cut. Raises OSError."""
     beside = _beside(path)

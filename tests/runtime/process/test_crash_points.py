@@ -12,10 +12,12 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import psutil
 import pytest
 from msgspec import structs
 
@@ -46,10 +48,10 @@ def folder() -> Iterator[Path]:
 
 
 def pod_that_sleeps(number: int) -> Pod:
-    """Found among all processes by how long it sleeps."""
+    """Found among all processes by how long it sleeps, and by its UID."""
     command = ("sleep", f"1000.{os.getpid()}{number:04}")
     container = Container(name="app", image="busybox", command=command)
-    pod = make_pod(f"crash-{number}", uid=f"uid-{number}")
+    pod = make_pod(f"crash-{number}", uid=f"uid-{os.getpid()}-{number}")
     return structs.replace(pod, spec=PodSpec(containers=(container,)))
 
 
@@ -130,8 +132,11 @@ async def check_running(runtime: ProcessRuntime, pod: Pod) -> None:
 
 
 def shims_of(pod: Pod) -> list[str]:
-    found = processes_with("run_shim.py", f"/pods/{pod.uid}\0")
-    return [name for process in found if (name := process.name()) == "podstatus-shim"]
+    found = []
+    for process in processes_with("run_shim.py", f"/pods/{pod.uid}\0"):
+        with suppress(psutil.NoSuchProcess):
+            found.append(process.name())
+    return [name for name in found if name == "podstatus-shim"]
 
 
 def check_gone(folder: Path, pod: Pod) -> None:

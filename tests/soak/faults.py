@@ -3,10 +3,12 @@
 import os
 import random
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
+import psutil
 
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.process.layout import ContainerFolder, PodFolder
@@ -19,6 +21,8 @@ from tests.soak.stage import Stage
 from tests.soak.truth import Truth
 
 FAULTS_PATH = "/podstatus/faults"
+_STARTS_SECONDS = 3.0
+"""How long it is waited for a container that starts."""
 _FORCED = "not everything ended within"
 _JUMPS = (-3600, -10, 10, 3600)
 _STATUS = {"verb": "patch", "resource": "pods/status"}
@@ -68,6 +72,7 @@ class Faults:
             _kill("API server, SIGKILL", 8, self._kill_server),
             _kill("shim, SIGKILL", 10, self._kill_shim),
             _kill("keeper, SIGKILL", 8, self._kill_keeper),
+            _kill("start, SIGKILL", 6, self._kill_starting),
             _kill("container, SIGKILL", 10, self._kill_command),
             _other("agent, SIGSTOP", 4, self._freeze_agent),
             _outage("API server, SIGSTOP", 2, self._freeze_server),
@@ -168,6 +173,31 @@ class Faults:
                 names = {launch.container for _, launch in self._launches(folder)}
                 return self._kill(folder, names, shim.pid)
         return False
+
+    def _kill_starting(self) -> bool:
+        """Whoever is about to start a container, before it can say that it did."""
+        until = time.monotonic() + _STARTS_SECONDS
+        while time.monotonic() < until:
+            for folder in self._pod_folders():
+                for place, launch in self._launches(folder):
+                    if place.started.exists() or place.exit.exists():
+                        continue
+                    with suppress(OSError, ValueError, psutil.NoSuchProcess):
+                        shim = read(folder.shim, ShimRecord).process.pid
+                        if self._chance.random() < 0.5:
+                            names = {launch.container for _, launch in self._launches(folder)}
+                            return self._kill(folder, names, shim)
+                        (keeper,) = self._unknown_keepers(folder, shim)
+                        return self._kill(folder, {launch.container}, keeper)
+            self._churn.step()
+        return False
+
+    def _unknown_keepers(self, folder: PodFolder, shim: int) -> set[int]:
+        known = set()
+        for place, _ in self._launches(folder):
+            with suppress(OSError, msgspec.DecodeError):
+                known.add(read(place.started, StartRecord).keeper.pid)
+        return {child.pid for child in psutil.Process(shim).children()} - known
 
     def _kill_keeper(self) -> bool:
         return self._kill_one(lambda started: started.keeper.pid)

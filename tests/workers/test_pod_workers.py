@@ -1,5 +1,7 @@
 """Pods run, end, crash and cannot be started, on a whole node in virtual time."""
 
+import asyncio
+
 import pytest
 
 from podstatus.kube.pod import PodUID
@@ -285,6 +287,26 @@ async def test_a_runtime_that_is_down_changes_no_status() -> None:
         node.runtime.is_down = True
         await node.passes(300)
         assert node.shown("p") == ["new", "Running a:running+"]
+
+
+@in_loop
+async def test_what_comes_while_the_agent_ends_is_for_the_next_one() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("slow", "start=60s"))
+        await node.passes(1)
+        node.runtime.interruption = 5
+        ending = asyncio.ensure_future(node.stop())
+        await node.passes(1)
+        assert not ending.done()
+        node.create(a_pod("late"))
+        node.deliver("api")
+        await node.passes(5)
+        await ending  # nothing came out of the dispatcher
+        node.runtime.interruption = 0
+        assert node.calls("start late") == []
+        await node.start()
+        await node.passes(1)
+        assert node.looks("late") == "Running a:running+"
 
 
 def _waiting_message(node: NodeInMemory, name: str) -> str:

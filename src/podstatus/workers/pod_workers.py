@@ -77,12 +77,16 @@ class PodWorkers:
     async def run(self) -> None:
         """Work until cancelled. Containers run on then."""
         try:
-            async with asyncio.TaskGroup() as self._tasks:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
                 for life in self._lives.all():
                     self._set_to_work(life)
-                await asyncio.Event().wait()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    # What is told while workers end is for whoever works next.
+                    self._tasks = None
         finally:
-            self._tasks = None
             self._bells.clear()
 
     # What is told

@@ -105,7 +105,8 @@ def announce(path: Path) -> None:
 
     Should its writer be killed, whoever looks knows that it had begun.
     """
-    os.close(os.open(_beside(path), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    os.close(os.open(_beside(path), flags, 0o600))
 
 
 def write_record(path: Path, record: Json) -> None:

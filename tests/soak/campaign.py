@@ -97,6 +97,7 @@ class Campaign:
             self.calm(f"fault {self.tally.faults}")
         self._rest()
         self.watcher.stop()
+        self._raise(self._log.complaints(to_the_end=True))
 
     def _one_fault(self) -> None:
         self.churn.go_on(self._chance.uniform(0.2, 2.0))

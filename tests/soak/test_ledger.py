@@ -1,11 +1,12 @@
 """Writes that were acknowledged and are lost are noticed; so is what else is counted and read."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.agent_process import Document
-from tests.soak.agent_log import tracebacks
+from tests.soak.agent_log import AgentLog
 from tests.soak.campaign import Plan
 from tests.soak.ledger import MARK, Ledger
 from tests.soak.proxy import name_of
@@ -95,12 +96,38 @@ def test_requests_are_counted_by_what_they_are_about(
     assert name_of(method, path, query) == name
 
 
-def test_a_traceback_is_told_unless_the_disk_was_full() -> None:
-    line = "2026-11-15T23:44:47.7Z ERROR   a.b: it broke\n"
-    trace = "Traceback (most recent call last):\n  File\n"
-    assert tracebacks(f"{line}{trace}OSError: [Errno 28] No space left on device\n{line}") == []
-    (complaint,) = tracebacks(f"{line}{line}{trace}KeyError: 'x'\n{line}")
-    assert complaint == f"{line.strip()} … KeyError: 'x'"
+LINE = "2026-11-15T23:44:47.7Z ERROR   a.b: it broke\n"
+TRACE = "Traceback (most recent call last):\n  File\n"
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (f"{LINE}{TRACE}KeyError: 'x'\n", "KeyError: 'x'"),
+        (f"{LINE}m.py:1: RuntimeWarning: coroutine 'f' was never awaited\n  f()\n", "  f()"),
+        (f"{LINE}{TRACE}OSError: [Errno 28] No space left on device\n", None),
+        (LINE, None),
+    ],
+    ids=["traceback", "not awaited", "full disk", "ordinary"],
+)
+def test_what_a_log_should_never_say_is_told(record: str, told: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "agent.log"
+    log = AgentLog(path)
+    assert log.complaints() == []
+    path.write_text(LINE + record[: len(record) - 8])
+    assert log.complaints() == []  # there may be more to come
+    path.write_text(LINE + record + LINE)
+    expected = [] if told is None else [f"{path}: {LINE.strip()} … {told}"]
+    assert log.complaints() == expected
+    assert log.complaints(to_the_end=True) == []
+
+
+def test_the_last_record_of_a_log_is_told_in_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "agent.log"
+    path.write_text(f"{LINE}{TRACE}KeyError: 'x'\n")
+    log = AgentLog(path)
+    assert log.complaints() == []
+    assert len(log.complaints(to_the_end=True)) == 1
 
 
 def test_a_fault_is_survived_once_all_is_calm_again() -> None:

@@ -413,6 +413,26 @@ async def test_what_failed_at_one_mirror_does_not_keep_the_next_one_waiting() ->
     assert fleet.calls() == ["patch static 422", "patch static"]
 
 
+@in_loop
+async def test_a_mirror_that_the_watch_has_not_shown_yet_is_waited_for() -> None:
+    fleet = Fleet([])
+    static, mirror = make_static_pod(), make_static_pod(mirror=True)
+    api = InMemoryPodApi(mirror)
+    fleet.directory.set_pods([static, *api.pods()])
+    fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
+    async with fleet.running():
+        # The static pod has changed, and its mirror pod was replaced at once.
+        api.remove(static.namespace, static.name)
+        api.put(make_static_pod(mirror=True, uid="mirror-2"))
+        fleet.manager.set_pod_status(static, saying("one"))
+        await fleet.clock.advance(5)
+        assert fleet.manager.pod_status(static.uid) is not None
+        fleet.directory.remove_pod(mirror)
+        fleet.directory.update_pod(await api.get_pod(static.namespace, static.name))
+        await fleet.clock.advance(10)
+        assert dict(fleet.manager.sent_versions()) == {ApiUID("mirror-2"): 1}
+
+
 # The end of a pod
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from podstatus.base.clock import Elapsed
 from podstatus.kube.errors import BusyError, ConflictError, GoneError
-from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.pod import ApiUID, Pod, is_mirror_pod, is_static_pod
 from podstatus.status.bases import Bases
 from podstatus.status.conditions import READY, is_condition_true
 from podstatus.status.plan import PodSync, Sent, can_be_deleted, is_another_pod
@@ -118,11 +118,21 @@ class Flight:
         answered()
         translated = self._directory.translate_pod_uid(base.uid)
         if is_another_pod(translated, sync.uid):
+            if self._is_unseen_mirror(sync, base):
+                raise ConflictError("its mirror pod was replaced by one that the watch is to show")
             await self._sender.drop(sync, translated)
             await self._undelivered.drop(sync.uid)
             return None
         self._bases.answered(base, self._elapsed.seconds())
         return await self._patch(sync, base)
+
+    def _is_unseen_mirror(self, sync: PodSync, found: Pod) -> bool:
+        """Whether a mirror pod was made anew, and nobody knows yet whose it is.
+
+        To drop the status then would leave it to the next look at the static pod, a minute later.
+        """
+        pod = self._directory.pod_by_uid(sync.uid)
+        return pod is not None and is_static_pod(pod) and is_mirror_pod(found)
 
     async def _patch(self, sync: PodSync, base: Pod) -> Pod:
         uid = ApiUID(base.uid)  # by now perhaps of another mirror pod than we set out for

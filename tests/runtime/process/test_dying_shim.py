@@ -7,6 +7,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -52,6 +53,38 @@ def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
             await runtime.remove_pod(_POD.uid)
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("rebooted", [False, True])
+def test_what_was_never_begun_when_all_were_killed_is_no_attempt(
+    tmp_path: Path, rebooted: bool
+) -> None:
+    folder = PodFolder(tmp_path, _POD.uid)
+
+    async def before() -> int:
+        async with open_process_runtime(tmp_path, isolated=False) as runtime:
+            await runtime.start_pod(_POD)
+            shim = _pid_of_shim(folder)
+            os.kill(shim, signal.SIGSTOP)
+            starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
+            while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - a file
+                await asyncio.sleep(0.001)
+            starting.cancel()
+            os.kill(shim, signal.SIGKILL)
+            return shim
+
+    async def after() -> list[int | None]:
+        async with open_process_runtime(tmp_path, isolated=False) as runtime:
+            (listed,) = await runtime.list_pods()
+            await runtime.remove_pod(_POD.uid)
+            return [found.restart_count for found in listed.facts.containers]
+
+    os.waitpid(asyncio.run(before()), 0)
+    if rebooted:  # then nobody knows what had run
+        record = read(folder.shim, ShimRecord)
+        process = structs.replace(record.process, boot_id="another")
+        folder.shim.write_bytes(msgspec.json.encode(structs.replace(record, process=process)))
+    assert asyncio.run(after()) == ([0] if rebooted else [])
 
 
 def test_what_ran_is_an_attempt_although_nobody_could_record_it(tmp_path: Path) -> None:

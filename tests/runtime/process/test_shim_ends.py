@@ -22,6 +22,7 @@ from tests.runtime.process.shim_on_trial import (
     SANDBOX,
     Container,
     ShimOnTrial,
+    processes_of,
     wait_for,
     wait_for_end,
 )
@@ -43,6 +44,9 @@ if sys.argv[1] == "stay" and os.getsid(0) == os.getpid():
 os.wait()
 """
 """A daemon of the second fork that ignores what it can, and a command that ends or stays."""
+
+
+LOST = {"exit_code": 137, "reason": "ContainerStatusUnknown", "started_at": 0}
 
 
 def launch_daemon(shim: ShimOnTrial, **changes: object) -> Container:
@@ -283,6 +287,51 @@ def test_a_full_disk_delays_records_and_does_not_lose_them(shim: ShimOnTrial) ->
     resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
     record = container.ended()
     assert (record.exit_code, record.started_at) == (137, container.started().started_at)
+
+
+def test_an_end_that_somebody_has_recorded_stays(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sh", "-c", "read line < /dev/null; exec sleep 1000")
+    started = container.started()
+    # As an agent does that took it for lost, and has shown it.
+    container.place.exit.write_text(json.dumps({**LOST, "finished_at": 5}))
+    os.kill(started.process.pid, signal.SIGTERM)
+    wait_for_end(started.keeper)
+    assert (container.ended().exit_code, container.ended().finished_at) == (137, 5)
+    assert not list(container.place.path.glob("*.new"))
+
+
+ORPHANING = """
+import importlib, os, signal, sys
+
+sys.path.append({home!r})
+main = importlib.import_module("shim.main").main
+
+
+def orphan(event, arguments):
+    if event == "open" and str(arguments[0]).endswith("/started.json.new"):
+        shim = os.getppid()
+        os.kill(shim, signal.SIGKILL)
+        while os.getppid() == shim:
+            pass
+
+
+sys.addaudithook(orphan)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_keeper_that_begins_after_its_shim_has_ended_starts_nothing(tmp_path: Path) -> None:
+    program, ran = tmp_path / "run_shim.py", tmp_path / "ran"
+    program.write_text(ORPHANING.format(home=str(PROGRAM.parent)))
+    shim = ShimOnTrial(tmp_path)
+    shim.start(program)
+    container = shim.launch("/bin/mkdir", str(ran))
+    assert shim.process is not None
+    assert shim.process.wait(DEADLINE) == -signal.SIGKILL
+    wait_for(lambda: not processes_of(tmp_path), named="the end of the keeper")
+    assert not ran.exists()
+    assert not container.place.started.exists()
+    assert not container.place.exit.exists()
 
 
 def test_the_end_of_a_keeper_that_could_record_nothing_is_recorded_by_the_shim(

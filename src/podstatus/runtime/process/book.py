@@ -17,7 +17,7 @@ from podstatus.kube.resources import ResourceRequirements
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.ends import Ends
 from podstatus.runtime.process.hints import Hints
-from podstatus.runtime.process.identity import is_alive
+from podstatus.runtime.process.identity import boot_id, is_alive
 from podstatus.runtime.process.layout import ContainerFolder
 from podstatus.runtime.process.limits import Limits
 from podstatus.runtime.process.messages import termination_message
@@ -64,6 +64,23 @@ class Book:
             self.look_for_shim(record.uid)
             for launch in self._shelf.read_launches(record.uid):
                 self.add(record.uid, launch)
+
+    def never_begun(self) -> list[tuple[PodUID, str]]:
+        """The attempts that were asked of a shim that was killed before anything ran."""
+        return [
+            (uid, attempt.launch.id)
+            for uid, state in self._pods.items()
+            for attempt in state.attempts
+            if attempt.is_lost and not self.has_begun(uid, attempt)
+        ]
+
+    def has_begun(self, uid: PodUID, attempt: Attempt) -> bool:
+        """Whether the command of an attempt may have been executed."""
+        shim = self._shelf.read_last_shim(uid)
+        # What was not on the disk when the machine lost its power proves nothing.
+        was_lately = shim is not None and shim.process.boot_id == boot_id()
+        place = self._shelf.folder(uid).container(attempt.launch.id)
+        return not was_lately or self._shelf.has_begun(place)
 
     def close(self) -> None:
         """Watch nobody any more."""

@@ -39,6 +39,9 @@ class Machinery:
         if not self._is_open:
             self.shelf.set_aside_remains()
             self._book.open()
+            for uid, id in self._book.never_begun():
+                self._remove(uid, id)
+                self._book.drop_attempt(uid, id)
             self.limits.sweep({state.record.uid for state in self._book.states()})
             self._is_open = True
         return self._book

@@ -79,7 +79,7 @@ class Shelf:
         if record is not None or not path.with_name(f"{POD}{_DAMAGED}").exists() or path.exists():
             return record
         uid = uid_of(folder)
-        shim = _read(self.folder(uid).shim, ShimRecord)
+        shim = self.read_last_shim(uid)
         return PodRecord(
             uid=uid,
             namespace="",
@@ -102,9 +102,13 @@ class Shelf:
             launch for path, launch in launches if launch is not None and launch.id == path.name
         ]
 
+    def read_last_shim(self, uid: PodUID) -> ShimRecord | None:
+        """What the last shim of a pod told about itself. Raises RuntimeDownError."""
+        return _read(self.folder(uid).shim, ShimRecord)
+
     def read_shim(self, record: PodRecord) -> ShimRecord | None:
         """What the shim of a pod tells about itself. Raises RuntimeDownError."""
-        shim = _read(self.folder(record.uid).shim, ShimRecord)
+        shim = self.read_last_shim(record.uid)
         return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
 
     def read_resized(self, place: ContainerFolder) -> Resized | None:

@@ -84,8 +84,7 @@ class Starter:
         attempt = await self._machinery.settled(pod.uid, attempt)
         await self._force(pod, attempt)
         if attempt.is_lost:
-            place = self._machinery.shelf.folder(pod.uid).container(attempt.launch.id)
-            if not self._machinery.shelf.has_begun(place):
+            if not self._machinery.book.has_begun(pod.uid, attempt):
                 # Asked of a shim that was about to die: it never ran, so it does not count.
                 await self._machinery.remove(pod.uid, attempt.launch.id)
             raise CannotStartError(_NOT_RUN, "the pod's shim has ended, or what it had for this")

@@ -90,6 +90,9 @@ class Keeper:
         with suppress(OSError):  # then its end is recorded when there is room
             reserve(self._folder / EXIT)
         try:
+            announce(self._folder / STARTED)
+            if os.getppid() != self._shim:
+                return  # who found the shim gone before may have found that nothing had begun
             self._start()
         except Exception as error:  # noqa: BLE001  whatever it is, it was not started
             why = str(error) if isinstance(error, CannotStartError) else describe(error)
@@ -106,8 +109,6 @@ class Keeper:
             self._record(self._finish())
 
     def _start(self) -> None:
-        # Before anything is executed: what is not recorded yet when all of us are killed has run.
-        announce(self._folder / STARTED)
         self._streams, ends = open_streams(self._folder, self._launch, self._log)
         try:
             if self._launch.bubblewrap is None:
@@ -253,7 +254,8 @@ class Keeper:
 
     def _write(self, name: str, record: Json) -> bool:
         try:
-            write_record(self._folder / name, record)
+            # An agent that found the shim gone may have recorded the end, and have shown it.
+            write_record(self._folder / name, record, once=name == EXIT)
         except OSError as error:
             if name not in self._complained:
                 complain(f"cannot write {self._folder / name}: {error}")

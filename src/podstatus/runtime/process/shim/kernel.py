@@ -1,13 +1,19 @@
-"""What Linux offers and Python's library does not: prctl."""
+"""What Linux offers and Python's library does not: prctl, and a rename that replaces nothing."""
 
 import ctypes
+import errno
 import os
 import signal
+from pathlib import Path
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
 _SET_NO_NEW_PRIVILEGES = 38
+_HERE = -100
+_REPLACE_NOTHING = 1
+_NOT_KNOWN = (errno.EINVAL, errno.ENOSYS)
+"""By this file system, or by this kernel."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -31,6 +37,22 @@ def gain_no_privileges() -> None:
 def set_name(name: str) -> None:
     """Be shown by this name in lists of processes; at most 15 characters."""
     _prctl(_SET_NAME, ctypes.c_char_p(name.encode()))
+
+
+def move_once(source: Path, target: Path) -> None:
+    """Rename, also on a full disk. Raises FileExistsError if there is something, or OSError."""
+    names = _HERE, os.fsencode(source), _HERE, os.fsencode(target)
+    number = errno.ENOSYS
+    if (rename := getattr(_libc, "renameat2", None)) is not None:
+        if rename(*names, _REPLACE_NOTHING) == 0:
+            return
+        number = ctypes.get_errno()
+    if number not in _NOT_KNOWN:
+        raise OSError(number, f"rename: {os.strerror(number)}", str(source), None, str(target))
+    # Not in one step, but the best that there is.
+    if target.exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    source.replace(target)
 
 
 def _prctl(option: int, value: int | ctypes.c_char_p) -> None:

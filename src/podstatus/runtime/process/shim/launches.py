@@ -48,7 +48,7 @@ def refuse(folder: Path, why: str, *, moment: int) -> None:
     complain(f"cannot launch {folder.name}: {why}")
     record = exit_record(128, "StartError", message=why, finished_at=moment)
     try:
-        write_record(folder / EXIT, record)
+        write_record(folder / EXIT, record, once=True)
     except OSError as error:
         complain(f"cannot record that: {error}")
 
@@ -63,7 +63,7 @@ def record_lost(folder: Path) -> bool:
     told = "The container could not be located when the pod was terminated"
     record = exit_record(137, "ContainerStatusUnknown", message=told, finished_at=time.time_ns())
     try:
-        write_record(folder / EXIT, record)
+        write_record(folder / EXIT, record, once=True)
     except OSError as error:
         complain(f"cannot record that {folder.name} is lost: {error}")
         return False

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from .kernel import move_once
 from .processes import Process, boot_id, find
 
 POD, SHIM = "pod.json", "shim.json"
@@ -109,8 +110,11 @@ def announce(path: Path) -> None:
     os.close(os.open(_beside(path), flags, 0o600))
 
 
-def write_record(path: Path, record: Json) -> None:
-    """Put a record in its place, whole, so that it is there after a power cut. Raises OSError."""
+def write_record(path: Path, record: Json, *, once: bool = False) -> None:
+    """Put a record in its place, whole, so that it is there after a power cut. Raises OSError.
+
+    `once`: what is in its place already stays, somebody may have acted on it.
+    """
     beside = _beside(path)
     # What was reserved is used up to its end: JSON may be followed by blanks.
     text = json.dumps(record).encode().ljust(_RESERVED)
@@ -119,8 +123,18 @@ def write_record(path: Path, record: Json) -> None:
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    if once:
+        _put_once(beside, path)
+    else:
+        beside.replace(path)
     _fsync_folder(path.parent)
+
+
+def _put_once(beside: Path, path: Path) -> None:
+    try:
+        move_once(beside, path)
+    except FileExistsError:
+        beside.unlink(missing_ok=True)
 
 
 def _beside(path: Path) -> Path:

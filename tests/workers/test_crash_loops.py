@@ -71,7 +71,8 @@ def test_a_first_start_is_no_restart() -> None:
 
 def test_a_clock_that_was_set_back_makes_no_endless_wait() -> None:
     loops = CrashLoops().started(UID, "a", after(0), after(0))
-    assert loops.seconds_left(UID, "a", after(500), after(0)) == 10
+    assert loops.seconds_left(UID, "a", after(8), after(0)) == 10
+    assert loops.seconds_left(UID, "a", after(500), after(0)) == 0
 
 
 def test_an_exit_of_unknown_time_does_not_end_the_wait() -> None:

@@ -53,14 +53,15 @@ class CrashLoops(msgspec.Struct, frozen=True, kw_only=True):
     def seconds_left(self, uid: PodUID, container: str, last_exit: Time, now: Time) -> float:
         """How long its start has to wait from now on; 0 if it may be started.
 
-        An exit that lies ahead, by a clock that was set back, counts as one of just now. If it
-        is not known when it ended, the wait is counted from its start.
+        An exit that lies ahead, by a clock that was set back, counts as one of just now; one that
+        lies ahead by more than the wait does not count: until the clock has caught up would be too
+        long. If it is not known when it ended, the wait is counted from its start.
         """
         wait = self._current(uid, container, last_exit)
         if wait is None:
             return 0.0
-        passed = max(0, now - (last_exit or wait.since)) / _SECOND
-        return max(0.0, wait.seconds - passed)
+        passed = (now - (last_exit or wait.since)) / _SECOND
+        return 0.0 if passed < -wait.seconds else max(0.0, wait.seconds - max(0.0, passed))
 
     def started(
         self, uid: PodUID, container: str, last_exit: Time | None, now: Time

@@ -12,6 +12,7 @@ import pytest
 from podstatus.kube.errors import DeniedError, UnavailableError
 from podstatus.kube.pod import Pod
 from podstatus.kube.quantity import Quantity
+from podstatus.kube.records import ConfigMap
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.isolation import Bubblewrap
 from podstatus.runtime.process.layout import PodFolder
@@ -329,6 +330,21 @@ def test_contents_follow_their_objects(isolated: Setting) -> None:
     isolated.objects.put_config_map("c", k="new")
     isolated.refresh(pod)
     assert (isolated.volumes / "v/k").read_text() == "new"
+
+
+def test_contents_do_not_come_back_after_the_pod(isolated: Setting) -> None:
+    isolated.objects.put_config_map("c", k="old")
+    pod = with_mount("/data", {"configMap": {"name": "c"}})
+    isolated.start(pod)
+    read = isolated.objects.config_map
+
+    async def read_slowly(namespace: str, name: str) -> ConfigMap | None:
+        remove_tree(PodFolder(isolated.root, pod.uid).path)
+        return await read(namespace, name)
+
+    isolated.objects.config_map = read_slowly  # type: ignore[method-assign]
+    isolated.refresh(pod)
+    assert list((isolated.root / "pods").iterdir()) == []
 
 
 def test_contents_stay_while_the_server_is_down(isolated: Setting) -> None:

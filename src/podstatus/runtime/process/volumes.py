@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from podstatus.base.clock import Clock
@@ -17,6 +18,7 @@ from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.mount_plan import PlannedMount, is_empty_dir
 from podstatus.runtime.process.pod_objects import References
 from podstatus.runtime.process.projections import (
+    Files,
     Known,
     needed_objects,
     needed_tokens,
@@ -73,8 +75,12 @@ class Volumes:
         """Let the contents follow the objects they are made of. Raises CannotStartError."""
         for volume in pod.spec.volumes or ():
             source = projected_source(volume)
-            if source is not None and self._folder(pod, volume).is_dir():
-                await self._fill(pod, volume, source, ownership(pod, can))
+            if source is None or not self._folder(pod, volume).is_dir():
+                continue
+            files = await self._files(pod, source, owner := ownership(pod, can))
+            # The pod may be removed meanwhile: nothing of it must come back.
+            with suppress(FileNotFoundError):
+                self._fill(self._folder(pod, volume), files, owner)
 
     def source(self, pod: Pod, planned: PlannedMount, container: str) -> Path:
         """What of the host is to be mounted. Raises CannotStartError."""
@@ -95,7 +101,13 @@ class Volumes:
     async def _make(self, pod: Pod, volume: Volume, owner: Ownership) -> None:
         source = projected_source(volume)
         if source is not None:
-            await self._fill(pod, volume, source, owner)
+            files = await self._files(pod, source, owner)
+            folder = self._folder(pod, volume)
+            if not folder.is_dir():
+                make_private(folder.parent)
+                folder.mkdir()
+                folder.chmod(0o755)
+            self._fill(folder, files, owner)
         elif is_empty_dir(volume):
             folder = self._folder(pod, volume)
             if not folder.is_dir():
@@ -106,18 +118,14 @@ class Volumes:
         elif volume.host_path is not None:
             ready_host_path(volume.host_path, self._secret)
 
-    async def _fill(
-        self, pod: Pod, volume: Volume, source: ProjectedVolumeSource, owner: Ownership
-    ) -> None:
+    async def _files(self, pod: Pod, source: ProjectedVolumeSource, owner: Ownership) -> Files:
+        """What is to be in a volume."""
         objects = await self._references.fetch(pod, *needed_objects(source))
         tokens = {w: await self._references.token(pod, w) for w in needed_tokens(source)}
         known = Known(objects=objects, tokens=tokens, around=self._around(), owner=owner)
-        files = projected_files(pod, source, known)
-        folder = self._folder(pod, volume)
-        if not folder.is_dir():
-            make_private(folder.parent)
-            folder.mkdir()
-            folder.chmod(0o755)
+        return projected_files(pod, source, known)
+
+    def _fill(self, folder: Path, files: Files, owner: Ownership) -> None:
         give_folder(folder, owner)
         write_atomically(folder, files, owner, self._clock.now())
 

@@ -134,6 +134,18 @@ def test_orphans_are_forgotten_also_without_a_cached_status() -> None:
     assert [*known.allocated] == [*known.actuated] == [*known.resize_statuses] == [kept.uid]
 
 
+def test_one_pod_is_forgotten_and_no_other() -> None:
+    state = MemoryState()
+    kept, gone = pod_with_cpu("1", "kept"), pod_with_cpu("1", "gone")
+    manager = make_manager(state, kept, gone)
+    for pod in (kept, gone):
+        manager.set_pod_allocation(pod)
+    manager.set_pod_status(gone, make_status("Running"))
+    manager.remove_status(gone.uid)
+    assert manager.pod_status(gone.uid) is None
+    assert [*state.allocations().allocated] == [kept.uid]  # though nothing was said of it yet
+
+
 def test_a_pod_that_is_deleted_is_forgotten() -> None:
     pod = make_pod(deleted_at="2024-01-01T00:00:00Z")
     state = MemoryState()

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.checkpoint.errors import CheckpointWriteError
+from podstatus.checkpoint.memory import MemoryState
 from podstatus.kube.pod import Pod
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 
@@ -43,6 +45,25 @@ async def test_a_static_pod_that_comes_back_starts_again_after_its_end(
         status = node.agent.statuses.pod_status("uid-s")
         assert status is not None
         assert status.phase == "Running"
+
+
+@in_loop
+async def test_a_static_pod_comes_back_though_its_allocation_cannot_be_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: object, uid: str) -> None:
+        raise CheckpointWriteError(Path(uid), "no space left on device")
+
+    monkeypatch.setattr(MemoryState, "remove_pod", fail)
+    async with NodeInMemory() as node:
+        pod = a_static_pod("stop=3s")
+        node.write_manifests(pod)
+        await node.passes(1)
+        node.write_manifests()
+        await node.passes(1)
+        node.write_manifests(pod)
+        await node.passes(5)
+        assert await node.runtime.running("uid-s") == ["a"]
 
 
 @in_loop

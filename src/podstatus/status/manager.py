@@ -14,7 +14,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import ApiUID, Pod, PodUID, check_pod
+from podstatus.kube.pod import ApiUID, Pod, PodUID, check_pod, check_uid
 from podstatus.kube.pod_status import PodCondition, PodStatus
 from podstatus.kube.resources import ResourceRequirements
 from podstatus.kube.times import Time
@@ -296,6 +296,18 @@ class StatusManager:
                 self._resizes.remove(uid)
         self._announcements.deliver()
         self._allocations.remove_orphaned_pods(kept)
+
+    def remove_status(self, uid: str) -> None:
+        """Forget one pod, with its resizes and its allocation: it begins anew under its UID.
+
+        Raises whatever the state of allocations does; the status is forgotten then, too.
+        """
+        check_uid(uid)
+        with self._lock:
+            self._cache.remove(PodUID(uid))
+            self._resizes.remove(PodUID(uid))
+        self._announcements.deliver()
+        self._allocations.remove_pod(PodUID(uid))
 
     def add_notifier(self, notifier: Notifier) -> None:
         """Tell this one about every status that is cached from now on.

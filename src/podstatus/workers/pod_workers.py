@@ -167,6 +167,8 @@ class PodWorkers:
                 if life.stage is Stage.FINISHED:
                     break
                 rest = await self._take_step(life)
+                if self._tasks is None:
+                    return  # several failures at once can hide that it was cancelled
                 await wait_for_either(bell, self._clock, rest)
         finally:
             self._bells.pop(uid, None)

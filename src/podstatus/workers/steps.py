@@ -208,8 +208,11 @@ class PodSteps:
 
     def forget(self, uid: PodUID) -> None:
         """Let go of what was said of a pod: it comes anew under the same UID."""
-        others = self._statuses.entries().keys() - {uid}
-        self._statuses.remove_orphaned_statuses(others)
+        try:
+            self._statuses.remove_status(uid)
+        except Exception as error:  # noqa: BLE001 - a state of somebody else's
+            # It comes back as it was, so what was granted is right.
+            logger.warning("allocation of a pod that returns is kept: uid=%s error=%s", uid, error)
 
     def keep(self, uids: set[PodUID]) -> None:
         """Forget all pods but these."""

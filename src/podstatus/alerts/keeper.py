@@ -117,6 +117,7 @@ class Keeper:
         try:
             if work := self._take():
                 writing = asyncio.get_running_loop().run_in_executor(thread, work)
+                writing.add_done_callback(_take_note)
                 await self._watch(writing, waiters)
                 await writing
             self._retry = self._retry.reset()
@@ -204,6 +205,12 @@ class Keeper:
             logger.warning("alerts not written at the end: the disk takes too long")
         elif (error := writing.exception()) is not None:
             logger.warning("alerts not written at the end: error=%s", error)
+
+
+def _take_note(writing: asyncio.Future[None]) -> None:
+    """Of a failure that nobody waits for any more: what is left is written anew at the end."""
+    if not writing.cancelled():
+        writing.exception()
 
 
 def _release(waiters: list[Waiter]) -> None:

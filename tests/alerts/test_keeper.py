@@ -1,0 +1,57 @@
+"""Who keeps alerts on the disk comes to its end, whatever the disk does meanwhile."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.alerts.alert import AlertId
+from podstatus.alerts.delivery import KeptAlert
+from podstatus.alerts.keeper import Keeper
+from podstatus.alerts.store import AlertStore, StoreError
+from podstatus.testing.clock import FakeClock
+from tests.alerts.sample_alerts import firing
+
+
+class FullStore(AlertStore):
+    """Has no room, and says so when it is told to."""
+
+    is_asked: threading.Event
+    may_answer: threading.Event
+
+    def replace(self, kept: Mapping[AlertId, KeptAlert]) -> None:  # noqa: ARG002
+        self.is_asked.set()
+        self.may_answer.wait(30)
+        raise StoreError("database or disk is full")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FullStore:
+    made = FullStore.open(tmp_path / "alerts.db")
+    assert isinstance(made, FullStore)
+    made.is_asked, made.may_answer = threading.Event(), threading.Event()
+    return made
+
+
+def test_a_write_that_fails_after_the_end_was_asked_for_is_no_loose_end(store: FullStore) -> None:
+    loose: list[dict[str, Any]] = []
+
+    async def scene() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
+        keeper = Keeper(store, clock=FakeClock())
+        running = asyncio.create_task(keeper.run())
+        keeper.keep(firing())
+        await asyncio.to_thread(store.is_asked.wait, 30)
+        running.cancel()
+        await asyncio.sleep(0)
+        store.may_answer.set()
+        await asyncio.wait({running})
+        gc.collect()
+        assert keeper.problem == "database or disk is full"
+
+    asyncio.run(scene())
+    assert loose == []

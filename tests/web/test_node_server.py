@@ -8,13 +8,22 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from podstatus.kube.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
 from podstatus.web import connections
 from podstatus.web.node_server import NodeServer
-from podstatus.web.routes import ROUTES, find_route
+from podstatus.web.routes import ROUTES, Found, find_route
 from tests.web.scene import Scene, app_pod, play, until
+
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    "Sec-WebSocket-Protocol": "v5.channel.k8s.io",
+}
 
 
 @pytest.mark.parametrize(
@@ -195,6 +204,36 @@ def test_a_fault_is_told_without_its_details(
 
     assert play(tmp_path, act) == (500, "Internal error occurred; the agent's log says more\n")
     assert "request failed: method=GET path=/pods" in caplog.text
+
+
+@pytest.mark.parametrize("path", ["/v1/watch", "/exec/ns/p/app?command=both&output=1"])
+def test_a_client_that_goes_before_it_is_answered_is_no_fault(
+    path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(scene: Scene) -> None:
+        answer, is_over = scene.answers.answer, asyncio.Event()
+
+        async def answer_late(
+            request: web.BaseRequest, found: Found, who: str
+        ) -> web.StreamResponse:
+            # As the loop does when it sees that the client has gone.
+            assert request.transport is not None
+            request.transport.close()
+            try:
+                return await answer(request, found, who)
+            finally:
+                is_over.set()
+
+        monkeypatch.setattr(scene.answers, "answer", answer_late)
+        async with scene.client() as session:
+            with pytest.raises(aiohttp.ClientError):
+                await session.get(path, headers=UPGRADE)
+        await is_over.wait()
+
+    with caplog.at_level("DEBUG", "podstatus"):
+        play(tmp_path, act)
+    assert "client went away: path=" in caplog.text
+    assert [record for record in caplog.records if record.levelname != "DEBUG"] == []
 
 
 def test_garbage_does_not_hurt_and_is_not_logged(

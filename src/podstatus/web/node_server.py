@@ -114,8 +114,11 @@ class NodeServer:
             return await self._answer(request)
         except Refusal as refusal:
             return _refused(refusal, as_json=_is_own(request))
-        except Exception:
-            logger.exception("request failed: method=%s path=%s", request.method, request.path)
+        except Exception as error:
+            if isinstance(error, ConnectionError) and _has_gone(request):
+                logger.debug("client went away: path=%s error=%r", request.path, error)
+            else:
+                logger.exception("request failed: method=%s path=%s", request.method, request.path)
             return _refused(
                 Refusal(
                     HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -161,6 +164,11 @@ def _is_open(request: web.BaseRequest, route: Route) -> bool:
         return route.is_open_everywhere
     ends = map(request.transport.get_extra_info, ("sockname", "peername"))
     return all(map(is_loopback, ends))
+
+
+def _has_gone(request: web.BaseRequest) -> bool:
+    """Whether nobody is there any more to be answered."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def _is_own(request: web.BaseRequest) -> bool:

@@ -23,7 +23,7 @@ class FullStore(AlertStore):
     is_asked: threading.Event
     may_answer: threading.Event
 
-    def replace(self, kept: Mapping[AlertId, KeptAlert]) -> None:  # noqa: ARG002
+    def replace(self, kept: Mapping[AlertId, KeptAlert]) -> None:
         self.is_asked.set()
         self.may_answer.wait(30)
         raise StoreError("database or disk is full")

@@ -1,12 +1,16 @@
 """Logs of containers and of the agent over the port."""
 
 import asyncio
+import gc
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import msgspec
 import pytest
+from aiohttp.test_utils import make_mocked_request
 from yarl import URL
 
 from podstatus.kube.pod import Pod
@@ -18,11 +22,14 @@ from podstatus.kube.pod_status import (
     ContainerStatus,
     PodStatus,
 )
-from podstatus.runtime.streams import Channel, LogOptions
+from podstatus.runtime.streams import Channel, LogOptions, NoStreamError
 from podstatus.testing.builders import make_pod
+from podstatus.testing.clock import FakeClock, settle
 from podstatus.web.find_container import container_with_logs
+from podstatus.web.idle import IdleWatch
 from podstatus.web.queries import log_request, read_query
 from podstatus.web.refusals import Refusal
+from podstatus.web.send import send_container_log
 from tests.web.fake_runtime import FakeLog
 from tests.web.scene import TOKEN, Scene, play, until
 
@@ -114,6 +121,34 @@ def test_followers_are_let_go_when_the_agent_stops(
                 await answer.read()
 
     play(tmp_path, act)
+
+
+def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None:
+    loose: list[dict[str, Any]] = []
+
+    async def act() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
+
+        async def breaks_off() -> AsyncIterator[bytes]:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise NoStreamError("the log is gone")
+            yield b""
+
+        request, idle = make_mocked_request("GET", LOGS), IdleWatch(None, 0, FakeClock())
+        sending = asyncio.ensure_future(
+            send_container_log(request, breaks_off(), idle, follow=False)
+        )
+        await settle()
+        sending.cancel()
+        await asyncio.wait([sending])
+        assert sending.cancelled()
+        del sending
+        gc.collect()
+
+    asyncio.run(act())
+    assert loose == []
 
 
 def test_a_reader_that_does_not_read_holds_up_its_log_alone(tmp_path: Path) -> None:

@@ -91,6 +91,8 @@ async def _let_go(first: "asyncio.Future[bytes | None]", pieces: AsyncIterator[b
     """Read no more, and let who reads for us know."""
     first.cancel()
     await asyncio.wait([first])
+    if not first.cancelled():
+        first.exception()  # what went wrong after the reader had gone is told to nobody
     close = getattr(pieces, "aclose", None)
     if close is not None:
         await close()

@@ -11,20 +11,26 @@ from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NAMESPACES, RESOURCES
 from podstatus.apiserver.store import DELETED, Change, Key, Store, StoreError
 from podstatus.apiserver.strategy import DeleteOptions
+from podstatus.base.clock import Clock
 from podstatus.base.loop import WakeUp
+from podstatus.base.trouble import Trouble
 
 logger = logging.getLogger(__name__)
 
 _INSIDE = [resource for resource in RESOURCES if resource.namespaced]
+_RETRY_SECONDS = 1.0
+"""After which what could not be written is tried again."""
 
 
 class NamespaceCleaner:
     """Told of every change by `notice`; `run` does the cleaning."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
         self._registry = registry
+        self._clock = clock
         self._wake = WakeUp[str]()
+        self._trouble = Trouble(logger, "emptying namespaces", expected=StoreError)
         self._leaving: set[str] = set()
         for stored in store.objects(NAMESPACES.plural):
             self._see(stored.key.name, stored.data)
@@ -40,11 +46,25 @@ class NamespaceCleaner:
         """Clean up whenever a namespace is to go, or something in one has gone."""
         while True:
             await self._wake.wait()
-            for name in sorted(self._leaving):
-                try:
-                    self.clean(name)
-                except (Problem, StoreError) as error:
-                    logger.warning("namespace not emptied: namespace=%s error=%s", name, error)
+            if self.clean_all():
+                self._trouble.over()
+            else:
+                # A disk that has room again wakes nobody.
+                await self._clock.wait(_RETRY_SECONDS)
+                self._wake.call("again")
+
+    def clean_all(self) -> bool:
+        """Clean up all that are to go; whether that could be written."""
+        is_written = True
+        for name in sorted(self._leaving):
+            try:
+                self.clean(name)
+            except Problem as error:
+                logger.warning("namespace not emptied: namespace=%s error=%s", name, error)
+            except StoreError as error:
+                self._trouble.failed(error)
+                is_written = False
+        return is_written
 
     def clean(self, namespace: str) -> None:
         """Delete what is in a namespace, and itself if nothing is."""

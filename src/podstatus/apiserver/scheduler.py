@@ -23,6 +23,7 @@ from podstatus.apiserver.store import DELETED, Change, Key, Store, StoreError
 from podstatus.apiserver.strategy import Document
 from podstatus.base.clock import Clock
 from podstatus.base.loop import WakeUp
+from podstatus.base.trouble import Trouble
 from podstatus.kube.codec import DecodeError, decode
 from podstatus.kube.node import Node
 from podstatus.kube.pod import Pod, is_terminal_phase
@@ -35,6 +36,8 @@ SCHEDULER_NAME = "default-scheduler"
 """Pods that ask for another one wait for it."""
 AT_ONCE = 50
 """So many pods are looked at before others get a turn: some milliseconds."""
+_RETRY_SECONDS = 1.0
+"""After which what could not be written is tried again."""
 
 
 class Scheduler:
@@ -45,6 +48,7 @@ class Scheduler:
         self._registry = registry
         self._clock = clock
         self._wake = WakeUp[str]()
+        self._trouble = Trouble(logger, "binding pods", expected=StoreError)
         self._rooms: dict[str, Room] = {}
         self._taken: dict[Key, tuple[str, Amounts]] = {}
         """What each pod takes, and of which node."""
@@ -68,13 +72,20 @@ class Scheduler:
         """Bind pods whenever something changes that may help them."""
         while True:
             await self._wake.wait()
-            waiting = list(self._waiting)
+            waiting, is_written = list(self._waiting), True
             for start in range(0, len(waiting), AT_ONCE):
-                self.schedule(waiting[start : start + AT_ONCE])
+                is_written &= self.schedule(waiting[start : start + AT_ONCE])
                 await asyncio.sleep(0)
+            if is_written:
+                self._trouble.over()
+            else:
+                # A disk that has room again wakes nobody.
+                await self._clock.wait(_RETRY_SECONDS)
+                self._wake.call("again")
 
-    def schedule(self, keys: list[Key]) -> None:
-        """Bind those of these pods that fit somewhere now."""
+    def schedule(self, keys: list[Key]) -> bool:
+        """Bind those of these pods that fit somewhere now; whether all that could be written."""
+        is_written = True
         for key in keys:
             stored = self._store.get(PODS.plural, key)
             if stored is None or key not in self._waiting:
@@ -82,8 +93,12 @@ class Scheduler:
             choice = choose(need_of(decode(stored.data, Pod)), self._rooms.values(), self._loads)
             try:
                 self._follow(choice, key)
-            except (Problem, StoreError) as error:
+            except Problem as error:
                 logger.warning("pod not bound: pod=%s/%s error=%s", *key, error)
+            except StoreError as error:
+                self._trouble.failed(error)
+                is_written = False
+        return is_written
 
     def _follow(self, choice: Choice, key: Key) -> None:
         target = Target(resource=PODS, namespace=key.namespace, name=key.name)
@@ -96,10 +111,11 @@ class Scheduler:
         elif choice.message:
             pod: Document = self._registry.get(target).document()
             told = unschedulable_pod(pod, choice.message, now)
-            if said_unschedulable(pod) != choice.message:
-                self._record(unschedulable_event(pod, choice.message, now), now)
+            # First the pod: if it cannot be written, this is done again, and the event told twice.
             if told != pod:
                 self._registry.overwrite(target, lambda _: told)
+            if said_unschedulable(pod) != choice.message:
+                self._record(unschedulable_event(pod, choice.message, now), now)
 
     def _record(self, event: Document, now: Time) -> None:
         """Tell it; one that cannot be told, as in a namespace that is to go, holds up nobody."""

@@ -66,7 +66,7 @@ class ApiServer:
         self._listener = Listener(
             handle, token=token, ssl_context=ssl_context, host=host, port=port
         )
-        self._controllers: list[Controller] = [NamespaceCleaner(store, self._registry)]
+        self._controllers: list[Controller] = [NamespaceCleaner(store, self._registry, clock)]
         if schedule:
             self._controllers.append(NodeLifecycle(store, self._registry, clock))
             self._controllers.append(Scheduler(store, self._registry, clock))

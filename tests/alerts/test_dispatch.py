@@ -136,6 +136,38 @@ def test_one_that_hangs_holds_up_nobody_and_is_tried_again() -> None:
     play(scene)
 
 
+class MistakenListener(BatchListener):
+    """Cannot always say how often it wants to hear of what fires."""
+
+    is_mistaken = False
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "again_seconds" and self.is_mistaken:
+            raise ZeroDivisionError("a mistake")
+        return super().__getattribute__(name)
+
+
+def test_a_mistake_between_two_tries_is_told_and_ends_no_receiver(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        hook, clock, alert = MistakenListener(), FakeClock(), firing()
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            hook.is_mistaken = True
+            await clock.advance(60)
+            assert only(dispatcher).problem == "a mistake"
+            hook.is_mistaken = False
+            await clock.advance(5)
+            assert only(dispatcher).problem == ""
+            dispatcher.tell(resolved(alert), [HOOK])
+            await clock.advance(5)
+            assert hook.heard[-1] == told(resolved(alert))
+
+    play(scene)
+    assert caplog.text.count("telling hook failed, will retry: error=a mistake") == 1
+
+
 def test_tries_become_rarer_up_to_one_in_five_minutes_and_go_on_while_it_fires() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()

@@ -104,8 +104,14 @@ class Receiver:
     async def run(self) -> None:
         """Tell until it is ended or cancelled."""
         while not self._is_ending:
-            await self._rest()
-            await self.tell_once()
+            try:
+                await self._rest()
+                await self.tell_once()
+            except Exception as error:  # noqa: BLE001 - a mistake of ours silences no receiver
+                self._trouble.failed(error)
+                await self._clock.wait(_FIRST_SECONDS)
+                # To look whether it is over, though there may be nothing to tell.
+                self._news.set()
 
     async def tell_once(self) -> None:
         """Tell what waits and may be tried, and again what fires if it is time for that."""

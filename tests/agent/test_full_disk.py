@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.observe.history import Moment, reading
 from tests.agent.mortal_node import MortalNode, mortal_node, pod_of
 from tests.agent_process import Cluster, Document, container, has_phase, is_ready, until
 from tests.api_servers import EmbeddedServer
@@ -65,6 +66,11 @@ def runs_again(pod: Document) -> bool:
     return is_ready(pod) and container(pod)["restartCount"] == 1
 
 
+def noted(node: MortalNode, cluster: Cluster, name: str) -> list[Moment]:
+    with reading(node.root_dir / "history.db") as history:
+        return history.timeline(cluster.namespace, name)
+
+
 def test_on_a_full_disk_ends_are_told_and_pods_go_and_starts_wait_for_room(
     embedded_server: EmbeddedServer, small_disk: Path
 ) -> None:
@@ -93,11 +99,14 @@ def test_on_a_full_disk_ends_are_told_and_pods_go_and_starts_wait_for_room(
         fill(small_disk)
         node.start()
         until(lambda: "cannot tell where the agent listens" in node.log(), node.log)
+        assert "no history is kept" not in node.log()
+        assert "alerts will not outlive the agent" not in node.log()
         cluster.delete("once")
         cluster.wait_gone("once")
         filler.unlink()
         node.wait_serving()
         assert has_ended_with_7(cluster.wait_for("again", runs_again))
         cluster.wait_ready("late")
+        until(lambda: noted(node, cluster, "late"), node.log)
         assert "Traceback" not in node.log()
         assert len(node.log()) < 100_000

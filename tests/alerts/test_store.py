@@ -35,6 +35,17 @@ def test_what_is_written_is_read_by_the_next(tmp_path: Path) -> None:
     assert store.read() == kept(over)
 
 
+def test_what_a_killed_agent_left_is_opened_without_a_write(tmp_path: Path) -> None:
+    """Its journal is there: no room is needed until there is something to keep."""
+    path, journal = tmp_path / "alerts.db", tmp_path / "alerts.db-wal"
+    left = AlertStore.open(path)
+    before = journal.read_bytes()
+    opened = AlertStore.open(path)
+    assert journal.read_bytes() == before != b""
+    opened.close()
+    left.close()
+
+
 def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
     store.write(kept(KeptAlert(alert=firing())), [])  # type: ignore[arg-type]

@@ -163,6 +163,17 @@ def test_a_full_disk_loses_nothing_and_is_told(tmp_path: Path) -> None:
     assert all(phases(history, f"new-{n}") == ["Pending", "Running"] for n in range(500))
 
 
+def test_what_a_killed_agent_left_is_opened_without_a_write(tmp_path: Path) -> None:
+    """Its journal is there: no room is needed until there is something to note."""
+    path, journal = tmp_path / "history.db", tmp_path / "history.db-wal"
+    left = History.open(path)
+    before = journal.read_bytes()
+    opened = History.open(path)
+    assert journal.read_bytes() == before != b""
+    opened.close()
+    left.close()
+
+
 def test_a_file_that_breaks_while_it_is_used_ends_nothing(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     first = History.open(path)

@@ -138,4 +138,6 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     database.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute(_TABLE)
-    database.execute(f"PRAGMA user_version = {_FORMAT}")
+    if version != _FORMAT:
+        # What is there is opened without a write, also on a full disk.
+        database.execute(f"PRAGMA user_version = {_FORMAT}")

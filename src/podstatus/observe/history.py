@@ -336,13 +336,16 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
             f"the history {path} has the format {version}, known is {_FORMAT}; "
             "move it away to begin a new one"
         )
-    # Before there are tables: later it would take a rewrite of the whole file.
-    database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    if version != _FORMAT:
+        # Before there are tables: later it would take a rewrite of the whole file.
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
     database.execute("PRAGMA synchronous = NORMAL")
     database.executescript(_TABLES)
-    database.execute(f"PRAGMA user_version = {_FORMAT}")
+    if version != _FORMAT:
+        # What is there is opened without a write, also on a full disk.
+        database.execute(f"PRAGMA user_version = {_FORMAT}")
 
 
 def _moment(row: tuple[int, int, str, str, str, str, str, str, str, str, str]) -> Moment:

@@ -132,9 +132,9 @@ def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None
         async def breaks_off() -> AsyncIterator[bytes]:
             try:
                 await asyncio.Event().wait()
+                yield b""
             finally:
                 raise NoStreamError("the log is gone")
-            yield b""
 
         request, idle = make_mocked_request("GET", LOGS), IdleWatch(None, 0, FakeClock())
         sending = asyncio.ensure_future(

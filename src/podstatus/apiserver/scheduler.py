@@ -111,7 +111,7 @@ class Scheduler:
         elif choice.message:
             pod: Document = self._registry.get(target).document()
             told = unschedulable_pod(pod, choice.message, now)
-            # First the pod: if it cannot be written, this is done again, and the event told twice.
+            # First the pod: else each try to write it would tell the event once more.
             if told != pod:
                 self._registry.overwrite(target, lambda _: told)
             if said_unschedulable(pod) != choice.message:

@@ -42,7 +42,7 @@ class Scene:
     ) -> None:
         self.clock = FakeClock(rounds=400)
         self.sink = sink or FakeEventSink()
-        self.beats = Heartbeats(self.clock)
+        self.beats = Heartbeats(self.clock.now)
         self.recorder = Recorder(
             self.sink,
             host="node-a",

@@ -1,6 +1,7 @@
-"""The asyncio parts: the real clock and a wake-up that crosses threads."""
+"""The asyncio parts: the real clocks and a wake-up that crosses threads."""
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import Coroutine
@@ -22,6 +23,16 @@ class SystemClock:
     async def wait(self, seconds: float) -> None:
         """Come back after so many seconds."""
         await asyncio.sleep(seconds)
+
+
+def steady_nanos() -> int:
+    """Nanoseconds of a clock that nobody sets, since some moment before.
+
+    On Linux, time that the machine slept counts.
+    """
+    if sys.platform == "linux":
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    return time.monotonic_ns()
 
 
 class WakeUp(Generic[Reason]):

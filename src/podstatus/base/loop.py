@@ -1,7 +1,6 @@
 """The asyncio parts: the real clocks and a wake-up that crosses threads."""
 
 import asyncio
-import sys
 import time
 from collections import deque
 from collections.abc import Coroutine
@@ -28,11 +27,10 @@ class SystemClock:
 def steady_nanos() -> int:
     """Nanoseconds of a clock that nobody sets, since some moment before.
 
-    On Linux, time that the machine slept counts.
+    Time that the machine slept counts where the system can tell, as Linux can.
     """
-    if sys.platform == "linux":
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-    return time.monotonic_ns()
+    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic_ns() if boot_time is None else time.clock_gettime_ns(boot_time)
 
 
 class WakeUp(Generic[Reason]):

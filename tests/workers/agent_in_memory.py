@@ -117,6 +117,7 @@ class AgentInMemory:
                 clock=clock,
                 actuation=actuation,
                 observer=self.work,
+                monotonic=clock.now,
             ),
             book=self.book,
             clock=clock,
@@ -184,6 +185,7 @@ class AgentInMemory:
             events=self,
             clock=clock,
             on_change=lambda: None,
+            monotonic=clock.now,
         )
         self.broken: list[Exception] = []
         """What came out of the dispatcher: nothing should."""

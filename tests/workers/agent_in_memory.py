@@ -79,6 +79,7 @@ class AgentInMemory:
             period=relist,
             chance=lambda: 0.5,
             observer=self.work,
+            monotonic=clock.now,
         )
         latency = StartupLatencyTracker(Counters(), clock=clock)
         self.statuses = StatusManager(

@@ -97,12 +97,14 @@ class Scene:
         self.own = OwnNode(self.server.node, clock=self.clock)
         self.own.update(self.server.node)
         self.wanted: Sequence[Taint] = ()
+        self.ahead = 0
         self.taints = OwnTaints(
             self.server,  # type: ignore[arg-type]
             self.own,
             self.events,
             wanted=lambda: self.wanted,
             clock=self.clock,
+            monotonic=lambda: self.clock.now() - self.ahead,
             chance=lambda: 0.0,
         )
 
@@ -114,6 +116,11 @@ class Scene:
 
     def passes(self, minutes: float) -> None:
         asyncio.run(self.clock.advance(minutes * 60))
+
+    def set_ahead(self, minutes: int) -> None:
+        """Somebody sets the clock."""
+        self.ahead += minutes * 60 * 10**9
+        self.clock._now += minutes * 60 * 10**9
 
 
 def test_a_taint_is_added_beside_those_of_others() -> None:
@@ -149,6 +156,18 @@ def test_the_same_taint_is_put_on_once_in_ten_minutes_and_later_if_it_is_still_w
     scene.passes(10)
     asyncio.run(TaintNode(scene.taints).do(ACTION, ALERT))
     assert scene.sync(FULL, taint("other")) == ["other", "full"]
+
+
+@pytest.mark.parametrize("minutes", [-60, 60])
+def test_a_clock_that_is_set_changes_no_turn(minutes: int) -> None:
+    scene = Scene()
+    assert scene.sync(FULL) == ["full"]
+    scene.set_ahead(minutes)
+    assert scene.sync() == []
+    scene.passes(9.9)
+    assert scene.sync(FULL) == []
+    scene.passes(0.1)
+    assert scene.sync(FULL) == ["full"]
 
 
 def test_ten_are_put_on_in_an_hour() -> None:
@@ -208,7 +227,7 @@ def test_a_taint_that_two_alerts_share_goes_with_the_last_of_them(dry_run: bool)
     async def play() -> list[int]:
         seen, change = [], TaintNode(scene.taints)
         deed = Guarded(
-            ACTION.kind, change, lambda _: rules, Told(), clock=scene.clock, is_level=True
+            ACTION.kind, change, lambda _: rules, Told(), monotonic=scene.clock.now, is_level=True
         )
         for id_, state in (("a", "firing"), ("b", "firing"), ("a", "resolved"), ("b", "resolved")):
             alert = structs.replace(ALERT, id=AlertId(id_), state=state)

@@ -11,12 +11,13 @@ from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import SystemClock
+from podstatus.base.loop import SystemClock, steady_nanos
 from podstatus.client import kubeconfig_access
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.agent.alerting_node import AlertingNode, SetClock
 from tests.agent_process import NODE, SECONDS, Cluster, condition, get_plain, until
 
 AT_MOST = 5.0
@@ -27,7 +28,7 @@ class ImpatientHeartbeats(Heartbeats):
     """Those of one service have to come soon, the others have all the time."""
 
     def __init__(self, impatient_of: str, seconds: float = AT_MOST) -> None:
-        super().__init__(SystemClock())
+        super().__init__(steady_nanos)
         self._impatient_of = impatient_of
         self._seconds = seconds
 
@@ -108,6 +109,19 @@ def test_a_runtime_that_hangs_makes_the_node_not_ready_by_name(tmp_path: Path) -
             assert await asyncio.to_thread(get_plain, health) == (200, "ok")
             for reason in ("NodeNotReady", "NodeReady"):
                 await asyncio.to_thread(cluster.wait_for_event, reason, NODE)
+
+    with running_api_server(tmp_path / "server") as server:
+        asyncio.run(run(server))
+
+
+def test_a_clock_that_is_set_ahead_makes_no_service_silent(tmp_path: Path) -> None:
+    async def run(server: ApiServerThread) -> None:
+        clock = SetClock()
+        node = AlertingNode(tmp_path, server, clock)
+        async with node.running(None):
+            assert node.agent is not None
+            clock.set_ahead(3600)
+            assert node.agent._heartbeats.stalled() == []
 
     with running_api_server(tmp_path / "server") as server:
         asyncio.run(run(server))

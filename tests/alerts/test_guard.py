@@ -59,7 +59,12 @@ class Scene:
     def __init__(self, rules: RuleSet = ALLOWED, *, is_level: bool = False) -> None:
         self.change, self.events, self.clock = Deletes(), Told(), FakeClock()
         self.guarded = Guarded(
-            KIND, self.change, lambda _: rules, self.events, clock=self.clock, is_level=is_level
+            KIND,
+            self.change,
+            lambda _: rules,
+            self.events,
+            monotonic=self.clock.now,
+            is_level=is_level,
         )
 
     def do(self, alert: Alert) -> str:

@@ -86,7 +86,7 @@ class Scene:
         self.action = LOG
         self.actions: dict[str, tuple[Action, ...]] = {}
         self.ahead = 0
-        self.heartbeats = Heartbeats(self.clock)
+        self.heartbeats = Heartbeats(self.clock.now)
 
     def watchman(self) -> Watchman:
         loaded = load_rules(self.rules, ENVIRONMENTS)

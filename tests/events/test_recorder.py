@@ -10,6 +10,7 @@ import pytest
 
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.events.about import about_node, about_pod
+from podstatus.events.correlation import SPAM_BURST, SPAM_NANOS
 from podstatus.events.counts import EventCounts
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder
@@ -42,7 +43,7 @@ class Scene:
     ) -> None:
         self.clock = FakeClock(rounds=400)
         self.sink = sink or FakeEventSink()
-        self.beats = Heartbeats(self.clock)
+        self.beats = Heartbeats(self.clock.now)
         self.recorder = Recorder(
             self.sink,
             host="node-a",
@@ -127,6 +128,50 @@ def test_events_of_one_moment_have_names_of_their_own() -> None:
         await settle()
 
     assert len(in_scene(test).sink.events) == 3
+
+
+def test_a_clock_that_was_ahead_leaves_no_events_of_the_future() -> None:
+    async def test(scene: Scene) -> None:
+        for ahead in (3600, 0):
+            scene.clock._now += ahead * 10**9
+            scene.recorder.normal(POD, "Started", f"ahead by {ahead}")
+            scene.clock._now -= ahead * 10**9
+        await settle()
+
+    ahead, right = in_scene(test).sink.events.values()
+    assert ahead.last_timestamp.wire == "2100-01-01T01:00:00Z"
+    assert right.last_timestamp.wire == "2100-01-01T00:00:00Z"
+
+
+def test_events_of_a_clock_that_is_corrected_a_little_keep_their_order() -> None:
+    async def test(scene: Scene) -> None:
+        for number in range(3):
+            scene.recorder.normal(POD, "Started", f"number {number}")
+            scene.clock._now -= 400_000_000
+        await settle()
+
+    events = list(in_scene(test).sink.events.values())
+    names = [it.metadata.name for it in events]
+    assert [it.message for it in events] == [f"number {number}" for number in range(3)]
+    assert names == sorted(set(names))
+
+
+def test_a_clock_that_was_ahead_does_not_keep_events_held_back() -> None:
+    async def test(scene: Scene) -> None:
+        scene.clock._now += 3600 * 10**9
+        for number in range(SPAM_BURST + 1):
+            scene.recorder.normal(POD, f"Reason{number}", "it happened")
+        scene.clock._now -= 3600 * 10**9
+        await settle(400)
+        assert scene.dropped == {"spam": 1}
+        scene.recorder.normal(POD, "Soon", "it happened")
+        await scene.clock.advance(SPAM_NANOS / 10**9)
+        scene.recorder.normal(POD, "Later", "it happened")
+        await settle(400)
+
+    scene = in_scene(test)
+    assert scene.dropped == {"spam": 2}
+    assert scene.sink.told[-1][0] == "Later"
 
 
 def test_an_event_that_the_server_has_lost_is_created_anew_with_its_count() -> None:

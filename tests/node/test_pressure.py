@@ -87,3 +87,11 @@ def test_a_pressure_is_shown_for_a_while_after_it_was_last_seen() -> None:
     later = seen.observed(frozenset(), 20 * second)
     assert later.held(300, 310 * second - 1) == {"DiskPressure"}
     assert later.held(300, 310 * second) == frozenset()
+
+
+def test_a_clock_that_is_set_back_holds_a_pressure_no_longer() -> None:
+    second, hour = 1_000_000_000, 3600 * 1_000_000_000
+    seen = PressureHistory().observed(frozenset(["DiskPressure"]), 2 * hour)
+    later = seen.observed(frozenset(), hour)
+    assert later.held(300, hour + 300 * second - 1) == {"DiskPressure"}
+    assert later.held(300, hour + 300 * second) == frozenset()

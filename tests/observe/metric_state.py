@@ -85,7 +85,7 @@ class Watched:
         self.watching = WatchCounts()
         self.watching.connected, self.watching.events = 3, 70
         self.watching.cut(Cut.SLOW)
-        self.heartbeats = Heartbeats(self.clock)
+        self.heartbeats = Heartbeats(self.clock.now)
         self.heartbeats.expect("relist", at_most=10)
 
     @property

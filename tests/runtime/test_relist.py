@@ -75,16 +75,23 @@ class Scene:
         self.runtime = ScriptedRuntime(self.clock, *pods)
         self.changed: list[PodUID] = []
         self.beats = 0
+        self.ahead = 0
         self.view = RuntimeView(
             self.runtime,
             clock=self.clock,
             on_change=self.changed.append,
             beat=self.beat,
             chance=lambda: 0.0,
+            monotonic=lambda: self.clock.now() - self.ahead,
         )
 
     def beat(self) -> None:
         self.beats += 1
+
+    def set_ahead(self, seconds: int) -> None:
+        """Somebody sets the clock."""
+        self.ahead += seconds * 10**9
+        self.clock._now += seconds * 10**9
 
     def told(self) -> list[PodUID]:
         told, self.changed[:] = list(self.changed), []
@@ -330,6 +337,30 @@ def test_a_runtime_that_was_not_listed_for_three_minutes_is_a_problem() -> None:
         scene.runtime.down = None
         await scene.view.relist_once()
         assert scene.view.problem() is None
+
+    asyncio.run(main())
+
+
+def test_a_clock_that_is_set_ahead_makes_no_runtime_a_problem() -> None:
+    async def main() -> None:
+        scene = Scene(pod(A))
+        await scene.view.relist_once()
+        scene.set_ahead(3600)
+        assert scene.view.problem() is None
+        assert scene.view.age_seconds == 0
+
+    asyncio.run(main())
+
+
+def test_a_clock_that_is_set_back_hides_no_runtime_that_is_down() -> None:
+    async def main() -> None:
+        scene = Scene(pod(A))
+        await scene.view.relist_once()
+        scene.runtime.down = RuntimeDownError("no answer")
+        scene.set_ahead(-3600)
+        await scene.clock.advance(181)
+        await scene.view.relist_once()
+        assert "3m1s ago" in str(scene.view.problem())
 
     asyncio.run(main())
 

@@ -130,7 +130,7 @@ class Scene:
         self.answers = Answers(self.sources, wishes, clock)
         self.server = NodeServer(
             self.answers,
-            Gate(wishes, self.reviews, clock),
+            Gate(wishes, self.reviews, clock.now),
             ssl_context=server_context(certificate, key, client_ca),
             host=address,
             port=0,

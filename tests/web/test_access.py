@@ -1,6 +1,7 @@
 """Who may ask what: every route by every identity, and what is remembered of it."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,7 @@ class Watched:
         self.clock = FakeClock()
         self.reviews = FakeReviews()
         wishes = Wishes(node_name=NODE, token=TOKEN, ask_about_tokens=True, ask_about_access=True)
-        self.gate = Gate(wishes, self.reviews, self.clock)
+        self.gate = Gate(wishes, self.reviews, self.clock.now)
 
     async def code(self, token: str, path: str = "/logs/") -> int:
         try:
@@ -192,6 +193,21 @@ def test_answers_are_remembered_for_a_while() -> None:
     asyncio.run(run())
 
 
+def test_how_long_answers_are_remembered_is_told_by_a_clock_that_nobody_sets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run() -> None:
+        reviews, later = FakeReviews(), time.time_ns() + 3600 * 10**9
+        wishes = Wishes(node_name=NODE, token=TOKEN, ask_about_tokens=True, token_seconds=1800.0)
+        gate, asked = Gate(wishes, reviews), Asked(method="GET", path="/", token=b"token-of-ann")
+        await gate.check(asked)
+        monkeypatch.setattr("time.time_ns", lambda: later)
+        await gate.check(asked)
+        assert len(reviews.tokens_asked) == 1
+
+    asyncio.run(run())
+
+
 def test_what_is_remembered_is_bounded_and_holds_no_token() -> None:
     async def run() -> None:
         watched = Watched()
@@ -217,7 +233,7 @@ def test_an_outage_is_not_remembered() -> None:
 
 def test_an_agent_without_a_token_lets_no_empty_one_in() -> None:
     async def run() -> None:
-        gate = Gate(Wishes(node_name=NODE, token=""), None, FakeClock())
+        gate = Gate(Wishes(node_name=NODE, token=""), None)
         with pytest.raises(Refusal, match="Unauthorized"):
             await gate.check(Asked(method="GET", path="/logs/"))
 

@@ -79,6 +79,7 @@ class AgentInMemory:
             period=relist,
             chance=lambda: 0.5,
             observer=self.work,
+            monotonic=clock.now,
         )
         latency = StartupLatencyTracker(Counters(), clock=clock)
         self.statuses = StatusManager(
@@ -117,6 +118,7 @@ class AgentInMemory:
                 clock=clock,
                 actuation=actuation,
                 observer=self.work,
+                monotonic=clock.now,
             ),
             book=self.book,
             clock=clock,
@@ -184,6 +186,7 @@ class AgentInMemory:
             events=self,
             clock=clock,
             on_change=lambda: None,
+            monotonic=clock.now,
         )
         self.broken: list[Exception] = []
         """What came out of the dispatcher: nothing should."""

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from msgspec import structs
 
+from podstatus.base.clock import Clock
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.memory import MemoryState
 from podstatus.kube.pod import Pod
@@ -45,6 +46,20 @@ def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
         asyncio.run(asyncio.wait_for(test(*args, **kwargs), NOT_IN_VIRTUAL_TIME))
 
     return run
+
+
+class SetClock:
+    """A clock that somebody sets ahead by some nanoseconds; who waits does not notice."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.ahead = 0
+
+    def now(self) -> int:
+        return self._clock.now() + self.ahead
+
+    async def wait(self, seconds: float) -> None:
+        await self._clock.wait(seconds)
 
 
 class _AtOnce(ThreadPoolExecutor):

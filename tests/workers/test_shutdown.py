@@ -11,7 +11,7 @@ from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.pod_status import PodCondition
 from podstatus.workers.shutdown import DRAINED, DRAINING, NOT_READY, OFF
 from tests.workers import node_in_memory
-from tests.workers.node_in_memory import NodeInMemory, in_loop
+from tests.workers.node_in_memory import NodeInMemory, SetClock, in_loop
 
 CRITICAL = 2_000_000_000
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
@@ -129,6 +129,21 @@ async def test_a_group_has_its_time_and_no_more_on_a_busy_machine() -> None:
         assert not through.done()
         await node.passes(2)
         assert through.done(), "20 s are over"
+
+
+@in_loop
+async def test_a_clock_that_is_set_ahead_takes_no_time_from_a_group() -> None:
+    async with NodeInMemory() as node:
+        node.create(a_pod("slow", "stop=6s"))
+        node.create(of_priority(a_pod("dns", "stop=1s"), CRITICAL))
+        await node.passes(1)
+        clock = node.agent.shutdown._clock = SetClock(node.clock)
+        node.agent.shutdown.begin()
+        await node.passes(1)
+        clock.ahead = 3600 * 10**9
+        await node.passes(20)
+        assert node.shown_at("slow")[-1][0] == 7.0
+        assert 8.0 <= node.shown_at("dns")[-1][0] < 8.5
 
 
 @in_loop

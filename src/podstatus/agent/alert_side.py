@@ -30,6 +30,7 @@ from podstatus.alerts.wanted_taints import wanted_taints
 from podstatus.alerts.watchman import Synced, Watchman
 from podstatus.alerts.webhook import Webhook
 from podstatus.base.clock import Clock
+from podstatus.base.loop import steady_nanos
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import Recorder
 from podstatus.kube.node import Taint
@@ -93,7 +94,12 @@ class AlertSide:
         }
         for kind, change in changes.items():
             deeds[kind] = Guarded(
-                kind, change, rules.allowed, events, clock=clock, is_level=kind == TAINT
+                kind,
+                change,
+                rules.allowed,
+                events,
+                monotonic=steady_nanos,
+                is_level=kind == TAINT,
             )
         self.watchman = Watchman(
             known,

@@ -27,7 +27,7 @@ from podstatus.agent.settings import AgentSettings
 from podstatus.agent.source_side import SourceSide, source_names
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import SystemClock
+from podstatus.base.loop import SystemClock, steady_nanos
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
@@ -77,7 +77,7 @@ class NodeAgent:
         self._port: NodePort | None = None
         self._alerts: AlertSide | None = None
         self._clock = clock = clock or SystemClock()
-        self._heartbeats = heartbeats or Heartbeats(clock)
+        self._heartbeats = heartbeats or Heartbeats(steady_nanos)
         # Lease and node status never wait behind pod status or events.
         access, contact = surroundings.access, Contact(clock)
         self._pod_client = ApiClient(

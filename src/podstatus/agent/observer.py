@@ -19,7 +19,7 @@ from podstatus.agent.serve_node import NodePort
 from podstatus.agent.show_settings import flags
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import SystemClock
+from podstatus.base.loop import SystemClock, steady_nanos
 from podstatus.client import ApiClient
 from podstatus.client.contact import Contact
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError
@@ -57,7 +57,7 @@ class Observer:
         self._surroundings = surroundings
         self._observed = observed
         self._clock = clock = clock or SystemClock()
-        self._heartbeats = Heartbeats(clock)
+        self._heartbeats = Heartbeats(steady_nanos)
         self._away = ""
         """Why the API server did not answer."""
         contact = Contact(clock)

@@ -23,6 +23,7 @@ from podstatus.alerts.wanted_taints import taint_text
 from podstatus.base.allowance import Allowance
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
+from podstatus.base.loop import steady_nanos
 from podstatus.base.trouble import Trouble
 from podstatus.events import reasons
 from podstatus.kube.codec import to_document
@@ -55,13 +56,16 @@ class OwnTaints:
         *,
         wanted: Callable[[], Sequence[Taint]],
         clock: Clock,
+        monotonic: Callable[[], int] = steady_nanos,
         chance: Callable[[], float] = random,
     ) -> None:
+        """`monotonic`: nanoseconds of a clock that nobody sets."""
         self._api = api
         self._own = own
         self._events = events
         self._wanted = wanted
         self._clock = clock
+        self._monotonic = monotonic
         self._chance = chance
         self._lock = asyncio.Lock()
         self._left = PER_KIND
@@ -116,7 +120,7 @@ class OwnTaints:
 
     def _in_turn(self, taints: Sequence[Taint]) -> list[Taint]:
         """Those that may be put on now; the others when their time has come."""
-        now, left, may = self._clock.now(), self._left, []
+        now, left, may = self._monotonic(), self._left, []
         for taint in taints:
             _, allowed = self._left_of.get(_which(taint), PER_SUBJECT).spend(now)
             if allowed:
@@ -152,7 +156,7 @@ class OwnTaints:
         return msgspec.structs.replace(taint, time_added=now)
 
     def _spend(self, taints: Sequence[Taint]) -> None:
-        now = self._clock.now()
+        now = self._monotonic()
         for taint in taints:
             self._left, _ = self._left.spend(now)
             own = self._left_of.get(_which(taint), PER_SUBJECT)

@@ -124,7 +124,7 @@ class NodePort:
         files, settings = self._files, self._settings
         server = NodeServer(
             Answers(self._sources, self._wishes, self._clock),
-            Gate(self._wishes, self._reviews, self._clock),
+            Gate(self._wishes, self._reviews),
             ssl_context=server_context(files.certificate, files.key, files.client_ca),
             host=settings.address,
             port=settings.port,

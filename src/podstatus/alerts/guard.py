@@ -14,7 +14,6 @@ from podstatus.alerts.alert import Alert, AlertId, Subject
 from podstatus.alerts.ports import Change, DeedError, TransientDeedError
 from podstatus.alerts.rule import Action, RuleSet
 from podstatus.base.allowance import Allowance
-from podstatus.base.clock import Clock
 from podstatus.events import reasons
 
 _MINUTE = 60 * 1_000_000_000
@@ -47,16 +46,17 @@ class Guarded:
         allowed: Callable[[str], RuleSet],
         telling: Telling,
         *,
-        clock: Clock,
+        monotonic: Callable[[], int],
         is_level: bool = False,
     ) -> None:
         """`allowed`: what the file of the rule of this name says. `is_level`: what is done is what
-        all alerts together want, so the change itself sees to it that it is not done too often."""
+        all alerts together want, so the change itself sees to it that it is not done too often.
+        `monotonic`: nanoseconds of a clock that nobody sets, or setting it would be a turn."""
         self._kind = kind
         self._change = change
         self._allowed = allowed
         self._telling = telling
-        self._clock = clock
+        self._monotonic = monotonic
         self._is_level = is_level
         self._left = PER_KIND
         self._left_of: OrderedDict[_Name, Allowance] = OrderedDict()
@@ -103,7 +103,7 @@ class Guarded:
         """Whether it is not too often; one that is tried again has its turn."""
         if alert.id in self._begun:
             return True
-        now, name = self._clock.now(), _name(alert.subject)
+        now, name = self._monotonic(), _name(alert.subject)
         own, allowed = self._left_of.get(name, PER_SUBJECT).spend(now)
         if allowed:
             self._left, allowed = self._left.spend(now)

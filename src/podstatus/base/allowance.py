@@ -12,7 +12,9 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     allowance, allowed = allowance.spend(now)
 
     Whole nanoseconds, so that nothing is lost to rounding however often it is asked. A clock that
-    is set back gives nothing and takes nothing away.
+    is set back gives nothing; it takes nothing away from who keeps what `spend` returns, also when
+    it is not allowed. Who does not keep that, or must get nothing from a clock that is set ahead,
+    takes `now` from one that nobody sets.
     """
 
     burst: int

@@ -5,15 +5,16 @@
         beat()
         ...
 
-Time that the machine slept counts, so give a service room to recover: the first question after a
-long sleep may find everyone silent.
+Time is told by a clock that nobody sets: one that jumps by an hour makes nobody silent. If time
+that the machine slept counts, as in `base.loop.steady_nanos`, give a service room to recover: the
+first question after a long sleep may find everyone silent.
 """
 
 from collections.abc import Callable
 
 import msgspec
 
-from podstatus.base.clock import Clock, Elapsed
+_SECOND = 1_000_000_000
 
 
 class Stalled(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,11 +36,12 @@ class Stalled(msgspec.Struct, frozen=True, kw_only=True):
 class Heartbeats:
     """The last sign of life of every service. For one event loop."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._elapsed = Elapsed(clock)
+    def __init__(self, monotonic: Callable[[], int]) -> None:
+        """`monotonic`: nanoseconds of a clock that nobody sets."""
+        self._monotonic = monotonic
         self._services: dict[str, tuple[float, bool]] = {}
         """How long each may be silent, and whether it is vital."""
-        self._heard: dict[str, float] = {}
+        self._heard: dict[str, int] = {}
 
     def expect(self, name: str, *, at_most: float, is_vital: bool = True) -> Callable[[], None]:
         """Name a service that is to beat once in so many seconds; what it calls when it does.
@@ -49,7 +51,7 @@ class Heartbeats:
         self._services[name] = at_most, is_vital
 
         def beat() -> None:
-            self._heard[name] = self._elapsed.seconds()
+            self._heard[name] = self._monotonic()
 
         beat()
         return beat
@@ -64,7 +66,7 @@ class Heartbeats:
 
     def silent_seconds(self, name: str) -> float:
         """Since when nothing was heard of this one. Raises KeyError if nobody expects it."""
-        return self._elapsed.seconds() - self._heard[name]
+        return (self._monotonic() - self._heard[name]) / _SECOND
 
     def find_stalled(self, name: str) -> Stalled | None:
         """This one, if it has been silent for too long. Raises KeyError if nobody expects it."""

@@ -1,4 +1,4 @@
-"""The asyncio parts: the real clock and a wake-up that crosses threads."""
+"""The asyncio parts: the real clocks and a wake-up that crosses threads."""
 
 import asyncio
 import time
@@ -22,6 +22,15 @@ class SystemClock:
     async def wait(self, seconds: float) -> None:
         """Come back after so many seconds."""
         await asyncio.sleep(seconds)
+
+
+def steady_nanos() -> int:
+    """Nanoseconds of a clock that nobody sets, since some moment before.
+
+    Time that the machine slept counts where the system can tell, as Linux can.
+    """
+    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic_ns() if boot_time is None else time.clock_gettime_ns(boot_time)
 
 
 class WakeUp(Generic[Reason]):

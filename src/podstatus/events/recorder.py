@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 _OVERFLOW_NANOS = 10 * 1_000_000_000
 """Between two lines about events that were dropped."""
 
+_SET_BACK_NANOS = 1_000_000_000
+"""A clock that is so far behind the last event was set back: nobody records so many at once."""
+
 _REST_SECONDS = 10.0
 """How long it waits for something to do before it shows that it is alive."""
 
@@ -148,8 +151,7 @@ class Recorder:
             elif len(self._waiting) >= self._policy.most_queued:
                 self._dropped[Dropped.QUEUE_FULL] += 1
             else:
-                # Names are made of it, so no two may be the same.
-                self._latest = max(self._latest + 1, self._clock.now())
+                self._latest = _moment_after(self._latest, self._clock.now())
                 self._waiting.append(Occurrence(about, type, reason, message, self._latest))
         self._wake.call("recorded")
         try:
@@ -214,6 +216,16 @@ class Recorder:
             more = dropped - self._overflow_told
             logger.warning("events dropped, too many are waiting: number=%d", more)
             self._overflow_told = dropped
+
+
+def _moment_after(latest: int, now: int) -> int:
+    """When an event happened that comes after the latest one.
+
+    Names are made of it, so no two may be the same. After a clock was set back it is what the
+    clock shows: a time to come would be wrong, and nothing that is held back would come free. That
+    the same nanosecond comes again then is left to chance, as upstream always does.
+    """
+    return now if latest - now > _SET_BACK_NANOS else max(latest + 1, now)
 
 
 def _tell(event: Event, how: Arrived) -> None:

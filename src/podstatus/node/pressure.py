@@ -60,8 +60,9 @@ class PressureHistory(msgspec.Struct, frozen=True):
     seen_at: dict[str, int] = {}
 
     def observed(self, pressures: frozenset[str], now: int) -> "PressureHistory":
-        """After one look more."""
-        return structs.replace(self, seen_at=self.seen_at | dict.fromkeys(pressures, now))
+        """After one look more. If the clock was set back, what was seen before counts from now."""
+        before = {condition: min(at, now) for condition, at in self.seen_at.items()}
+        return structs.replace(self, seen_at=before | dict.fromkeys(pressures, now))
 
     def held(self, seconds: float, now: int) -> frozenset[str]:
         """Those that were seen within so many seconds: a node does not flap between them."""

@@ -20,6 +20,7 @@ from msgspec import structs
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.loop import steady_nanos
 from podstatus.base.trouble import Trouble
 from podstatus.kube.cri import PodFacts
 from podstatus.kube.durations import go_duration
@@ -90,9 +91,12 @@ class RuntimeView:
         beat: Callable[[], None] = _no_beat,
         chance: Callable[[], float] = random.random,
         observer: RelistObserver | None = None,
+        monotonic: Callable[[], int] = steady_nanos,
     ) -> None:
+        """`monotonic`: nanoseconds of a clock that nobody sets, for how old the last list is."""
         self._runtime = runtime
         self._clock = clock
+        self._monotonic = monotonic
         self._on_change = on_change
         self._period = period
         self._beat = beat
@@ -103,6 +107,8 @@ class RuntimeView:
         self._known = KnownPods()
         self._last: int | None = None
         """When the newest successful list was asked for."""
+        self._last_steady = 0
+        """The same, by the clock that nobody sets."""
         self._lists = _trouble("listing the pods of the runtime")
         self._hints = _trouble("following the changes of the runtime")
         self._counts = RelistCounts()
@@ -129,7 +135,7 @@ class RuntimeView:
     @property
     def age_seconds(self) -> float | None:
         """Since all pods were last listed; None if they never were."""
-        return None if self._last is None else max(0, self._clock.now() - self._last) / _SECOND
+        return None if self._last is None else self._age() / _SECOND
 
     @property
     def counts(self) -> RelistCounts:
@@ -150,7 +156,7 @@ class RuntimeView:
         if self._last is None:
             why = f": {self._lists.error}" if self._lists.error is not None else ""
             return f"PLEG is not healthy: pleg has yet to be successful{why}"
-        seconds = (self._clock.now() - self._last) // _SECOND
+        seconds = self._age() // _SECOND
         if seconds <= THRESHOLD_SECONDS:
             return None
         return (
@@ -177,7 +183,7 @@ class RuntimeView:
 
     async def relist_once(self) -> None:
         """List all pods and tell of those that differ; a failure changes nothing that is known."""
-        asked, began = self._known.ask(), self._clock.now()
+        asked, began, steady = self._known.ask(), self._clock.now(), self._monotonic()
         if self._since_relist is not None:
             self._observer.relist_began(self._since_relist.seconds())
         self._since_relist = elapsed = Elapsed(self._clock)
@@ -191,7 +197,7 @@ class RuntimeView:
             self._observer.relisted(elapsed.seconds())
         self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
         self._lists.over()
-        self._last = began
+        self._last, self._last_steady = began, steady
         for uid in self._known.take_list(asked, pods):
             self._on_change(uid)
 
@@ -206,6 +212,9 @@ class RuntimeView:
         # What is missed here the next list shows.
         with suppress(RuntimeDownError):
             await self.refresh(uid)
+
+    def _age(self) -> int:
+        return self._monotonic() - self._last_steady
 
     async def _relist_regularly(self) -> None:
         while True:

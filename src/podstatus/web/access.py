@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from podstatus.base.clock import Clock
+from podstatus.base.loop import steady_nanos
 from podstatus.kube.errors import ApiError
 from podstatus.kube.reviews import (
     ResourceAttributes,
@@ -62,12 +62,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 class Gate:
     """Lets those in who may; all others get a Refusal."""
 
-    def __init__(self, wishes: Wishes, reviews: Reviews | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        wishes: Wishes,
+        reviews: Reviews | None,
+        monotonic: Callable[[], int] = steady_nanos,
+    ) -> None:
+        """`monotonic`: nanoseconds of a clock that nobody sets."""
         self._wishes = wishes
         self._token = wishes.token.encode()
         self._reviews = reviews
-        self._tokens: _Answers[UserInfo | None] = _Answers(clock)
-        self._rights: _Answers[bool] = _Answers(clock)
+        self._tokens: _Answers[UserInfo | None] = _Answers(monotonic)
+        self._rights: _Answers[bool] = _Answers(monotonic)
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
 
     async def who(self, asked: Asked) -> str:
@@ -168,21 +174,24 @@ class Gate:
 
 
 class _Answers(Generic[T]):
-    """Answers, each for some time; not more than so many."""
+    """Answers, each for some time; not more than so many.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    A clock that is set back would let somebody in whose rights were taken away long ago.
+    """
+
+    def __init__(self, monotonic: Callable[[], int]) -> None:
+        self._monotonic = monotonic
         self._known: OrderedDict[object, tuple[T, int]] = OrderedDict()
 
     def find(self, key: object) -> tuple[T] | None:
         known = self._known.get(key)
-        if known is None or known[1] <= self._clock.now():
+        if known is None or known[1] <= self._monotonic():
             return None
         return (known[0],)
 
     def remember(self, key: object, answer: T, seconds: float) -> None:
         self._known.pop(key, None)
-        self._known[key] = (answer, self._clock.now() + round(seconds * 1e9))
+        self._known[key] = (answer, self._monotonic() + round(seconds * 1e9))
         while len(self._known) > _MOST_ANSWERS:
             self._known.popitem(last=False)
 

@@ -7,7 +7,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
+from podstatus.base.loop import steady_nanos
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder
@@ -36,6 +37,7 @@ logger = logging.getLogger(__name__)
 IMAGE_FAILURES = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName")
 RUN_CONTAINER_ERROR = "RunContainerError"
 POST_START_HOOK_ERROR = "PostStartHookError"
+_SECOND = 1_000_000_000
 
 
 class Containers:
@@ -52,14 +54,17 @@ class Containers:
         on_init_started: Callable[[PodUID, Time], None] = lambda *_: None,
         actuation: Actuation | None = None,
         observer: WorkObserver | None = None,
+        monotonic: Callable[[], int] = steady_nanos,
     ) -> None:
         """Without `hooks`, those that ask by HTTP fail; without `actuation` nothing is resized.
 
         `on_init_started` is told of init containers that run to their end, not of sidecars.
+        `monotonic`: nanoseconds of a clock that nobody sets, for what is left of a grace.
         """
         self._runtime = runtime
         self._recorder = recorder
         self._clock = clock
+        self._monotonic = monotonic
         self._crash_loops = crash_loops
         self._hooks = hooks or Hooks(runtime, recorder, clock=clock)
         self._on_init_started = on_init_started
@@ -109,7 +114,7 @@ class Containers:
 
         All preStop hooks begin at once, also those of sidecars, and take from the grace.
         """
-        elapsed, waves = Elapsed(self._clock), stop_order(pod, facts)
+        began, waves = self._monotonic(), stop_order(pod, facts)
         attempts = [attempt for wave in waves for attempt in wave]
         for attempt in attempts:
             self._tell_end(pod, attempt)
@@ -121,7 +126,7 @@ class Containers:
             for wave in waves:
                 async with asyncio.TaskGroup() as ends:
                     for a in wave:
-                        ends.create_task(self._end(uid, a, hooks[a.id], grace_seconds, elapsed))
+                        ends.create_task(self._end(uid, a, hooks[a.id], grace_seconds, began))
         await self._runtime.stop_pod(uid)
 
     def _tell_end(self, pod: Pod | None, attempt: ContainerFacts) -> None:
@@ -135,11 +140,11 @@ class Containers:
                 tasks.create_task(self._stop(pod, stop))
 
     async def _stop(self, pod: Pod, stop: StopContainer) -> None:
-        attempt, elapsed = stop.container, Elapsed(self._clock)
+        attempt, began = stop.container, self._monotonic()
         self._recorder.normal(about_container(pod, attempt.name), reasons.KILLING, stop.message)
         grace = container_grace(pod, stop.grace_seconds)
         hook = self._hooks.pre_stop(pod, attempt, grace)
-        await self._end(pod.uid, attempt, hook, grace, elapsed)
+        await self._end(pod.uid, attempt, hook, grace, began)
 
     async def _end(
         self,
@@ -147,11 +152,11 @@ class Containers:
         attempt: ContainerFacts,
         hook: Awaitable[None],
         grace: float,
-        elapsed: Elapsed,
+        began: int,
     ) -> None:
         """End a container after its hook, with what is left of the grace."""
         await hook
-        left = grace_left(grace, elapsed.seconds())
+        left = grace_left(grace, (self._monotonic() - began) / _SECOND)
         await self._runtime.stop_container(uid, attempt.id, grace_seconds=left)
 
     async def _start_pod(self, pod: Pod, *, needed: bool) -> bool:

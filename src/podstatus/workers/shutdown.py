@@ -13,7 +13,8 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
+from podstatus.base.loop import steady_nanos
 from podstatus.events import reasons
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.relist import RuntimeView
@@ -36,6 +37,7 @@ NOT_TAKEN = Rejected(
 NOT_READY = "node is shutting down"
 
 OFF, DRAINING, DRAINED = "off", "draining", "drained"
+_SECOND = 1_000_000_000
 _LOOK_SECONDS = 0.1
 _AGAIN_SECONDS = 1.0
 """How often it is looked for pods that have come late, from before the shutdown."""
@@ -77,14 +79,19 @@ class Shutdown:
         events: EventsOfNode,
         clock: Clock,
         on_change: Callable[[], None] = lambda: None,
+        monotonic: Callable[[], int] = steady_nanos,
     ) -> None:
-        """`on_change` is told when it begins and when it is cancelled: the node's health."""
+        """`on_change` is told when it begins and when it is cancelled: the node's health.
+
+        `monotonic`: nanoseconds of a clock that nobody sets.
+        """
         self._lives = lives
         self._workers = workers
         self._view = view
         self._periods = periods
         self._events = events
         self._clock = clock
+        self._monotonic = monotonic
         self._on_change = on_change
         self._begun = asyncio.Event()
         self._through = asyncio.Event()
@@ -199,9 +206,9 @@ class Shutdown:
         for pod in group.pods:
             self._workers.kill(pod.uid, SHUTDOWN, grace_within(group, pod))
         # Not so many looks: on a busy machine each of them takes longer than it should.
-        waited = Elapsed(self._clock)
+        until = self._monotonic() + group.seconds * _SECOND
         uids = {pod.uid for pod in group.pods}
-        while uids & self._left() and waited.seconds() < group.seconds and self.is_on:
+        while uids & self._left() and self._monotonic() < until and self.is_on:
             await self._clock.wait(_LOOK_SECONDS)
         if late := uids & self._left():
             logger.warning(

@@ -301,18 +301,19 @@ def test_an_end_that_somebody_has_recorded_stays(shim: ShimOnTrial) -> None:
 
 
 ORPHANING = """
-import importlib, os, signal, sys
+import importlib, os, signal, sys, time
 
 sys.path.append({home!r})
 main = importlib.import_module("shim.main").main
+SHIM = os.getpid()
 
 
 def orphan(event, arguments):
     if event == "open" and str(arguments[0]).endswith("/started.json.new"):
-        shim = os.getppid()
-        os.kill(shim, signal.SIGKILL)
-        while os.getppid() == shim:
-            pass
+        if os.getppid() == SHIM:
+            os.kill(SHIM, signal.SIGKILL)
+        while os.getppid() == SHIM:
+            time.sleep(0.001)
 
 
 sys.addaudithook(orphan)

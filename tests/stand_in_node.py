@@ -17,6 +17,7 @@ from aiohttp import WSMsgType, web
 
 from podstatus.apiserver.certificates import AUTHORITY, Certificates
 from podstatus.apiserver.folder import ServerFolder
+from podstatus.base.connection import cut, socket_of
 
 Document = dict[str, Any]
 
@@ -75,14 +76,9 @@ class StandInNode:
     async def stop(self) -> None:
         self._stopped.set()
         assert self._runner.server is not None
-        transports = [handler.transport for handler in self._runner.server.connections]
+        sockets = [socket_of(handler.transport) for handler in self._runner.server.connections]
         await self._runner.cleanup()
-        for transport in transports:
-            if transport is not None:
-                transport.abort()
-        # What was aborted is closed in the next turns of the loop.
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await cut(sockets)
 
     async def write(self, key: str, *lines: str) -> None:
         async with self._written:

@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from podstatus.agent.build_runtime import cgroups_name
+from podstatus.base.connection import cut, socket_of
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
@@ -129,15 +130,11 @@ class ProcessNode(AgentProcess):
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
             connection = socket._conn
-            transport = None if connection is None else connection.transport
+            below = socket_of(None if connection is None else connection.transport)
             async for message in socket:
                 said[message.data[0]] += message.data[1:]
             await socket.close()
-            if transport is not None:
-                transport.abort()
-            # What was aborted is closed in the next turns of the loop.
-            for _ in range(3):
-                await asyncio.sleep(0)
+            await cut([below])
         return (said[STDOUT] + said[STDERR]).decode(), json.loads(said[ERROR])
 
     def result(self, name: str) -> Any:

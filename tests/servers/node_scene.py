@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
+from podstatus.base.connection import cut, socket_of
 from tests.api_servers import MERGE, Document, Server
 from tests.servers.pods import IMAGE, created, pods
 from tests.stand_in_node import V5, NodeThread, StandInNode
@@ -100,12 +101,9 @@ class NodeScene:
             aiohttp.ClientSession() as session,
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
-            transport = transport_of(socket)
+            below = socket_of(transport_of(socket))
             try:
                 yield socket
             finally:
                 await socket.close()
-                transport.abort()
-                # What was aborted is closed in the next turns of the loop.
-                for _ in range(3):
-                    await asyncio.sleep(0)
+                await cut([below])

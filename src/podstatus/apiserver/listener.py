@@ -9,8 +9,7 @@ import logging
 import ssl
 from asyncio.trsock import TransportSocket
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
-from socket import SHUT_RDWR
+from contextlib import aclosing
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,7 @@ from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, Tunne
 from podstatus.apiserver.pages import OPEN_PATHS
 from podstatus.apiserver.problems import Problem, bad_request
 from podstatus.apiserver.tunnels import send_tunnel
-from podstatus.base.connection import socket_of
+from podstatus.base.connection import cut, socket_of
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +38,6 @@ CLOSE_SECONDS = 2.0
 """What connections are given to end by themselves when the server stops."""
 BODY_SECONDS = 30.0
 """How long a body may take; a client on loopback needs milliseconds."""
-
-_TURNS = 5
 
 Handle = Callable[[Request], Awaitable[Answer | Stream | Tunnel | Dropped]]
 
@@ -92,14 +89,7 @@ class Listener:
         for tunnel in self._tunnels:
             tunnel.abort()
         await self._runner.cleanup()
-        # TLS would wait half a minute for clients that do not say goodbye, and a transport that
-        # was closed twice cannot be aborted any more.
-        for sock in filter(None, sockets):
-            with suppress(OSError):
-                sock.shutdown(SHUT_RDWR)
-        # What is broken is noticed and closed in the next turns of the loop.
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
+        await cut(sockets)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

@@ -1,6 +1,5 @@
 """The agent's HTTPS port on its socket: who may ask, how many at once, and the end of it."""
 
-import asyncio
 import logging
 import ssl
 from collections.abc import Iterable
@@ -9,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from podstatus.base.connection import cut, socket_of
 from podstatus.web.access import Asked, Gate, bearer_token, certificate_user
 from podstatus.web.answers import Answers
 from podstatus.web.connections import BoundedServer
@@ -97,15 +97,9 @@ class NodeServer:
         if runner is None or runner.server is None:
             return
         await self._answers.stop()
-        transports = [handler.transport for handler in runner.server.connections]
+        sockets = [socket_of(handler.transport) for handler in runner.server.connections]
         await runner.cleanup()
-        for transport in transports:
-            # TLS would wait half a minute for clients that do not say goodbye.
-            if transport is not None:
-                transport.abort()
-        # What was aborted is closed in the next turns of the loop.
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await cut(sockets)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._connections is not None:

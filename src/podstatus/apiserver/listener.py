@@ -85,9 +85,7 @@ class Listener:
             return
         transports = {handler.transport for handler in self._runner.server.connections}
         sockets = [socket_of(transport) for transport in transports - set(self._tunnels)]
-        sockets += self._tunnels.values()
-        for tunnel in self._tunnels:
-            tunnel.abort()
+        await cut(self._tunnels.values())
         await self._runner.cleanup()
         await cut(sockets)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.agent.observer import GAVE_BACK
 from podstatus.client import ApiClient
 from podstatus.client.find_access import kubeconfig_access
 from podstatus.testing.kube_apiserver import running_kube_apiserver
@@ -24,7 +25,8 @@ def settled(looks_on: ObserverProcess, pods: int) -> tuple[int, int]:
 
     def look() -> bool:
         told = looks_on.ask("/v1/status")
-        return told["pods"] == pods and not told["history"]["waiting"]
+        is_noted = told["pods"] == pods and not told["history"]["waiting"]
+        return is_noted and GAVE_BACK in looks_on.log()
 
     until(look, lambda: looks_on.ask("/v1/status"))
     return looks_on.memory()

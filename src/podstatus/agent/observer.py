@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from podstatus import __version__
 from podstatus.agent.cluster_observatory import ClusterObservatory
 from podstatus.agent.cluster_view import ClusterView, Observed
+from podstatus.agent.give_back_memory import give_back_memory
 from podstatus.agent.history_file import HistoryFile
 from podstatus.agent.observe_settings import OBSERVE_SETTINGS
 from podstatus.agent.observed_place import begun_after
@@ -45,6 +46,8 @@ _FIRST_SECONDS = 5.0
 _FIRST_LIST_SECONDS = 30.0
 """A list of 5,000 pods takes two or three. Who asks before it is there is told how things are."""
 _AGAIN_SECONDS = 1.0
+_NOTED_SECONDS = 0.5
+GAVE_BACK = "memory given back that the first list took"
 
 
 class Observer:
@@ -148,6 +151,14 @@ class Observer:
                 tasks.create_task(reflector.run())
             await self.view.pods.wait_synced()
             self._tell_missing(noted)
+            await self._first_notes()
+            give_back_memory()
+            logger.info("%s", GAVE_BACK)
+
+    async def _first_notes(self) -> None:
+        """Wait until all that the first list showed is noted."""
+        while self._scribe is not None and self._scribe.counts.waiting:
+            await self._clock.wait(_NOTED_SECONDS)
 
     async def _wait_for_server(self) -> None:
         logger.warning(

@@ -9,6 +9,7 @@ import asyncio
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec import structs
 
@@ -124,9 +125,24 @@ stories = st.tuples(beginning, st.lists(happenings, min_size=3, max_size=20)).ma
 )
 
 
-@settings(max_examples=400, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+def told(stories_told: int) -> settings:
+    return settings(
+        max_examples=stories_told,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+@told(100)
 @given(stories)
 def test_whatever_happens_every_pod_comes_to_its_end(story: list[Happening]) -> None:
+    asyncio.run(tell(story))
+
+
+@pytest.mark.slow
+@told(400)
+@given(stories)
+def test_so_it_does_in_many_more_stories(story: list[Happening]) -> None:
     asyncio.run(tell(story))
 
 

@@ -10,6 +10,8 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.apiserver.serving import Client, Document, ServerProcess, running
 
 KILLS = 100
@@ -197,6 +199,7 @@ def _listed(client: Client) -> tuple[dict[str, Document], int]:
     return {pod["metadata"]["name"]: kind | pod for pod in pods["items"]}, _version(pods)
 
 
+@pytest.mark.slow
 def test_a_hundred_kills_lose_no_acknowledged_write_and_open_no_gap(tmp_path: Path) -> None:
     seed = secrets.randbits(32)
     print(f"seed {seed}")  # noqa: T201 - to run a failure again

@@ -64,6 +64,7 @@ def server() -> Iterator[ServerProcess]:
         yield server
 
 
+@pytest.mark.slow
 def test_ten_thousand_broken_requests_are_each_answered(tmp_path: Path) -> None:
     seed = secrets.randbits(32)
     print(f"seed {seed}")  # noqa: T201 - to run a failure again

@@ -66,7 +66,7 @@ class SlowServer(EmbeddedApiServer):
 behaviour = sys.argv.pop(1)
 if behaviour == "slow-server":
     run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
-commands.PROGRAM = (sys.executable, "-m", "tests.agent.fake_agent", behaviour)  # type: ignore[assignment]
+commands.PROGRAM = (sys.executable, "-m", "tests.agent.fake_agent", behaviour)
 kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
 commands.build_node = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """What is worth saying when the agent has ended: what it leaves behind, and how to go on."""
 
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
 from podstatus.agent.build_node import NodeAgent
 from podstatus.agent.run import Agent, Build, Surroundings
+from podstatus.base.programs import find_program
 
 
 class BuiltNode:
@@ -32,5 +32,5 @@ def program() -> str:
     """What to type to call this program again."""
     called = Path(sys.argv[0])
     if called.name != "podstatus":
-        return f"{shlex.quote(sys.executable)} -m podstatus.agent"
-    return "podstatus" if shutil.which("podstatus") else shlex.quote(str(called.absolute()))
+        return f"{shlex.quote(sys.executable)} -P -m podstatus.agent"
+    return "podstatus" if find_program("podstatus") else shlex.quote(str(called.absolute()))

@@ -38,6 +38,7 @@ from podstatus.agent.supervise import Supervisor
 from podstatus.agent.timeline_command import timeline
 from podstatus.agent.watch_command import watch
 from podstatus.base.loop import SystemClock
+from podstatus.base.programs import python_module
 from podstatus.node.system_info import UPSTREAM_VERSION
 
 app = typer.Typer(
@@ -47,7 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # its tables cut the names of options off
 )
 
-PROGRAM = (sys.executable, "-m", "podstatus.agent")
+PROGRAM = python_module("podstatus.agent")
 """This one, for the supervisor to start."""
 _SUPERVISED = ("--no-supervise", "--stop-at-eof")
 """What a supervisor adds to the options of the agent that it starts."""

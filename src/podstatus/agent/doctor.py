@@ -2,7 +2,6 @@
 
 import os
 import resource
-import shutil
 import socket
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_a
 from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
 from podstatus.apiserver.folder import FolderError, lock_holder
+from podstatus.base.programs import find_program
 from podstatus.client.access import Access
 from podstatus.client.blocking import BlockingClient
 from podstatus.client.errors import KubeconfigError
@@ -273,7 +273,7 @@ def _machine(settings: AgentSettings) -> Iterator[Finding]:
     yield judge_files(None if soft == resource.RLIM_INFINITY else soft)
     if most := _most_pids():
         yield judge_pids(len(psutil.pids()), most)
-    if found := shutil.which("kubectl"):
+    if found := find_program("kubectl"):
         yield Finding("kubectl", OK, found)
     else:
         yield Finding("kubectl", HINT, "not on PATH", "podstatus get and describe do the basics")

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import os
 import random
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,11 +23,12 @@ from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
+from podstatus.base.programs import child_environment, python_module
 from podstatus.base.typed_json import read_json
 
 logger = logging.getLogger(__name__)
 
-COMMAND = (sys.executable, "-m", "podstatus.agent", "apiserver")
+COMMAND = (*python_module("podstatus.agent"), "apiserver")
 _START_SECONDS = 30.0
 """It takes one; a machine under load gets more."""
 _STOP_SECONDS = 1.0
@@ -130,6 +130,7 @@ class EmbeddedApiServer:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=log,
+                env=child_environment(os.environ),
                 # A Ctrl-C is for the agent, which has a last word to say to the server.
                 start_new_session=True,
             )

@@ -4,6 +4,8 @@ import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 
+from podstatus.base.programs import find_program
+
 _SECONDS = 1.0
 """For systemd to answer; whoever stops us does not wait long."""
 COMMAND = ("systemctl", "is-system-running")
@@ -11,9 +13,17 @@ COMMAND = ("systemctl", "is-system-running")
 
 async def machine_stops(command: tuple[str, ...] = COMMAND) -> bool:
     """Whether systemd says that it is stopping; where there is none, nobody knows: no."""
+    program = find_program(command[0])
+    if program is None:
+        return False
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+            program,
+            *command[1:],
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            start_new_session=True,
         )
     except OSError:
         return False

@@ -20,6 +20,7 @@ from podstatus.agent.read_settings import RESTARTED
 from podstatus.agent.root_dir import RESTARTS
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
+from podstatus.base.programs import child_environment
 from podstatus.kube.times import Time
 
 _FINAL = (0, 2)
@@ -67,7 +68,7 @@ class Supervisor:
         self._clock = clock
         self._say = say
         self._backoff = backoff or Backoff(first=1.0, most=300.0)
-        self._environment = dict(os.environ if environment is None else environment)
+        self._environment = child_environment(os.environ if environment is None else environment)
         self._process: Process | None = None
         self._stopped = asyncio.Event()
 

@@ -14,7 +14,6 @@ Needs `podstatus[agent]`.
 import asyncio
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ import pytest
 
 from podstatus.apiserver.fault_injection import PATH
 from podstatus.apiserver.store import Key, Store
+from podstatus.base.programs import python_module
 from podstatus.testing.free_port import free_port
 from podstatus.testing.serve_api import Served, serve
 from podstatus.testing.server_access import SECONDS, Document, ServerAccess
@@ -136,7 +136,7 @@ class ApiServerProcess:
         """Serve, on the same port as before. Raises RuntimeError if it cannot."""
         if self._process is not None:
             raise RuntimeError("the API server is running already; stop() or kill() it first")
-        command = [sys.executable, "-m", "podstatus.testing.serve_api", str(self.folder)]
+        command = [*python_module("podstatus.testing.serve_api"), str(self.folder)]
         self._process = subprocess.Popen(  # noqa: S603 - ourselves
             [*command, "--port", str(self._port), *self._options],
             stdout=subprocess.PIPE,

@@ -5,11 +5,12 @@ in the folder that `make real-parts` of this project fills, and on PATH. See doc
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+
+from podstatus.base.programs import find_program
 
 ASSETS = "KUBEBUILDER_ASSETS"
 KUBE_APISERVER = "kube-apiserver"
@@ -76,7 +77,7 @@ def _newest_in(cache: Path) -> RealParts | None:
 
 
 def _on_path(path: str) -> RealParts | None:
-    server, etcd = shutil.which(KUBE_APISERVER, path=path), shutil.which(ETCD, path=path)
+    server, etcd = find_program(KUBE_APISERVER, path), find_program(ETCD, path)
     if server is None or etcd is None:
         return None
     return RealParts(kube_apiserver=Path(server), etcd=Path(etcd))

@@ -1,12 +1,12 @@
 """How containers are kept apart from each other and from the machine."""
 
 import os
-import shutil
 import subprocess
 from enum import Enum
 
 import msgspec
 
+from podstatus.base.programs import find_program
 from podstatus.runtime.process.environment import PATH
 
 _SECONDS = 10.0
@@ -39,14 +39,14 @@ class NoBubblewrapError(Exception):
 
 def find_bubblewrap() -> Bubblewrap:
     """The bubblewrap of this machine. Raises NoBubblewrapError if it makes no sandbox."""
-    program = shutil.which("bwrap")
+    program = find_program("bwrap")
     if program is None:
         raise NoBubblewrapError(f"there is no bwrap on PATH; {_INSTALL}")
     version = _output(program, "--version").rpartition(" ")[2]
     sandbox = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     _output(program, *sandbox, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--", "true")
     # Inside, only what the system has is to be seen.
-    setpriv = shutil.which("setpriv", path=PATH) or ""
+    setpriv = find_program("setpriv", PATH) or ""
     return Bubblewrap(program=os.path.realpath(program), version=version, setpriv=setpriv)
 
 

@@ -13,6 +13,7 @@ import yaml
 from podstatus.agent.kubelet_fields import FIELDS
 from podstatus.agent.setting import Given, shown
 from podstatus.agent.setting_table import SETTINGS
+from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 KIND = "KubeletConfiguration"
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
@@ -32,6 +33,9 @@ _PARTS = {
 }
 """The fields of these groups."""
 _NAMES = ("kind", "apiVersion")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BOUNDS = YamlBounds(max_depth=20, max_nodes=10_000, max_characters=1 << 20)
+"""A KubeletConfiguration has some hundred values, on four levels."""
 
 
 class ConfigFile(msgspec.Struct, frozen=True):
@@ -52,8 +56,12 @@ class _Field(msgspec.Struct, frozen=True):
 def read_config(text: str, origin: str) -> ConfigFile:
     """Read a file; what is wrong with it is told with the line."""
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        check_bounds(yaml.parse(text, Loader=_LOADER), _BOUNDS)
+        root = yaml.compose(text, Loader=_LOADER)
         fields = list(_fields(root, origin)) if isinstance(root, yaml.MappingNode) else None
+    except BoundsError as error:
+        at = "" if error.line is None else f":{error.line}"
+        return ConfigFile({}, (f"{origin}{at}: {error}",))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return ConfigFile({}, (f"{origin}{_line(error)}: not YAML: {_problem(error)}",))
     except (LookupError, AttributeError):  # PyYAML does not look before it leaps

@@ -16,6 +16,7 @@ from podstatus.agent.setting import Given, NotAllowedError, Setting, mistake, re
 from podstatus.agent.setting_kinds import NODE_NAME, PATH, PATHS, PROCESS, RUNTIMES, TRUTH
 from podstatus.agent.setting_table import BY_NAME, SETTINGS
 from podstatus.agent.settings import AgentSettings
+from podstatus.client.files import UnreadableError, read_file
 from podstatus.client.find_access import is_in_cluster
 from podstatus.kube.node import Taint
 
@@ -86,10 +87,10 @@ class _Reading:
             return ConfigFile({})
         path = Path(given.value).expanduser()
         try:
-            text = path.read_bytes().decode()
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it is no text in UTF-8"
-            self.mistakes.append(f"{given.where}: cannot read {path}: {why.lower()}")
+            text = read_file(path, pipes=True).decode()
+        except (UnreadableError, UnicodeDecodeError) as error:
+            why = error if isinstance(error, UnreadableError) else "it is no text in UTF-8"
+            self.mistakes.append(f"{given.where}: cannot read {path}: {why}")
             return ConfigFile({})
         file = read_config(text, str(path))
         self.mistakes += file.mistakes

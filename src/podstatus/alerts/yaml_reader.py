@@ -12,11 +12,12 @@ import yaml
 from podstatus.alerts.mistake import Mistake
 from podstatus.alerts.rule import Place
 from podstatus.alerts.spans import SpanError, parse_span
+from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 LARGEST = 1 << 20
 """Characters of a file of rules; 1,000 rules have some 300,000."""
-_DEEPEST = 20
-"""Levels of a file; those of rules are 6."""
+_BOUNDS = YamlBounds(max_depth=20, max_nodes=200_000, max_characters=4 * LARGEST)
+"""With aliases written out. The levels of rules are 6; 1,000 rules have some 30,000 values."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _BOOLEANS = {"true": True, "false": False}
@@ -43,6 +44,9 @@ class YamlReader:
             place = Place(1, 1) if mark is None else Place(mark.line + 1, mark.column + 1)
             self._note(place, f"this is no YAML: {error.problem or error.context}")
             return None
+        except BoundsError as error:
+            self._note(Place(error.line or 1, 1), str(error))
+            return None
         except (yaml.YAMLError, UnicodeError) as error:
             self._note(Place(1, 1), f"this is no YAML: {' '.join(str(error).split())}")
             return None
@@ -52,13 +56,7 @@ class YamlReader:
         return found
 
     def _compose(self) -> yaml.Node | None:
-        depth = 0
-        for event in yaml.parse(self._text, Loader=_LOADER):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                mark = event.start_mark
-                raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)
+        check_bounds(yaml.parse(self._text, Loader=_LOADER), _BOUNDS)
         return yaml.compose(self._text, Loader=_LOADER)  # type: ignore[no-any-return]
 
     def mapping(

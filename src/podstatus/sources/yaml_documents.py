@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import msgspec
 import yaml
 
+from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
+
 _SEPARATOR = re.compile(r"^---(?=[ \t\r]|$)", re.MULTILINE)
 _EMPTY = re.compile(r"(?:[ \t\r]*(?:[#%].*)?(?:\n|$)|\.\.\.[ \t\r]*(?:\n|$))*")
 _TAG = "tag:yaml.org,2002:"
-_DEEPEST = 100
-"""Levels of a document; those of a pod are some 12."""
-_MOST_NODES = 1_000_000
-"""Values of a document with all aliases written out; more is an attack, or a mistake."""
+_BOUNDS = YamlBounds(max_depth=100, max_nodes=1_000_000)
+"""The levels of a pod are some 12; more values than these are an attack, or a mistake."""
 
 
 class DocumentError(ValueError):
@@ -112,11 +112,11 @@ _Loader.yaml_implicit_resolvers = _resolvers()
 
 def _read_yaml(written: Written) -> Any:
     try:
-        _check_depth(written.text)
+        check_bounds(yaml.parse(written.text, Loader=_Loader), _BOUNDS)
         loader = _Loader(written.text)
         try:
             node = loader.get_single_node()
-            _check_nodes(node, written.line)
+            _check_keys(node, written.line)
             return _plain(loader.construct_document(node))
         finally:
             loader.dispose()
@@ -124,6 +124,9 @@ def _read_yaml(written: Written) -> Any:
         raise DocumentError(_told(error, written)) from None
     except (LookupError, AttributeError):  # PyYAML does not look before it leaps
         raise DocumentError("it has a value that is not what its tag says") from None
+    except BoundsError as error:
+        line = "" if error.line is None else f"line {written.line + error.line}: "
+        raise DocumentError(f"{line}{error}") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         if isinstance(error, DocumentError):
             raise
@@ -131,39 +134,20 @@ def _read_yaml(written: Written) -> Any:
         raise DocumentError(f"it is neither YAML nor JSON: {why}") from None
 
 
-def _check_depth(text: str) -> None:
-    """Refuse what would be too deep to be built up."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST:
-            raise DocumentError("it is nested too deeply")
-
-
-def _check_nodes(root: yaml.Node, before: int) -> None:
-    """Refuse keys that are given twice, and aliases that stand for too much, or for themselves."""
-    sizes: dict[int, int | None] = {}
-
-    def size(node: yaml.Node) -> int:
-        if isinstance(node, yaml.ScalarNode):
-            return 1
-        known = sizes.get(id(node), 0)
-        if known is None:
-            raise DocumentError(f"line {_line(node, before)}: the alias stands for itself")
-        if not known:
-            sizes[id(node)] = None
-            known = sizes[id(node)] = 1 + sum(map(size, _below(node, before)))
-        if known > _MOST_NODES:
-            raise DocumentError("its aliases stand for too much; write it out")
-        return known
-
-    size(root)
+def _check_keys(root: yaml.Node, before: int) -> None:
+    """Refuse keys that are given twice."""
+    seen, waiting = {id(root)}, [root]
+    while waiting:
+        for node in _below(waiting.pop(), before):
+            # Through an alias a node is met many times.
+            if not isinstance(node, yaml.ScalarNode) and id(node) not in seen:
+                seen.add(id(node))
+                waiting.append(node)
 
 
 def _below(node: yaml.Node, before: int) -> Iterable[yaml.Node]:
+    if isinstance(node, yaml.ScalarNode):
+        return ()
     if not isinstance(node, yaml.MappingNode):
         return list(node.value)
     seen: set[str] = set()

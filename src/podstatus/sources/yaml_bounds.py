@@ -1,0 +1,116 @@
+"""How much YAML may stand for, found out before anything of it is built up.
+
+A few lines of aliases can stand for gigabytes, and deep nesting ends a reader that recurses. The
+events of a parser show both: each alias counts as what it would be, written out.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+import yaml
+
+
+class YamlBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that a document may be, with all aliases written out."""
+
+    max_depth: int
+    """Levels of collections."""
+    max_nodes: int
+    """Collections, keys and values."""
+    max_characters: int = 16 << 20
+    """Of all scalars."""
+
+
+class BoundsError(ValueError):
+    """A document stands for too much; the message says why, `line` where, counted from 1."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class _Size(NamedTuple):
+    depth: int = 0
+    nodes: int = 1
+    characters: int = 0
+
+
+class _Open:
+    """A collection whose end has not come."""
+
+    def __init__(self, anchor: str | None) -> None:
+        self.anchor = anchor
+        self.size = _Size(depth=1)
+
+
+def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> None:
+    """Go through the events of a document. Raises BoundsError, and what the parser raises.
+
+    An alias of nothing is left to whoever builds the document.
+    """
+    counted = _Counted(bounds)
+    for event in events:
+        match event:
+            case yaml.DocumentStartEvent():
+                counted = _Counted(bounds)
+            case yaml.CollectionStartEvent():
+                counted.begin(event.anchor)
+            case yaml.CollectionEndEvent():
+                counted.end()
+            case yaml.ScalarEvent():
+                counted.add(_Size(characters=len(event.value)), event.anchor)
+            case yaml.AliasEvent():
+                counted.add_alias(event.anchor, event.start_mark.line + 1)
+
+
+class _Counted:
+    """What one document stands for, up to an event."""
+
+    def __init__(self, bounds: YamlBounds) -> None:
+        self._bounds = bounds
+        self._open = [_Open(None)]
+        self._anchored: dict[str, _Size | None] = {}
+        """None while the end of what has the anchor has not come."""
+        self._has_aliases = False
+
+    def begin(self, anchor: str | None) -> None:
+        # Before its end is seen: a parser needs ever longer for each level.
+        if len(self._open) > self._bounds.max_depth:
+            raise BoundsError("it is nested too deeply")
+        if anchor:
+            self._anchored[anchor] = None
+        self._open.append(_Open(anchor))
+
+    def end(self) -> None:
+        closed = self._open.pop()
+        self.add(closed.size, closed.anchor)
+
+    def add_alias(self, anchor: str, line: int) -> None:
+        if anchor not in self._anchored:
+            return
+        size, self._has_aliases = self._anchored[anchor], True
+        if size is None:
+            raise BoundsError("the alias stands for itself", line)
+        self.add(size)
+
+    def add(self, size: _Size, anchor: str | None = None) -> None:
+        if anchor:
+            self._anchored[anchor] = size
+        above = self._open[-1]
+        depth, nodes, characters = above.size
+        above.size = _Size(
+            max(depth, size.depth + 1), nodes + size.nodes, characters + size.characters
+        )
+        self._check(above.size)
+
+    def _check(self, size: _Size) -> None:
+        bounds = self._bounds
+        if len(self._open) + size.depth - 2 > bounds.max_depth:
+            raise BoundsError("it is nested too deeply")
+        if size.nodes > bounds.max_nodes + 1 or size.characters > bounds.max_characters:
+            raise BoundsError(
+                "its aliases stand for too much; write it out"
+                if self._has_aliases
+                else "it has too many values, or too long ones"
+            )

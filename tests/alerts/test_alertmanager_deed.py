@@ -123,3 +123,18 @@ def test_without_an_address_there_is_nobody_to_tell() -> None:
             await tell(WebServer(), [firing()])
 
     asyncio.run(scene())
+
+
+def test_an_alertmanager_that_quotes_the_token_gets_it_redacted(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("t0ken-0123456789")
+    token.chmod(0o600)
+
+    async def scene() -> None:
+        async with web_server() as server:
+            text = "/api/v2/alerts: t0ken-0123456789 has expired"
+            server.answers = [web.Response(status=401, text=text)]
+            with pytest.raises(DeedError, match="/api/v2/alerts: <redacted> has expired"):
+                await tell(server, [firing()], tokenFile=str(token))
+
+    asyncio.run(scene())

@@ -335,6 +335,96 @@ def test_who_speaks_no_http_is_told_of_in_one_line_without_the_secret(answer: by
     play(scene)
 
 
+@pytest.mark.parametrize("code", [400, 401, 503])
+def test_a_receiver_that_quotes_the_request_gets_no_secret_shown(tmp_path: Path, code: int) -> None:
+    token = a_secret(tmp_path, "t0ken-0123456789-abcdefgh")
+    key = tmp_path / "key"
+    key.write_text("between us")
+    key.chmod(0o600)
+    sent: list[str] = []
+
+    async def quote(request: web.Request) -> web.StreamResponse:
+        sent.extend((request.headers["authorization"], request.headers["webhook-signature"]))
+        return web.Response(status=code, text=f"{request.path_qs} with {' '.join(sent[-2:])}")
+
+    async def scene() -> None:
+        files = {"tokenFile": str(token), "secretFile": str(key)}
+        async with (
+            web_server() as server,
+            telling(f"{server.url}/hooks/T0123456789/x?key=s3cret", **files) as tell,
+        ):
+            server.answers = [quote]
+            with pytest.raises(DeedError) as caught:
+                await tell()
+        said = str(caught.value)
+        assert said.endswith(
+            "/hooks/<redacted>/x?key=<redacted> with Bearer <redacted> v1,<redacted>"
+        )
+
+    play(scene)
+
+
+def test_a_password_that_is_quoted_is_redacted_in_both_of_its_forms() -> None:
+    async def quote(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=403, text=f"{request.headers['authorization']} pass%77ord")
+
+    async def scene() -> None:
+        async with (
+            web_server() as server,
+            telling(server.url.replace("://", "://me:pass%77ord@")) as tell,
+        ):
+            server.answers = [quote]
+            with pytest.raises(NotReachedError, match=r"Basic <redacted> <redacted>$"):
+                await tell()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("length", [64, 3_000])
+def test_a_token_that_is_cut_by_what_is_read_leaves_nothing_of_it(
+    tmp_path: Path, length: int
+) -> None:
+    token = a_secret(tmp_path, ("0123456789abcdef" * length)[:length])
+
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=401)
+        await response.prepare(request)
+        text = (request.headers["authorization"].removeprefix("Bearer ") * 100)[: 2048 - 3]
+        await response.write(b"no " + text[:5].encode())
+        await asyncio.sleep(0.01)
+        await response.write(text[5:].encode() + b"012")
+        await asyncio.sleep(30)
+        return response
+
+    async def scene() -> None:
+        async with web_server() as server, telling(server.url, tokenFile=str(token)) as tell:
+            server.answers = [drip]
+            with pytest.raises(NotReachedError, match=r"Unauthorized: no <redacted>$"):
+                await tell()
+
+    play(scene)
+
+
+def test_an_answer_that_is_no_http_and_quotes_the_token_is_redacted(tmp_path: Path) -> None:
+    token = a_secret(tmp_path, "t0ken-0123456789-abcdefgh")
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"HTTP/1.1 t0ken-0123456789-abcdefgh\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def scene() -> None:
+        server = await asyncio.start_server(speak, "127.0.0.1", 0)
+        host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, telling(f"http://{host}/", tokenFile=str(token)) as tell:
+            with pytest.raises(TransientDeedError, match="no answer") as caught:
+                await tell()
+        assert "t0ken" not in str(caught.value)
+
+    play(scene)
+
+
 def test_an_endless_answer_is_not_read() -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

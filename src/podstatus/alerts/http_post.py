@@ -4,11 +4,15 @@
     busy, broken, or nobody knows:        TransientDeedError
     never got there, or no further:       NotReachedError
 
-Messages name the host alone: the rest of an address may be a secret.
+Messages name the host alone: the rest of an address may be a secret. What a server answers is
+redacted before it is cut to length: it may quote the request, with its token and signature.
 """
 
+import asyncio
+import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
@@ -17,6 +21,7 @@ import msgspec
 from yarl import URL
 
 from podstatus.alerts.ports import DeedError, NotReachedError, TransientDeedError
+from podstatus.alerts.redact import Redactor
 from podstatus.alerts.secret_files import trust
 from podstatus.alerts.slow_files import read_aside
 from podstatus.base.clock import Clock
@@ -29,7 +34,15 @@ _KEEP_ALIVE_SECONDS = 1.0
 """Many alerts at once share a connection. Later a server may be about to close it, and nobody
 would know whether it heard what was sent then."""
 _MOST_TEXT = 200
-"""Bytes of a refusal that are shown."""
+"""Characters of a refusal that are shown."""
+_MAX_READ = 2048
+"""Bytes of a refusal that are read."""
+_READ_SECONDS = 1.0
+"""For the text of a refusal; after that it is shown as far as it has arrived."""
+_MIN_PART = 8
+"""Characters of a part of a path that may be a secret; `hook` is none."""
+_MIN_VALUE = 4
+"""The same for a user and for a value of a query."""
 _MOST_RETRY_AFTER = 3600.0
 """A server that wants to be left alone for longer is asked all the same."""
 _AGAIN = frozenset((408, 425, 429))
@@ -70,6 +83,7 @@ class HttpPost:
         if "Authorization" in post.headers and _has_user(url):
             raise DeedError("the url has a user, and there is a tokenFile; leave out one of them")
         where = str(url.origin())
+        secrets = _secrets(url, post.headers)
         try:
             async with self._open().post(
                 url,
@@ -80,14 +94,14 @@ class HttpPost:
                 timeout=aiohttp.ClientTimeout(total=post.seconds),
             ) as answer:
                 is_taken = 200 <= answer.status < 300
-                text = "" if is_taken else _shown(await answer.content.read(_MOST_TEXT))
+                text = "" if is_taken else await _read_refusal(answer, secrets)
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
-            raise NotReachedError(f"cannot connect to {where}: {_why(error)}") from None
+            raise NotReachedError(f"cannot connect to {where}: {_why(error, secrets)}") from None
         except TimeoutError:
             raise TransientDeedError(f"no answer from {where} in {post.seconds:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             # Not as its cause: it may hold the request, with signature and address.
-            raise TransientDeedError(f"no answer from {where}: {_why(error)}") from None
+            raise TransientDeedError(f"no answer from {where}: {_why(error, secrets)}") from None
         if not is_taken:
             raise self._refusal(where, answer, text)
 
@@ -153,7 +167,27 @@ def _has_user(url: URL) -> bool:
     return url.raw_user is not None or url.raw_password is not None
 
 
-def _why(error: Exception) -> str:
+def _secrets(url: URL, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What a request holds that nothing else may show."""
+    sent = [value.partition(" ")[2] for name, value in headers.items() if name == "Authorization"]
+    for name, value in headers.items():
+        if name == "webhook-signature":
+            sent += (signed.partition(",")[2] for signed in value.split(" "))
+    user, password = url.user or "", url.password or ""
+    sent += (password, url.raw_password or "")
+    if user or password:
+        sent.append(base64.b64encode(f"{user}:{password}".encode()).decode())
+    values = (user, *url.query.values())
+    sent += (value for value in values if len(value) >= _MIN_VALUE)
+    sent += (part for part in url.parts if len(part) >= _MIN_PART)
+    return tuple(sent)
+
+
+def _why(error: Exception, secrets: Sequence[str]) -> str:
+    return _shown(_reason(error), secrets)
+
+
+def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return str(error.certificate_error)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -163,19 +197,29 @@ def _why(error: Exception) -> str:
         number = error.os_error.errno
         return os.strerror(number).lower() if number else str(error.os_error)
     if isinstance(error, aiohttp.ClientResponseError):
-        return _in_line(error.message)[:_MOST_TEXT]
+        return error.message
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
     # The text of others may hold the whole address.
     return type(error).__name__
 
 
-def _shown(answer: bytes) -> str:
-    return _in_line(answer.decode(errors="replace"))
+async def _read_refusal(answer: aiohttp.ClientResponse, secrets: Sequence[str]) -> str:
+    """The beginning of what a server says, redacted; as much of it as came in time."""
+    content, is_whole = b"", False
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_READ_SECONDS):
+            while not is_whole and len(content) < _MAX_READ:
+                piece = await answer.content.read(_MAX_READ - len(content))
+                content, is_whole = content + piece, not piece
+    return _shown(content.decode(errors="replace"), secrets, is_cut=not is_whole)
 
 
-def _in_line(text: str) -> str:
-    return harmless(" ".join(text.split()))
+def _shown(text: str, secrets: Sequence[str], *, is_cut: bool = False) -> str:
+    """In one line, redacted first and cut last: a cut must not leave the start of a secret."""
+    is_cut = is_cut or len(text) > _MAX_READ
+    redacted = Redactor(secrets).redact(text[:_MAX_READ], is_cut=is_cut)
+    return harmless(" ".join(redacted.split()))[:_MOST_TEXT]
 
 
 def _phrase(code: int) -> str:

@@ -14,6 +14,9 @@ from podstatus.alerts.ports import NotReachedError
 from podstatus.alerts.rule import Action
 from podstatus.client.files import UnreadableError, read_file
 
+_MAX_TOKEN = 16 * 1024
+"""Bytes: servers take no header of that length."""
+
 
 def read_secret(path: str) -> bytes:
     """What is in a file, without white space around it. Raises NotReachedError."""
@@ -36,6 +39,8 @@ def bearer(path: str) -> dict[str, str]:
     token = read_secret(path).decode(errors="replace")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise NotReachedError(f"{path} holds no token; write one into it")
+    if len(token) > _MAX_TOKEN:
+        raise NotReachedError(f"{path} holds more than {_MAX_TOKEN} bytes; write a token into it")
     return {"Authorization": f"Bearer {token}"}
 
 

@@ -163,6 +163,51 @@ def test_a_static_pod_is_never_deleted() -> None:
     assert server.deleted == []
 
 
+def critical(priority: int | None = None, name: str = "") -> Pod:
+    """The pod ns/p, of this priority or priority class."""
+    pod = a_pod()
+    spec = structs.replace(pod.spec, priority=priority, priority_class_name=name)
+    return structs.replace(pod, spec=spec)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        critical(name="system-node-critical"),
+        critical(name="system-cluster-critical"),
+        critical(2_000_001_000, "system-node-critical"),
+        critical(2_000_000_000),
+    ],
+)
+@pytest.mark.parametrize("names", ["", "ns/other", "other/p", "ns/p-*", "*", "p"])
+def test_a_critical_pod_is_neither_deleted_nor_restarted_unless_named(pod: Pod, names: str) -> None:
+    server = Server()
+    with pytest.raises(DeedError, match=r"critical.*: ns/p$|of priority.*: ns/p$"):
+        delete(pod, server, criticalPods=names)
+    with pytest.raises(DeedError, match="name it in criticalPods"):
+        restart(pod, "a", criticalPods=names)
+    # Also if it became critical after the guard has asked.
+    with pytest.raises(DeedError, match="name it in criticalPods"):
+        asyncio.run(
+            DeletePod(known(pod), server).do(  # type: ignore[arg-type]
+                action("deletePod", criticalPods=names), alert(pod)
+            )
+        )
+    assert server.deleted == []
+
+
+@pytest.mark.parametrize("names", ["ns/p", "a/b, ns/p", "ns/p*"])
+def test_a_critical_pod_that_is_named_is_deleted_and_restarted(names: str) -> None:
+    pod, server = critical(name="system-node-critical"), Server()
+    assert delete(pod, server, criticalPods=names) == "delete the pod"
+    assert len(server.deleted) == 1
+    assert restart(pod, "a", criticalPods=names)[1] == ["id-a"]
+
+
+def test_any_priority_of_users_is_no_reason() -> None:
+    assert delete(critical(1_000_000_000, "mine"), Server()) == "delete the pod"
+
+
 @pytest.mark.parametrize("gone", [GoneError("x"), ConflictError("x")])
 def test_a_pod_that_is_gone_or_another_by_now_is_no_trouble(gone: ApiError) -> None:
     server = Server(gone)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from podstatus.agent.deed_errors import deed_errors
 from podstatus.agent.own_taints import OwnTaints
 from podstatus.alerts.alert import Alert
+from podstatus.alerts.critical_pods import criticality, is_named
 from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.rule import Action
 from podstatus.alerts.wanted_taints import taint_text, wanted_taint
@@ -66,6 +67,7 @@ class RestartContainer:
     def _attempts(self, action: Action, alert: Alert) -> list[ContainerFacts]:
         """Those that run now of the containers that are meant, and would start again."""
         pod = self._pods.of(alert)
+        _refuse_critical(pod, action)
         if not self._view.has_listed:
             raise TransientDeedError("it is not known yet what runs here")
         known = self._view.find(pod.uid)
@@ -89,12 +91,14 @@ class DeletePod:
         pod = self._pods.of(alert)
         if is_static_pod(pod):
             raise DeedError("a static pod cannot be deleted: it is gone when its file is")
+        _refuse_critical(pod, action)
         grace = _grace(action)
         return "delete the pod" + ("" if grace is None else f" within {grace} s")
 
     async def do(self, action: Action, alert: Alert) -> None:
         """Delete the pod with this UID and no other; one that is gone is gone."""
         pod = self._pods.of(alert)
+        _refuse_critical(pod, action)
         with deed_errors():
             try:
                 await self._api.delete_pod(
@@ -129,6 +133,14 @@ class TaintNode:
     async def undo(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
         """Have it taken away now, unless another alert wants it."""
         await self._taints.sync()
+
+
+def _refuse_critical(pod: Pod, action: Action) -> None:
+    """Raises DeedError for a system-critical pod that the action does not name."""
+    why = criticality(pod)
+    if why and not is_named(pod, action.options.get("criticalPods", "")):
+        name = f"{pod.namespace}/{pod.name}"
+        raise DeedError(f"the pod is {why}; name it in criticalPods of the action: {name}")
 
 
 def _containers(pod: Pod, name: str) -> list[Container]:

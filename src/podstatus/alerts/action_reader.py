@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from podstatus.alerts.action_table import ACTIONS, TRY_SECONDS, ActionKind, Option, OptionKind
+from podstatus.alerts.critical_pods import pod_names_fault
 from podstatus.alerts.rule import Action, Scope
 from podstatus.alerts.spans import SpanError, parse_span
 from podstatus.alerts.yaml_reader import YamlReader
@@ -116,5 +117,6 @@ _CHECKS: Mapping[OptionKind, Callable[[str], str]] = {
         else ""
     ),
     "effect": lambda text: "" if text in EFFECTS else f"must be one of {', '.join(EFFECTS)}",
+    "pods": pod_names_fault,
 }
 """What is wrong with a text of each kind; empty: nothing."""

@@ -6,9 +6,12 @@ import msgspec
 
 from podstatus.alerts.rule import Scope
 
-OptionKind = Literal["url", "file", "span", "try", "count", "name", "own", "value", "effect"]
+OptionKind = Literal[
+    "url", "file", "span", "try", "count", "name", "own", "value", "effect", "pods"
+]
 """`try`: how long one attempt may take; `own`: a name below `alerts.podstatus.dev/`, which may be
-left out; `value`: that of a label or a taint."""
+left out; `value`: that of a label or a taint; `pods`: names with namespaces, `ns/name, ns/name-*`.
+"""
 TRY_SECONDS = 30.0
 """For one attempt, whatever it is."""
 
@@ -38,6 +41,12 @@ _POD: frozenset[Scope] = frozenset(("pod",))
 _ACCESS = (
     Option(name="tokenFile", kind="file", meaning="A token to be sent."),
     Option(name="caFile", kind="file", meaning="Certificates to trust instead of the machine's."),
+)
+_CRITICAL = Option(
+    name="criticalPods",
+    kind="pods",
+    meaning="System-critical pods that it may be done to: `kube-system/kube-proxy-*, …`; "
+    "left out: none.",
 )
 
 ACTIONS = {
@@ -99,6 +108,7 @@ ACTIONS = {
                     kind="name",
                     meaning="Which; left out: all that run.",
                 ),
+                _CRITICAL,
             ),
             changes=True,
             scopes=_POD,
@@ -112,6 +122,7 @@ ACTIONS = {
                     kind="count",
                     meaning="How long it may take to end; left out: what the pod says.",
                 ),
+                _CRITICAL,
             ),
             changes=True,
             scopes=_POD,

@@ -119,3 +119,10 @@ def test_variables_of_the_spec_are_put_in() -> None:
     action = ExecAction(command=("echo", "$(A)", "$(B)", "$(C)", "$$(A)"))
     assert probe_command(action, container) == ("echo", "1", "", "$(C)", "$(A)")
     assert probe_command(ExecAction(), container) == ()
+
+
+def test_a_command_larger_than_a_process_can_be_given_is_not_built() -> None:
+    container = Container(name="a", env=(EnvVar(name="A", value="x" * 1000),))
+    action = ExecAction(command=("echo", "$(A)" * 1000))
+    with pytest.raises(CannotCheckError, match="the command of the probe: has more than"):
+        probe_command(action, container)

@@ -11,7 +11,7 @@ from podstatus.kube.pod import PodUID
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.punctual import LATE_SECONDS, PunctualClock, held_up
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.process.expand import expand
+from podstatus.runtime.process.expand import TooLargeError, expand_words
 from podstatus.runtime.run_command import CannotRunCommandError, run_command
 
 
@@ -44,7 +44,11 @@ async def check_exec(
 def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
     """The command with the container's variables put in.
 
-    Only the spec is asked for their values: one that comes from elsewhere is empty.
+    Only the spec is asked for their values: one that comes from elsewhere is empty. Raises
+    CannotCheckError.
     """
     values = {variable.name: variable.value for variable in container.env or ()}
-    return tuple(expand(word, values) for word in action.command or ())
+    try:
+        return expand_words(action.command or (), values)
+    except TooLargeError as error:
+        raise CannotCheckError(f"the command of the probe: {error}") from error

@@ -203,6 +203,43 @@ def test_what_no_process_can_be_given_is_refused(container: dict[str, Any], part
     assert part in refusal(container)
 
 
+def doubling(count: int) -> dict[str, Any]:
+    """A few bytes of spec that would be 2 ** count."""
+    first = {"name": "A0", "value": "x"}
+    return {
+        "env": [
+            first,
+            *({"name": f"A{n}", "value": f"$(A{n - 1})" * 2} for n in range(1, count + 1)),
+        ]
+    }
+
+
+def test_doubled_values_are_refused_before_they_are_built() -> None:
+    message = refusal(doubling(200))
+    assert message.startswith('environment variable "A17": has more than 131072 bytes')
+
+
+def test_a_value_as_long_as_the_kernel_takes_is_passed_on() -> None:
+    assert len(environment(doubling(16))["A16"]) == 2**16
+
+
+@pytest.mark.parametrize("names", [[f"B{n}" for n in range(10_000)], ["B"] * 10_000])
+def test_all_variables_together_are_bounded(names: list[str]) -> None:
+    big = {"name": "A", "value": "x" * 100_000}
+    copies = [{"name": name, "value": "$(A)"} for name in names]
+    message = refusal({"env": [big, *copies]})
+    assert "variables and arguments have more than" in message
+    assert names[19] in message
+
+
+def test_whole_objects_are_bounded_too() -> None:
+    pod = pod_of({"envFrom": [{"configMapRef": {"name": "big"}}]})
+    data = {f"k{n}": "x" * 1000 for n in range(3000)}
+    objects = Referenced(config_maps={"big": ConfigMap(data=data)})
+    with pytest.raises(CannotStartError, match="variables and arguments have more than"):
+        declared_environment(pod, (pod.spec.containers or ())[0], objects, AROUND)
+
+
 def test_a_refusal_never_shows_a_secret() -> None:
     assert "?" not in refusal(_key("secret", "s", "broken"))
 

@@ -121,6 +121,39 @@ def test_arguments_alone_are_a_command(plain: Setting) -> None:
     assert plain.start(pod_of({"command": None, "args": ["x"]})).argv == ("x",)
 
 
+def test_a_word_larger_than_a_process_can_be_given_is_refused(plain: Setting) -> None:
+    env = [{"name": "A", "value": "x" * 1000}]
+    refused = plain.refusal(pod_of({"command": ["echo", "$(A)" * 1000], "env": env}))
+    assert refused.reason == "CreateContainerConfigError"
+    assert refused.message.startswith("word 1 of command and args: has more than 131072 bytes")
+
+
+@pytest.mark.parametrize(
+    ("container", "part"),
+    [
+        (
+            {"env": [{"name": f"A{n}", "value": "x"} for n in range(10_000)]},
+            "10000 environment variables",
+        ),
+        (
+            {"env": [{"name": f"A{n}", "value": "x"} for n in range(2_999)]},
+            "3002 environment variables, 1 mounts",
+        ),
+        ({"command": ["echo", *map(str, range(9_000))]}, "9001 words of the command"),
+        (
+            {"volumeMounts": [{"name": "v", "mountPath": f"/m/{n}"} for n in range(4_000)]},
+            "4000 volumeMounts",
+        ),
+    ],
+)
+def test_more_than_bubblewrap_takes_is_refused(
+    isolated: Setting, container: dict[str, Any], part: str
+) -> None:
+    refused = isolated.refusal(pod_of(container, volumes=[{"name": "v", "emptyDir": {}}]))
+    assert refused.reason == "CreateContainerConfigError"
+    assert part in refused.message
+
+
 def test_an_image_has_no_command(plain: Setting) -> None:
     refused = plain.refusal(pod_of({"command": None}))
     assert refused.reason == "CreateContainerError"

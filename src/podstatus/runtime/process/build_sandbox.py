@@ -45,6 +45,7 @@ class SandboxBuilder:
         self._hidden = hidden_folders(secret)
         self._covered = {*OWN, *self._hidden}
         self._missing_in: set[str] = set()
+        self._targets: set[str] = set()
         self._mounts: list[tuple[Mount, Placed]] = []
 
     def build(
@@ -69,7 +70,7 @@ class SandboxBuilder:
 
     def _place(self, thing: Placed) -> None:
         target, missing_in = find_target(thing.target, self._covered)
-        if any(mount.target == target for mount, _ in self._mounts):
+        if target in self._targets:
             raise config_error(f"two things are to be mounted at {target}; choose another path")
         if missing_in is not None:
             self._missing_in.add(missing_in)
@@ -77,6 +78,7 @@ class SandboxBuilder:
         mount = Mount(source=str(thing.source), target=target, read_only=thing.read_only)
         self._mounts.append((mount, thing))
         self._covered.add(target)
+        self._targets.add(target)
 
     def _make_room(self, target: str, thing: Placed) -> None:
         """If it is to be seen inside of another volume, let there be a place for it.

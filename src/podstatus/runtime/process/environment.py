@@ -6,7 +6,8 @@ taken as they are, as v1.36 does. There are no services here, so there are no va
 
 import base64
 import binascii
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -20,11 +21,13 @@ from podstatus.kube.pod import Pod
 from podstatus.kube.records import ConfigMap, Secret
 from podstatus.kube.text import go_quoted
 from podstatus.runtime.process.downward import Surroundings, env_field, resource_value
-from podstatus.runtime.process.expand import expand
+from podstatus.runtime.process.expand import ExecBudget, TooLargeError
 from podstatus.runtime.process.refusals import config_error, not_honoured
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """What containers commonly have; nothing of the agent's own."""
+_SHOWN = 100
+"""Characters of a name that a message shows."""
 
 
 class Referenced(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,26 +57,29 @@ def referenced_names(container: Container) -> tuple[set[str], set[str]]:
 
 
 def declared_environment(
-    pod: Pod, container: Container, objects: Referenced, around: Surroundings
+    pod: Pod,
+    container: Container,
+    objects: Referenced,
+    around: Surroundings,
+    budget: ExecBudget | None = None,
 ) -> dict[str, str]:
     """The variables of the spec: what commands, arguments and subPathExpr may refer to.
 
-    Raises CannotStartError.
+    They are taken from the budget as they are made. Raises CannotStartError.
     """
     known = _Objects(pod.namespace, objects)
-    env = _from_whole_objects(container, known)
+    env = _Variables(budget or ExecBudget())
+    _take_whole_objects(container, known, env)
     for variable in container.env or ():
         if variable.value:
-            env[variable.name] = expand(variable.value, env)
+            env.expand(variable.name, variable.value)
         elif variable.value_from is None:
-            env[variable.name] = ""
+            env.set(variable.name, "")
         else:
             value = _sourced(pod, container, variable.value_from, known, around)
             if value is not None:
-                env[variable.name] = value
-    for name, value in env.items():
-        _check(name, value)
-    return env
+                env.set(variable.name, value)
+    return env.values
 
 
 def full_environment(declared: Mapping[str, str], *, hostname: str, home: str) -> dict[str, str]:
@@ -131,22 +137,52 @@ class _Objects:
         return ref.key in data
 
 
+class _Variables:
+    """Variables that can be handed to a process, each checked as it is set."""
+
+    def __init__(self, budget: ExecBudget) -> None:
+        self.values: dict[str, str] = {}
+        self._budget = budget
+
+    def set(self, name: str, value: str) -> None:
+        _check(name, value)
+        with _naming(name):
+            self._budget.take(value, name=name)
+        self.values[name] = value
+
+    def expand(self, name: str, text: str) -> None:
+        with _naming(name):
+            expanded = self._budget.expand(text, self.values, name=name)
+        _check(name, expanded)
+        self.values[name] = expanded
+
+
+@contextlib.contextmanager
+def _naming(name: str) -> Iterator[None]:
+    try:
+        yield
+    except TooLargeError as error:
+        raise config_error(
+            f"environment variable {go_quoted(name[:_SHOWN])}: {error}; "
+            "shorten it, or put it into a volume"
+        ) from error
+
+
 def _check_optional(kind: str, name: str, *, optional: bool | None) -> None:
     if not optional:
         raise config_error(f"{kind} {go_quoted(name)} not found")
 
 
-def _from_whole_objects(container: Container, known: _Objects) -> dict[str, str]:
-    env: dict[str, str] = {}
+def _take_whole_objects(container: Container, known: _Objects, env: _Variables) -> None:
     for whole in container.env_from or ():
         if (config_map := whole.config_map_ref) is not None:
             data = known.config_map(config_map.name, optional=config_map.optional) or {}
-            env |= {whole.prefix + key: value for key, value in data.items()}
+            for key, value in data.items():
+                env.set(whole.prefix + key, value)
         elif (secret := whole.secret_ref) is not None:
             data = known.secret(secret.name, optional=secret.optional) or {}
             for key, value in data.items():
-                env[whole.prefix + key] = known.secret_text(secret.name, key, value)
-    return env
+                env.set(whole.prefix + key, known.secret_text(secret.name, key, value))
 
 
 def _sourced(

@@ -14,7 +14,7 @@ from podstatus.kube.pod import Pod
 from podstatus.kube.restarts import is_restartable_init_container
 from podstatus.kube.text import go_quoted
 from podstatus.kube.volumes import Volume
-from podstatus.runtime.process.expand import expand_strictly
+from podstatus.runtime.process.expand import TooLargeError, expand_strictly
 from podstatus.runtime.process.projections import projected_source
 from podstatus.runtime.process.refusals import config_error, not_honoured
 
@@ -117,7 +117,10 @@ def _check_kind(volume: Volume) -> None:
 def _sub_path(mount: VolumeMount, env: Mapping[str, str]) -> tuple[str, ...]:
     path = mount.sub_path
     if mount.sub_path_expr:
-        path, missing = expand_strictly(mount.sub_path_expr, env)
+        try:
+            path, missing = expand_strictly(mount.sub_path_expr, env)
+        except TooLargeError as error:
+            raise config_error(f"subPathExpr of volume {go_quoted(mount.name)}: {error}") from error
         if missing:
             raise config_error(f"missing value for {', '.join(missing)}")
     if path.startswith("/"):
@@ -135,6 +138,8 @@ def _steps(path: str) -> tuple[str, ...]:
 
 def _contender(pod: Pod, container: Container, volume: str, steps: tuple[str, ...]) -> str:
     """Who could put a link in the way, between a look at it and the mount."""
+    if not steps:
+        return ""
     for other, mount in writers_beside(pod, container, volume):
         theirs = () if mount.sub_path_expr else _steps(mount.sub_path)
         if len(theirs) < len(steps) and steps[: len(theirs)] == theirs:

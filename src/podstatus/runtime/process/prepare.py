@@ -22,7 +22,7 @@ from podstatus.runtime.process.environment import (
     full_environment,
     referenced_names,
 )
-from podstatus.runtime.process.expand import expand
+from podstatus.runtime.process.expand import MAX_TOTAL, ExecBudget, TooLargeError
 from podstatus.runtime.process.isolation import Bubblewrap
 from podstatus.runtime.process.layout import ContainerFolder
 from podstatus.runtime.process.mount_plan import plan_mounts, target_of
@@ -32,11 +32,14 @@ from podstatus.runtime.process.pod_objects import PodObjects, References
 from podstatus.runtime.process.refusals import config_error
 from podstatus.runtime.process.refused_fields import check_fields
 from podstatus.runtime.process.safe_paths import make_private
+from podstatus.runtime.process.sandbox_limits import check_arguments, check_spec
 from podstatus.runtime.process.security import Credentials, Possible, credentials
 from podstatus.runtime.process.volumes import Volumes
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 _HOSTNAME_LENGTH = 63
+_EXEC_RESERVE = 64 * 1024
+"""Bytes: PATH, HOME and HOSTNAME, and the words of the programs before the command."""
 _NO_COMMAND = (
     "no command specified: an image is only a label here, and nothing of it runs; "
     "put a command into the spec"
@@ -108,10 +111,13 @@ class Preparer:
         """How to start a container, and what it needs made. Raises CannotStartError."""
         can = self._possible()
         check_fields(pod, container, isolated=can.isolated)
+        if can.isolated:
+            check_spec(container)
         who = credentials(pod, container, can)
         objects = await self._references.fetch(pod, *referenced_names(container))
-        declared = declared_environment(pod, container, objects, self._around())
-        argv = _argv(container, declared)
+        budget = ExecBudget(max_exec_bytes())
+        declared = declared_environment(pod, container, objects, self._around(), budget)
+        argv = _argv(container, declared, budget)
         if self._bubblewrap is None:
             return self._plain(pod, container, argv, declared, who)
         return self._isolated(self._bubblewrap, pod, container, place, argv, declared, who)
@@ -170,6 +176,7 @@ class Preparer:
         switched = switch_user(bubblewrap.setpriv, who) if who.groups is not None else ()
         arguments = bubblewrap_args(bubblewrap.program, box, who, root=os.geteuid() == 0)
         _check_words(arguments)
+        check_arguments(arguments, (*switched, *argv), env, len(things))
         return Command(
             argv=(*switched, *argv),
             env=env,
@@ -192,14 +199,25 @@ class Preparer:
         )
 
 
-def _argv(container: Container, env: Mapping[str, str]) -> tuple[str, ...]:
+def max_exec_bytes() -> int:
+    """What is left for variables and arguments under this process's limit of the stack."""
+    limit = os.sysconf("SC_ARG_MAX")
+    return MAX_TOTAL if limit <= 0 else min(MAX_TOTAL, limit - _EXEC_RESERVE)
+
+
+def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> tuple[str, ...]:
     """The command and its arguments; an image, which might have one, is only a label."""
     words = (*(container.command or ()), *(container.args or ()))
-    argv = tuple(expand(word, env) for word in words)
+    argv = []
+    for number, word in enumerate(words):
+        try:
+            argv.append(budget.expand(word, env))
+        except TooLargeError as error:
+            raise config_error(f"word {number} of command and args: {error}; shorten it") from error
     if not argv:
         raise CannotStartError("CreateContainerError", _NO_COMMAND)
     _check_words((*argv, container.working_dir))
-    return argv
+    return tuple(argv)
 
 
 def _check_words(words: Sequence[str]) -> None:

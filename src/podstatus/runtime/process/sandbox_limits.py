@@ -1,0 +1,51 @@
+"""How large a sandbox can be: bubblewrap takes 9,000 arguments and ends if there are more.
+
+A container over the limit is refused with the counts before it is started: bubblewrap would end
+at each of endless restarts.
+
+Upstream: MAX_ARGS, bubblewrap.c v0.8.0; what `--args` names and the command's words both count.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from podstatus.kube.containers import Container
+from podstatus.runtime.process.refusals import config_error
+
+MAX_ARGUMENTS = 9000
+_OWN = 16
+"""Arguments that the shim adds: descriptors of files, and the separator before the command."""
+_PER_VARIABLE = 3
+MAX_VARIABLES = MAX_ARGUMENTS // _PER_VARIABLE
+MAX_MOUNTS = 1000
+"""volumeMounts of one container; each takes at least three arguments, and the root takes some
+hundreds."""
+
+
+def check_spec(container: Container) -> None:
+    """Refuse what cannot fit before any of it is made. Raises CannotStartError."""
+    mounts = len(container.volume_mounts or ())
+    if mounts > MAX_MOUNTS:
+        raise config_error(
+            f"{mounts} volumeMounts cannot be honoured: a sandbox takes {MAX_MOUNTS}; "
+            "mount fewer, larger volumes"
+        )
+    names = {variable.name for variable in container.env or ()}
+    if len(names) > MAX_VARIABLES:
+        raise _too_many(len(names), len(names) * _PER_VARIABLE, mounts)
+
+
+def check_arguments(
+    arguments: Sequence[str], argv: Sequence[str], env: Mapping[str, str], mounts: int
+) -> None:
+    """Refuse more arguments than bubblewrap takes. Raises CannotStartError."""
+    count = len(arguments) + len(argv) + _OWN
+    if count > MAX_ARGUMENTS:
+        raise _too_many(len(env), count, mounts, words=len(argv))
+
+
+def _too_many(variables: int, count: int, mounts: int, *, words: int = 0) -> Exception:
+    return config_error(
+        f"{variables} environment variables, {mounts} mounts and {words} words of the command "
+        f"cannot be honoured: they take {count} arguments of bubblewrap, which takes "
+        f"{MAX_ARGUMENTS}; put variables into a volume, or arguments into a file"
+    )

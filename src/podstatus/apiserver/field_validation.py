@@ -14,7 +14,7 @@ from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.resources import Resource
 from podstatus.kube.documents import encode_document
 from podstatus.kube.rules.causes import Cause
-from podstatus.kube.rules.fields import Members, field_errors
+from podstatus.kube.rules.fields import MAX_ERRORS, Members, field_errors, first_field_errors
 from podstatus.kube.text import go_quoted
 
 STRICT: Final = "Strict"
@@ -33,13 +33,13 @@ def strict_errors(body: bytes, resource: Resource) -> list[str]:
     try:
         # Numbers stay text: they are not looked at, and may be longer than Python reads.
         read = json.loads(body, object_pairs_hook=Members, parse_int=str, parse_float=str)
-        return list(field_errors(read, resource.schema))
+        return first_field_errors(read, resource.schema)
     except RecursionError:
         raise problems.bad_request("the object provided is nested too deeply") from None
 
 
 def strict_errors_of(document: dict[str, Any], resource: Resource) -> list[str]:
-    """The same for an object that was patched."""
+    """All of them, of an object that was patched."""
     try:
         return list(field_errors(document, resource.schema))
     except RecursionError:
@@ -78,7 +78,7 @@ def check_patched(
     if directive == IGNORE or not (errors := strict_errors_of(touched, resource)):
         return []
     before = frozenset(strict_errors_of(old, resource))
-    errors = [error for error in errors if error not in before]
+    errors = [error for error in errors if error not in before][:MAX_ERRORS]
     if errors and directive == STRICT:
         raise strict_patch_problem(encode_document(new).decode(), errors)
     return errors

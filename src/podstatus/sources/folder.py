@@ -4,13 +4,13 @@ Upstream: sourceFile, pkg/kubelet/config/file.go v1.36.4. It has the kernel tell
 folder; we look once a second, which costs some 0.2 ms and works on every file system.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from operator import is_
 from pathlib import Path
 from typing import Final
 
 from podstatus.base.clock import Clock
+from podstatus.base.daemon_thread import in_daemon_thread
 from podstatus.base.loop import SystemClock
 from podstatus.kube.pod import Pod
 from podstatus.kube.times import Time
@@ -83,8 +83,8 @@ class FolderSource:
         """Look at the folder, read what has changed, and deliver if pods have."""
         now = self._clock.now()
         anew = self._read_all is None or not 0 <= now - self._read_all < self._period * 1e9
-        # In a thread: a disk may be far away.
-        listing, readings = await asyncio.to_thread(self._look, Time.from_unix_nanos(now), anew)
+        # In a thread: a disk may be far away, and a large manifest takes its time.
+        listing, readings = await in_daemon_thread(self._look, Time.from_unix_nanos(now), anew)
         if anew:
             self._read_all = now
         self._take(listing, readings)

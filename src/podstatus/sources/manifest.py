@@ -12,7 +12,7 @@ import msgspec
 
 from podstatus.kube.codec import DecodeError, from_document, to_document
 from podstatus.kube.pod import CONFIG_MIRROR, Pod
-from podstatus.kube.rules.fields import field_errors
+from podstatus.kube.rules.fields import first_field_errors
 from podstatus.kube.rules.pod_defaults import fill_spec
 from podstatus.kube.rules.pod_spec import validate_new_pod
 from podstatus.kube.schemas import POD
@@ -21,6 +21,7 @@ from podstatus.kube.times import Time
 from podstatus.sources.api_references import api_references
 from podstatus.sources.static_pods import Origin, content_hash, make_static_pod
 from podstatus.sources.yaml_documents import (
+    Budget,
     DocumentError,
     Written,
     read_document,
@@ -30,8 +31,12 @@ from podstatus.sources.yaml_documents import (
 MOST_BYTES = 10 * 2**20
 """Upstream: maxConfigLength, pkg/kubelet/config/common.go v1.36.4."""
 
-_MOST_DOCUMENTS = 1000
-"""A node has room for some hundred pods."""
+_MAX_OBJECTS = 1000
+"""Documents of a text, and objects in them: a node has room for some hundred pods."""
+_MAX_PROBLEMS = 20
+"""Of one text that are reported; each is logged, and compared with what was reported before."""
+_MAX_MESSAGE = 4096
+"""Characters of a problem."""
 _LISTS = ("List", "PodList")
 _PLACE = re.compile(r"(?P<why>.*) - at `(?:key in )?\$\.?(?P<path>.*)`", re.DOTALL)
 
@@ -78,28 +83,42 @@ def read_manifest(data: bytes, origin: Origin, seen: Time) -> Manifest:
     written = split_documents(text)
     if not written:
         return _unreadable(origin, "it is empty; write a Pod, or delete it")
-    if len(written) > _MOST_DOCUMENTS:
-        return _unreadable(origin, f"it has more than {_MOST_DOCUMENTS} documents")
+    if len(written) > _MAX_OBJECTS:
+        return _unreadable(origin, f"it has more than {_MAX_OBJECTS} documents")
+    budget = Budget()
     found = [
-        read for number, one in enumerate(written, 1) for read in _read(number, one, origin, seen)
+        read
+        for number, one in enumerate(written, 1)
+        for read in _read(number, one, budget, origin, seen)
     ]
+    if len(found) > _MAX_OBJECTS:
+        return _unreadable(origin, f"it has more than {_MAX_OBJECTS} objects")
     return Manifest(
         pods=tuple(read for read in found if isinstance(read, Pod)),
-        problems=tuple(read for read in found if isinstance(read, ManifestProblem)),
+        problems=_reported([read for read in found if isinstance(read, ManifestProblem)]),
     )
 
 
+def _reported(problems: list[ManifestProblem]) -> tuple[ManifestProblem, ...]:
+    """The first problems, and how many there are if those are not all."""
+    shown = problems[:_MAX_PROBLEMS]
+    if len(problems) > len(shown):
+        more = f"{len(problems) - len(shown)} more problems are not shown"
+        shown.append(ManifestProblem(place=problems[0].place, message=more))
+    return tuple(shown)
+
+
 def _read(
-    number: int, written: Written, origin: Origin, seen: Time
+    number: int, written: Written, budget: Budget, origin: Origin, seen: Time
 ) -> Iterator[Pod | ManifestProblem]:
     """The pods of one document, and what is wrong with it."""
 
     def problem(why: str, document: Any = None) -> ManifestProblem:
-        named = _named(document)
+        named, why = _named(document)[:_MAX_MESSAGE], _cut(why)
         return ManifestProblem(place=origin.place, document=number, pod=named, message=why)
 
     try:
-        documents = list(_items(read_document(written)))
+        documents = list(_items(read_document(written, budget)))
     except (DocumentError, _RefusedError) as error:
         yield problem(str(error))
         return
@@ -134,6 +153,8 @@ def _items(document: Any) -> Iterator[Any]:
     if not isinstance(items, list):
         raise _RefusedError("items: expected a list of pods")
     is_pods = document["kind"] == "PodList"
+    if len(items) > _MAX_OBJECTS:
+        raise _RefusedError(f"items: more than {_MAX_OBJECTS}")
     for item in items:
         bare = is_pods and isinstance(item, dict)
         yield {"apiVersion": "v1", "kind": "Pod"} | item if bare else item
@@ -142,7 +163,7 @@ def _items(document: Any) -> Iterator[Any]:
 def _read_pod(document: Any, origin: Origin, seen: Time) -> Pod:
     _check_kind(document)
     try:
-        if wrong := list(field_errors(document, POD)):
+        if wrong := first_field_errors(document, POD):
             raise _RefusedError(_strict(wrong))
         written = from_document(document, Pod)
         if not written.metadata.name:
@@ -191,6 +212,10 @@ def _check_rules(pod: Pod, written: Pod) -> None:
         raise _RefusedError(f"invalid pod: [{told}]" if len(causes) > 1 else f"invalid pod: {told}")
     if kinds := api_references(pod.spec):
         raise _RefusedError(f"static pods may not reference {', '.join(kinds)}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
 
 
 def _strict(errors: list[str]) -> str:

@@ -12,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from podstatus.base.clock import Clock
+from podstatus.base.daemon_thread import in_daemon_thread
 from podstatus.base.loop import SystemClock
 from podstatus.kube.pod import Pod
 from podstatus.kube.times import Time
@@ -73,7 +74,7 @@ class UrlSource:
         if data != self._data:
             now = Time.from_unix_nanos(self._clock.now())
             # In a thread: a large one takes its time.
-            manifest = await asyncio.to_thread(read_manifest, data, self._origin, now)
+            manifest = await in_daemon_thread(read_manifest, data, self._origin, now)
             self._take(data, manifest)
 
     def _take(self, data: bytes, manifest: Manifest) -> None:

@@ -30,7 +30,9 @@ class BoundsError(ValueError):
         self.line = line
 
 
-class _Size(NamedTuple):
+class YamlSize(NamedTuple):
+    """What a document is, with all aliases written out."""
+
     depth: int = 0
     nodes: int = 1
     characters: int = 0
@@ -41,11 +43,11 @@ class _Open:
 
     def __init__(self, anchor: str | None) -> None:
         self.anchor = anchor
-        self.size = _Size(depth=1)
+        self.size = YamlSize(depth=1)
 
 
-def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> None:
-    """Go through the events of a document. Raises BoundsError, and what the parser raises.
+def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> YamlSize:
+    """How much the (last) document is. Raises BoundsError, and what the parser raises.
 
     An alias of nothing is left to whoever builds the document.
     """
@@ -59,9 +61,11 @@ def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> None:
             case yaml.CollectionEndEvent():
                 counted.end()
             case yaml.ScalarEvent():
-                counted.add(_Size(characters=len(event.value)), event.anchor)
+                counted.add(YamlSize(characters=len(event.value)), event.anchor)
             case yaml.AliasEvent():
-                counted.add_alias(event.anchor, event.start_mark.line + 1)
+                mark = event.start_mark
+                counted.add_alias(event.anchor or "", None if mark is None else mark.line + 1)
+    return counted.size
 
 
 class _Counted:
@@ -70,9 +74,14 @@ class _Counted:
     def __init__(self, bounds: YamlBounds) -> None:
         self._bounds = bounds
         self._open = [_Open(None)]
-        self._anchored: dict[str, _Size | None] = {}
+        self._anchored: dict[str, YamlSize | None] = {}
         """None while the end of what has the anchor has not come."""
         self._has_aliases = False
+
+    @property
+    def size(self) -> YamlSize:
+        """All of it; one node more than there are."""
+        return self._open[0].size
 
     def begin(self, anchor: str | None) -> None:
         # Before its end is seen: a parser needs ever longer for each level.
@@ -86,7 +95,7 @@ class _Counted:
         closed = self._open.pop()
         self.add(closed.size, closed.anchor)
 
-    def add_alias(self, anchor: str, line: int) -> None:
+    def add_alias(self, anchor: str, line: int | None) -> None:
         if anchor not in self._anchored:
             return
         size, self._has_aliases = self._anchored[anchor], True
@@ -94,17 +103,17 @@ class _Counted:
             raise BoundsError("the alias stands for itself", line)
         self.add(size)
 
-    def add(self, size: _Size, anchor: str | None = None) -> None:
+    def add(self, size: YamlSize, anchor: str | None = None) -> None:
         if anchor:
             self._anchored[anchor] = size
         above = self._open[-1]
         depth, nodes, characters = above.size
-        above.size = _Size(
+        above.size = YamlSize(
             max(depth, size.depth + 1), nodes + size.nodes, characters + size.characters
         )
         self._check(above.size)
 
-    def _check(self, size: _Size) -> None:
+    def _check(self, size: YamlSize) -> None:
         bounds = self._bounds
         if len(self._open) + size.depth - 2 > bounds.max_depth:
             raise BoundsError("it is nested too deeply")

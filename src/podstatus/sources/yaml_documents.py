@@ -6,7 +6,7 @@ sexagesimal numbers are texts, and keys that are no texts become some.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import msgspec
@@ -15,14 +15,59 @@ import yaml
 from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 _SEPARATOR = re.compile(r"^---(?=[ \t\r]|$)", re.MULTILINE)
-_EMPTY = re.compile(r"(?:[ \t\r]*(?:[#%].*)?(?:\n|$)|\.\.\.[ \t\r]*(?:\n|$))*")
+# Possessive: a text of comments that is no document after all is not tried again line by line.
+_EMPTY = re.compile(r"(?:[ \t\r]*+(?:[#%].*)?(?:\n|$)|\.\.\.[ \t\r]*+(?:\n|$))*+")
 _TAG = "tag:yaml.org,2002:"
-_BOUNDS = YamlBounds(max_depth=100, max_nodes=1_000_000)
-"""The levels of a pod are some 12; more values than these are an attack, or a mistake."""
+MAX_VALUES = 250_000
+"""Of a text, with all aliases written out: 2 s of reading. A thousand containers with 50 fields
+each have 100,000; more is an attack, or a mistake."""
+_MAX_CHARACTERS = 16 << 20
+"""Of all scalars of a text, in the same way."""
+_MAX_DEPTH = 100
+"""Levels of a document; those of a pod are some 12."""
+_MAX_INT_CHARACTERS = 4300
+"""As Python's own limit for decimal numbers; the numbers of Go have 20 digits."""
+_MAX_SHOWN = 200
+"""Characters of a key that are repeated in a message."""
 
 
 class DocumentError(ValueError):
     """A document cannot be read; the message says where and why."""
+
+
+class Budget:
+    """How much the documents of one text may still be, together. For one thread."""
+
+    def __init__(self, max_values: int = MAX_VALUES) -> None:
+        self._max_values = max_values
+        self._values = max_values
+        self._characters = _MAX_CHARACTERS
+        # A collection has two events, and each document four more.
+        self._events = 3 * max_values
+
+    def counted(self, events: Iterable[yaml.Event]) -> Iterator[yaml.Event]:
+        """The same events. Raises DocumentError after too many, those of bad documents included."""
+        for event in events:
+            self._events -= 1
+            if self._events < 0:
+                raise self._exceeded()
+            yield event
+
+    def bounds(self) -> YamlBounds:
+        """Of the next document."""
+        return YamlBounds(
+            max_depth=_MAX_DEPTH, max_nodes=self._values, max_characters=self._characters
+        )
+
+    def spend(self, *, values: int, characters: int) -> None:
+        """Count a document. Raises DocumentError if it is too much."""
+        if values > self._values:
+            raise self._exceeded()
+        self._values -= values
+        self._characters -= characters
+
+    def _exceeded(self) -> DocumentError:
+        return DocumentError(f"the text has more than {self._max_values:,} values")
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -47,23 +92,26 @@ def split_documents(text: str) -> list[Written]:
     return documents
 
 
-def read_document(written: Written) -> Any:
-    """The value of one document. Raises DocumentError."""
+def read_document(written: Written, budget: Budget | None = None) -> Any:
+    """The value of one document, which is taken from the budget. Raises DocumentError."""
+    budget = budget or Budget()
     try:
         if not written.text.lstrip().startswith("{"):
-            return _read_yaml(written)
-        return _read_json(written)
+            return _read_yaml(written, budget)
+        return _read_json(written, budget)
     except RecursionError:
         raise DocumentError("it is nested too deeply") from None
 
 
-def _read_json(written: Written) -> Any:
+def _read_json(written: Written, budget: Budget) -> Any:
+    # Before it is read, so commas in texts count, too: nothing that is meant has so many.
+    budget.spend(values=written.text.count(",") + 1, characters=0)
     try:
         return json.loads(written.text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         # What begins like JSON may be YAML all the same.
         try:
-            return _read_yaml(written)
+            return _read_yaml(written, budget)
         except DocumentError:
             line = written.line + error.lineno
             raise DocumentError(f"line {line}: {error.msg[0].lower()}{error.msg[1:]}") from None
@@ -76,9 +124,11 @@ def _read_json(written: Written) -> Any:
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(members)
     if len(made) < len(members):
-        names = [name for name, _ in members]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DocumentError(f'key "{twice}" already set in map')
+        seen: set[str] = set()
+        for name, _ in members:
+            if name in seen:
+                raise DocumentError(f'key "{name[:_MAX_SHOWN]}" already set in map')
+            seen.add(name)
     return made
 
 
@@ -88,6 +138,15 @@ def _refuse_constant(text: str) -> NoReturn:
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Resolves plain scalars as Go's YAML does."""
+
+    def construct_bounded_int(self, node: yaml.ScalarNode) -> int:
+        """A whole number. `!!int 1:1:1…` would be one to base 60, at quadratic cost."""
+        if len(node.value) > _MAX_INT_CHARACTERS or ":" in node.value:
+            raise DocumentError("it has a number that is too long")
+        return int(self.construct_yaml_int(node))
+
+
+_Loader.add_constructor(f"{_TAG}int", _Loader.construct_bounded_int)
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
@@ -110,9 +169,11 @@ def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
 _Loader.yaml_implicit_resolvers = _resolvers()
 
 
-def _read_yaml(written: Written) -> Any:
+def _read_yaml(written: Written, budget: Budget) -> Any:
     try:
-        check_bounds(yaml.parse(written.text, Loader=_Loader), _BOUNDS)
+        events = budget.counted(yaml.parse(written.text, Loader=_Loader))
+        size = check_bounds(events, budget.bounds())
+        budget.spend(values=size.nodes - 1, characters=size.characters)
         loader = _Loader(written.text)
         try:
             node = loader.get_single_node()
@@ -155,7 +216,8 @@ def _below(node: yaml.Node, before: int) -> Iterable[yaml.Node]:
         if isinstance(key, yaml.ScalarNode) and key.tag != f"{_TAG}merge":
             if key.value in seen:
                 line = _line(key, before)
-                raise DocumentError(f'line {line}: key "{key.value}" already set in map')
+                shown = key.value[:_MAX_SHOWN]
+                raise DocumentError(f'line {line}: key "{shown}" already set in map')
             seen.add(key.value)
     return [part for pair in node.value for part in pair]
 

@@ -1,0 +1,56 @@
+"""Work in threads that keep no process from ending."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from podstatus.base.daemon_thread import in_daemon_thread
+
+_ENDS_WHILE_A_THREAD_WORKS = """
+import asyncio, time
+from podstatus.base.daemon_thread import in_daemon_thread
+
+async def main():
+    working = asyncio.create_task(in_daemon_thread(time.sleep, 1000))
+    await asyncio.sleep(0.05)
+    working.cancel()
+
+asyncio.run(main())
+"""
+
+
+def test_the_result_of_the_work_is_returned() -> None:
+    assert asyncio.run(in_daemon_thread(int, "11", base=2)) == 3
+
+
+def test_what_the_work_raises_is_raised() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        asyncio.run(in_daemon_thread(int, "x"))
+
+
+def test_work_that_was_given_up_ends_in_peace() -> None:
+    asyncio.run(_give_up())
+
+
+async def _give_up() -> None:
+    go_on, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        go_on.wait()
+        over.set()
+
+    working = asyncio.create_task(in_daemon_thread(work))
+    await asyncio.sleep(0)
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    go_on.set()
+    assert over.wait(10)
+    await asyncio.sleep(0.01)  # its answer comes to a future that was cancelled
+
+
+def test_a_process_ends_while_a_thread_works() -> None:
+    subprocess.run([sys.executable, "-c", _ENDS_WHILE_A_THREAD_WORKS], check=True, timeout=60)

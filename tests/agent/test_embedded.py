@@ -165,3 +165,19 @@ def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Pa
             assert server.pid is None
 
     asyncio.run(run())
+
+
+def test_an_emptied_folder_is_not_served_after_a_restart(tmp_path: Path) -> None:
+    def remove_objects() -> None:
+        for file in tmp_path.glob("objects.db*"):
+            file.unlink()
+
+    async def run() -> None:
+        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+            await server.start()
+            await server.stop()
+            await asyncio.to_thread(remove_objects)
+            with pytest.raises(CannotStartApiServerError, match="whose pods run on this node"):
+                await server.start()
+
+    asyncio.run(run())

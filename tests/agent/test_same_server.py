@@ -1,5 +1,6 @@
 """A root-dir belongs to one API server: another one is refused as long as there are pods."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ EMBEDDED = ServerIdentity(embedded=True)
     ("known", "found", "differs"),
     [
         (EMBEDDED, EMBEDDED, False),
+        (EMBEDDED, ServerIdentity(embedded=True, namespace="a"), False),
+        (
+            ServerIdentity(embedded=True, namespace="a"),
+            ServerIdentity(embedded=True, namespace="b"),
+            True,
+        ),
         (EMBEDDED, ServerIdentity(namespace="a"), True),
         (ServerIdentity(namespace="a"), EMBEDDED, True),
         (ServerIdentity(namespace="a", service="s"), ServerIdentity(namespace="a"), False),
@@ -51,7 +58,7 @@ def test_another_server_is_refused_while_there_are_pods(tmp_path: Path) -> None:
             with agent(tmp_path, kubeconfig=other.kubeconfig) as stranger:
                 stranger.start()
                 assert stranger.wait() == 2
-                assert "holds pods of another API server (the embedded one)" in stranger.log()
+                assert "holds pods of another API server (the embedded one" in stranger.log()
                 assert f"remove {own.root_dir / 'server.json'}" in stranger.log()
             cluster = own.start_ready()
             (after,) = cluster.wait_ready("stays")
@@ -62,3 +69,29 @@ def test_another_server_is_refused_while_there_are_pods(tmp_path: Path) -> None:
             with agent(tmp_path, kubeconfig=other.kubeconfig) as stranger:
                 stranger.start()
                 stranger.wait_serving()  # there is nothing left to lose
+
+
+@pytest.mark.slow
+def test_pods_outlive_the_objects_of_the_embedded_server(tmp_path: Path) -> None:
+    with agent(tmp_path, "--no-samples") as own:
+        cluster = own.start_ready()
+        cluster.create(make_pod("stays"))
+        (before,) = cluster.wait_ready("stays")
+        own.stop()
+        database = own.root_dir / "apiserver/objects.db"
+        copy = database.read_bytes()
+        os.truncate(database, 0)
+        own.start()
+        assert own.wait() == 1
+        assert f"{database} is empty or missing" in own.log()
+        # Without the marker the server begins with an empty cluster: that is not this node's.
+        database.with_name("objects.db-marker").unlink()
+        own.start()
+        assert own.wait() == 2
+        assert "holds pods of another API server (the embedded one, kube-system" in own.log()
+        database.with_name("objects.db-marker").unlink()
+        database.write_bytes(copy)
+        cluster = own.start_ready()
+        (after,) = cluster.wait_ready("stays")
+        assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]
+        own.stop()

@@ -33,4 +33,4 @@ def test_the_page_names_no_setting_that_is_not_there() -> None:
     switched_off = {f"--no-{setting.flag}" for setting in SETTINGS}
     assert len(ROWS) == len(SETTINGS)
     named = set(re.findall(r"--[a-z][a-z-]+", PAGE))
-    assert named <= options | switched_off | {"--stop-at-eof", "--help"}
+    assert named <= options | switched_off | {"--stop-at-eof", "--cluster-id", "--help"}

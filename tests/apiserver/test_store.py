@@ -89,7 +89,11 @@ def test_only_its_owner_can_read_the_files(tmp_path: Path) -> None:
     store = opened(path)
     store.put("pods", A, named(A))
     modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
-    assert modes == {"objects.db": 0o600, "objects.db-wal": 0o600}
+    assert modes == {
+        "objects.db": 0o600,
+        "objects.db-wal": 0o600,
+        "objects.db-marker": 0o600,
+    }
 
 
 def test_two_servers_cannot_use_one_file(tmp_path: Path) -> None:
@@ -121,8 +125,8 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
     store = opened(tmp_path / "objects.db")
     kept = store.put("pods", A, named(A))
-    database = store._database
-    assert database is not None
+    assert store._file is not None
+    database = store._file.database
     database.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match="nothing was changed"):
         store.put("pods", A, named(A, word="x"))

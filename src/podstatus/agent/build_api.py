@@ -23,7 +23,7 @@ class _ServerWithStore:
 def build_api_server(parts: Parts) -> Server:
     """The server, not started yet. Raises CannotServeError."""
     try:
-        store = Store.open(parts.database, selectable_fields)
+        store = Store.open(parts.database, selectable_fields, cluster=parts.cluster)
     except StoreError as error:
         raise CannotServeError(str(error)) from error
     server = ApiServer(

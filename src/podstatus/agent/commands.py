@@ -80,6 +80,14 @@ NodeAddress = Annotated[
         help="Where the ports of nodes are; by default at the InternalIP of each.",
     ),
 ]
+ClusterId = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id",
+        hidden=True,
+        help="Refuse to serve objects of another cluster.",
+    ),
+]
 StopAtEof = Annotated[
     bool,
     typer.Option(
@@ -179,6 +187,7 @@ def apiserver(
     faults: Faults = False,
     node_certificate_authority: NodeAuthority = None,
     node_address: NodeAddress = "",
+    cluster_id: ClusterId = "",
     stop_at_eof: StopAtEof = False,
 ) -> None:
     """Serve the Kubernetes API to kubectl, without a cluster, until interrupted."""
@@ -191,6 +200,7 @@ def apiserver(
         host=host,
         port=port,
         faults=faults,
+        cluster_id=cluster_id,
         stop_at_eof=stop_at_eof,
         node_authority=None if authority is None else Path(authority),
         node_address=node_address,

@@ -20,6 +20,8 @@ import msgspec
 
 from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
 from podstatus.apiserver.folder import FolderError, lock_holder
+from podstatus.apiserver.object_file import DATABASE
+from podstatus.apiserver.store_marker import MarkerError, MarkerFile
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.loop import SystemClock
@@ -87,6 +89,8 @@ class EmbeddedApiServer:
         self._backoff = backoff or Backoff(first=0.2, most=10.0)
         self._process: Process | None = None
         self._closed = False
+        self._cluster = ""
+        """The cluster it serves: once it has served one, another is refused."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -119,6 +123,8 @@ class EmbeddedApiServer:
 
     async def _start(self) -> ServerFiles:
         options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
+        if self._cluster:
+            options += ["--cluster-id", self._cluster]
         if self._nodes is not None:
             options += ["--node-certificate-authority", str(self._nodes.authority)]
             options += ["--node-address", self._nodes.address]
@@ -140,6 +146,7 @@ class EmbeddedApiServer:
             raise CannotStartApiServerError(self._complaint(begin))
         files = self._files()
         self._port = urlsplit(files.url).port or 0
+        self._cluster = self._cluster or self._find_cluster()
         return files
 
     async def run(self) -> None:
@@ -206,6 +213,12 @@ class EmbeddedApiServer:
         told = read_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
         kubeconfig = (self._folder / KUBECONFIG).read_bytes()
         return ServerFiles(told["apiserver"], told["token"], kubeconfig)
+
+    def _find_cluster(self) -> str:
+        with suppress(MarkerError):
+            marker, _ = MarkerFile(self._folder / DATABASE).read()
+            return "" if marker is None else marker.cluster
+        return ""
 
     def _complaint(self, begin: int) -> str:
         with self._log.open("rb") as log:

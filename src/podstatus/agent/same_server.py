@@ -27,7 +27,7 @@ class ServerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """What tells an API server from another one, wherever it listens."""
 
     embedded: bool = False
-    """It is our own; made anew or not, it is in the root-dir itself."""
+    """It is our own, in the root-dir itself."""
     namespace: str = ""
     """The UID of `kube-system`, if we may see it."""
     service: str = ""
@@ -46,8 +46,8 @@ class _Object(msgspec.Struct):
 
 def is_another(known: ServerIdentity, found: ServerIdentity) -> bool:
     """Whether these are two servers, as far as anybody can tell."""
-    if known.embedded or found.embedded:
-        return known.embedded != found.embedded
+    if known.embedded != found.embedded:
+        return True
     pairs = (known.namespace, found.namespace), (known.service, found.service)
     return any(one and other and one != other for one, other in pairs)
 
@@ -88,7 +88,8 @@ class SameServer:
 
     async def _ask(self) -> ServerIdentity:
         if self._embedded:
-            return ServerIdentity(embedded=True)
+            namespace = await self._uid(NAMESPACES, "kube-system")
+            return ServerIdentity(embedded=True, namespace=namespace)
         return ServerIdentity(
             namespace=await self._uid(NAMESPACES, "kube-system"),
             service=await self._uid(_SERVICES, "kubernetes", "default"),
@@ -119,7 +120,7 @@ class SameServer:
 
 def completed(found: ServerIdentity, known: ServerIdentity | None) -> ServerIdentity:
     """What was found, with what it did not say this time: rights may come and go."""
-    if known is None or found.embedded or known.embedded or is_another(known, found):
+    if known is None or is_another(known, found):
         return found
     return structs.replace(
         found,
@@ -129,4 +130,6 @@ def completed(found: ServerIdentity, known: ServerIdentity | None) -> ServerIden
 
 
 def _told(server: ServerIdentity) -> str:
-    return "the embedded one" if server.embedded else server.address
+    if not server.embedded:
+        return server.address
+    return f"the embedded one, kube-system {server.namespace or 'not known'}"

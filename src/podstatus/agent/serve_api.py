@@ -19,8 +19,8 @@ from podstatus.apiserver.certificates import CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import FolderError, ServerFolder
 from podstatus.apiserver.node_client import NodeAccess
+from podstatus.apiserver.object_file import DATABASE
 
-_DATABASE = "objects.db"
 _STDIN = 0
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
 
@@ -39,6 +39,8 @@ class ApiSettings(msgspec.Struct, frozen=True, kw_only=True):
     faults: bool = False
     stop_at_eof: bool = False
     """Whether to end when the standard input does: with the process that started us."""
+    cluster_id: str = ""
+    """The cluster that the objects have to belong to; empty: any."""
     node_authority: Path | None = None
     """Who has signed the certificates of nodes."""
     node_address: str = ""
@@ -49,6 +51,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is made of."""
 
     database: Path | None
+    cluster: str
+    """The ID of the cluster that the database has to hold; empty: any."""
     token: str
     ssl_context: ssl.SSLContext
     host: str
@@ -102,7 +106,8 @@ async def _serve_in(
     certificates = Certificates(folder, time.time_ns())
     authority = certificates.ensure([settings.host])
     parts = Parts(
-        database=folder.path / _DATABASE if settings.root_dir else None,
+        database=folder.path / DATABASE if settings.root_dir else None,
+        cluster=settings.cluster_id,
         token=ensure_token(folder),
         ssl_context=certificates.server_context(),
         host=settings.host,

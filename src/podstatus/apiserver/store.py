@@ -4,41 +4,30 @@ A change is in the database before anybody can read it, so a killed process lose
 was acknowledged, and resource versions never go back. Used by one thread.
 """
 
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from podstatus.apiserver.object_file import ObjectFile, Row, Statement, StoreError, damaged
 from podstatus.apiserver.strategy import Document
+
+__all__ = ["Change", "Key", "Store", "StoreError", "Stored"]
+
+logger = logging.getLogger(__name__)
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
 DELETED = "DELETED"
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS objects (
-    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-    version INTEGER NOT NULL, data BLOB NOT NULL,
-    UNIQUE (resource, namespace, name)
-);
-CREATE TABLE IF NOT EXISTS last_deletion (
-    one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL
-);
-INSERT OR IGNORE INTO last_deletion VALUES (1, 0);
-"""
 _PUT = """
 INSERT INTO objects VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET version = excluded.version, data = excluded.data
 """
 _DELETE = "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?"
 _LAST_DELETION = "UPDATE last_deletion SET version = ?"
-_LATEST = """
-SELECT max(coalesce((SELECT max(version) FROM objects), 0), version) FROM last_deletion
-"""
-_FORMAT = 1
-"""Of the database, in its `user_version`."""
 
 
 class Key(NamedTuple):
@@ -75,10 +64,6 @@ class Change(msgspec.Struct, frozen=True):
     old: Stored | None
 
 
-class StoreError(Exception):
-    """The database cannot be used; the message says what to do."""
-
-
 Fields = Callable[[str, Document], dict[str, str]]
 Listener = Callable[[str, Change], None]
 
@@ -86,38 +71,46 @@ Listener = Callable[[str, Change], None]
 class Store:
     """All objects, by resource. `listener` is told of every change, after it is on the disk."""
 
-    def __init__(self, database: sqlite3.Connection | None, fields: Fields) -> None:
-        self._database = database
+    def __init__(self, file: ObjectFile | None, fields: Fields) -> None:
+        """With what is in the file; None: it is in memory alone. Raises StoreError."""
+        self._file = file
         self._fields = fields
         self._objects: dict[str, dict[Key, Stored]] = {}
         self._sorted: dict[str, list[Key]] = {}
         self.version = 0
         self.listener: Listener = _nobody
+        if file is not None:
+            self._load(file)
 
     @classmethod
-    def open(cls, path: Path | None, fields: Fields) -> "Store":
-        """The store in this file, or one in memory. Raises StoreError."""
+    def open(cls, path: Path | None, fields: Fields, *, cluster: str = "") -> "Store":
+        """The store in this file, or one in memory. Raises StoreError.
+
+        `cluster` is the ID of the cluster that the file has to hold, if that is known.
+        """
         if path is None:
             return cls(None, fields)
+        file = ObjectFile.open(path, cluster=cluster)
         try:
-            # First, since SQLite gives its journal the permissions of the database.
-            path.touch(mode=0o600)
-            path.chmod(0o600)
-            database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            _prepare(database, path)
-            store = cls(database, fields)
-            store._load(database)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"cannot use the database {path}: {error}; is another server using the folder, "
-                "or is the disk full?"
-            ) from error
-        return store
+            return cls(file, fields)
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def cluster(self) -> str:
+        """The ID of the cluster that the objects belong to; empty in memory."""
+        return "" if self._file is None else self._file.cluster
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._database is not None:
-            self._database.close()
+        """Let go of the file, which has everything by then if that is possible."""
+        if self._file is None:
+            return
+        try:
+            self._mend(self._file)
+        except StoreError as error:
+            logger.error("objects of the cluster are lost: error=%s", error)
+        self._file.close()
 
     def get(self, resource: str, key: Key) -> Stored | None:
         """One object."""
@@ -182,26 +175,34 @@ class Store:
             keys = self._sorted[resource] = sorted(self._objects.get(resource, {}))
         return keys
 
-    def _write(self, version: int, *statements: tuple[str, tuple[Any, ...]]) -> None:
-        if self._database is not None:
-            try:
-                _execute(self._database, statements)
-            except sqlite3.Error as error:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                raise StoreError(
-                    f"cannot write to the database: {error}; nothing was changed: make room, "
-                    "then try again"
-                ) from error
+    def _write(self, version: int, *statements: Statement) -> None:
+        if self._file is not None:
+            self._mend(self._file)
+            self._file.write(version, statements)
         self.version = version
 
-    def _load(self, database: sqlite3.Connection) -> None:
-        (self.version,) = database.execute(_LATEST).fetchone()
-        rows = database.execute("SELECT resource, namespace, name, version, data FROM objects")
-        for resource, namespace, name, version, data in rows:
-            key, document = Key(namespace, name), msgspec.json.decode(data)
-            labels = document["metadata"].get("labels") or {}
-            stored = Stored(key, version, data, labels, self._fields(resource, document))
+    def _mend(self, file: ObjectFile) -> None:
+        """Memory has all that was acknowledged, whatever others have made of the file."""
+        if file.is_changed():
+            file.rebuild(self._rows(), self.version)
+
+    def _rows(self) -> Iterator[Row]:
+        for resource, objects in self._objects.items():
+            for key, stored in objects.items():
+                yield resource, key.namespace, key.name, stored.version, stored.data
+
+    def _load(self, file: ObjectFile) -> None:
+        self.version = file.version
+        for resource, namespace, name, version, data in file.rows():
+            key = Key(namespace, name)
+            try:
+                document = msgspec.json.decode(data)
+                labels = document["metadata"].get("labels") or {}
+                fields = self._fields(resource, document)
+            except (msgspec.DecodeError, AttributeError, LookupError, TypeError) as error:
+                where = f"{resource} {namespace}/{name} is not an object"
+                raise StoreError(damaged(file.path, f"{where} ({error})")) from error
+            stored = Stored(key, version, data, labels, fields)
             self._objects.setdefault(resource, {})[key] = stored
 
 
@@ -212,29 +213,3 @@ def versioned(document: Document, version: int) -> Document:
 
 def _nobody(resource: str, change: Change) -> None:
     """Nobody listens yet."""
-
-
-def _execute(
-    database: sqlite3.Connection, statements: Sequence[tuple[str, tuple[Any, ...]]]
-) -> None:
-    """All statements or none; one alone is a transaction anyway."""
-    if len(statements) > 1:
-        database.execute("BEGIN")
-    for statement, values in statements:
-        database.execute(statement, values)
-    if len(statements) > 1:
-        database.execute("COMMIT")
-
-
-def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    (found,) = database.execute("PRAGMA user_version").fetchone()
-    if found not in (0, _FORMAT):
-        raise StoreError(
-            f"the database {path} has format {found}, this version knows {_FORMAT}: "
-            "use the podstatus that wrote it, or another folder"
-        )
-    database.execute("PRAGMA locking_mode = EXCLUSIVE")
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = NORMAL")
-    database.executescript(_TABLES)
-    database.execute(f"PRAGMA user_version = {_FORMAT}")

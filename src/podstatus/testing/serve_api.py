@@ -18,10 +18,9 @@ from podstatus.apiserver.certificates import CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import ServerFolder
 from podstatus.apiserver.node_client import NodeAccess
+from podstatus.apiserver.object_file import DATABASE
 from podstatus.apiserver.service import ApiServer, selectable_fields
 from podstatus.apiserver.store import Store
-
-DATABASE = "objects.db"
 
 
 class Served(NamedTuple):

@@ -33,6 +33,7 @@ from podstatus.runtime.process.isolation import (
 )
 from podstatus.runtime.process.make_launch import LogLimits
 from podstatus.runtime.process.prepare import Preparer
+from podstatus.runtime.process.seccomp_support import NoSeccompError, find_architecture
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
     """Containers as processes of this machine. Raises CannotRunError."""
     settings = around.settings
     bubblewrap = find_isolation(settings.isolation)
+    _warn_without_seccomp()
     isolation = Isolation.BUBBLEWRAP if bubblewrap is not None else Isolation.NONE
     preparer = Preparer(
         around.folder,
@@ -109,6 +111,13 @@ def find_isolation(wanted: str) -> Bubblewrap | None:
             raise CannotRunError(f"--isolation: {error}", code=MISTAKE) from error
         logger.warning("pods are not isolated from this machine: %s", error)
         return None
+
+
+def _warn_without_seccomp() -> None:
+    try:
+        find_architecture()
+    except NoSeccompError as error:
+        logger.warning("system calls of containers are not filtered: %s", error)
 
 
 def cgroups_name(node_name: str, root_dir: Path) -> str:

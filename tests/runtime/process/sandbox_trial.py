@@ -51,8 +51,12 @@ def outlives(command: Command) -> bool:
 
 
 def _args(arguments: list[str]) -> int:
-    handle = os.memfd_create("args")
-    os.write(handle, b"".join(argument.encode() + b"\0" for argument in arguments))
+    return _in_memory(b"".join(argument.encode() + b"\0" for argument in arguments))
+
+
+def _in_memory(content: bytes) -> int:
+    handle = os.memfd_create("handed")
+    os.write(handle, content)
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
 
@@ -60,11 +64,14 @@ def _args(arguments: list[str]) -> int:
 def run(command: Command) -> subprocess.CompletedProcess[str]:
     """Run it as the shim does: nothing of ours in its arguments or environment."""
     program, *arguments = command.bubblewrap or ()
-    handle = _args(arguments)
+    handles = {"--args": _args(arguments)}
+    if command.seccomp:
+        handles["--seccomp"] = _in_memory(command.seccomp)
+    options = [word for name, handle in handles.items() for word in (name, str(handle))]
     try:
         return subprocess.run(
-            [program, "--args", str(handle), "--", *command.argv],
-            pass_fds=[handle],
+            [program, *options, "--", *command.argv],
+            pass_fds=[*handles.values()],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -74,7 +81,8 @@ def run(command: Command) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     finally:
-        os.close(handle)
+        for handle in handles.values():
+            os.close(handle)
 
 
 async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:

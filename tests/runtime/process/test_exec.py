@@ -374,7 +374,7 @@ def test_it_joins_the_cgroups_of_its_container(tmp_path: Path) -> None:
 
 @need_root
 def test_it_is_the_user_of_its_container() -> None:
-    who = {"user": 1234, "group": 1235, "groups": (1235, 1236), "no_new_privileges": True}
+    who = {"user": 1234, "group": 1235, "groups": (1235, 1236)}
     with plain_container(**who) as container:
         _, out, _ = sh(container, "id -u; id -g; id -G; grep NoNew /proc/self/status")
     assert out == "1234\n1235\n1235 1236\nNoNewPrivs:\t1\n"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.runtime.process.capabilities import ON_REQUEST, USUAL
+from podstatus.runtime.process.capabilities import CAPABILITIES, ON_REQUEST, USUAL
 from podstatus.runtime.process.seccomp_filter import MAX_INSTRUCTIONS, assemble
 from podstatus.runtime.process.seccomp_profile import (
     ALLOWED,
@@ -23,7 +23,6 @@ from podstatus.runtime.process.seccomp_profile import (
     decide,
     default_profile,
 )
-from podstatus.runtime.process.surroundings import CAPABILITIES
 from podstatus.runtime.process.syscall_numbers import ARCHITECTURES
 from tests.runtime.process.bpf_machine import ALLOW, ERRNO, KILL_PROCESS, returned
 

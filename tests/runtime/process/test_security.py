@@ -3,7 +3,13 @@ from typing import Any
 import pytest
 
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.capabilities import ON_REQUEST, USUAL
+from podstatus.runtime.process.capabilities import (
+    CAPABILITIES,
+    DEFAULT,
+    ON_REQUEST,
+    USUAL,
+    capability_numbers,
+)
 from podstatus.runtime.process.refused_fields import check_fields
 from podstatus.runtime.process.security import (
     Credentials,
@@ -137,18 +143,41 @@ def test_nothing_of_what_is_given_reaches_beyond() -> None:
     assert not beyond & (USUAL | ON_REQUEST)
 
 
-def test_capabilities_without_isolation_or_root() -> None:
-    drop = {"capabilities": {"drop": ["ALL"]}}
-    assert "root keeps them" in refusal(PLAIN_ROOT, drop)
-    assert run_as(PLAIN_ROOT, {"runAsUser": 5, **drop}).no_new_privileges
-    assert run_as(USER, drop).capabilities == ()
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        (None, DEFAULT),
+        ({"drop": ["ALL"]}, set()),
+        ({"drop": ["MKNOD"]}, DEFAULT - {"MKNOD"}),
+        ({"drop": ["ALL"], "add": ["SYS_ADMIN"]}, {"SYS_ADMIN"}),
+        ({"add": ["CAP_NET_ADMIN"]}, {*DEFAULT, "NET_ADMIN"}),
+        ({"add": ["ALL"]}, {*CAPABILITIES}),
+    ],
+)
+def test_without_isolation_root_has_the_default_set_and_what_it_asks_for(
+    asked: dict[str, Any] | None, left: set[str]
+) -> None:
+    assert set(run_as(PLAIN_ROOT, {"capabilities": asked}).capabilities) == left
+
+
+def test_without_isolation_nobody_else_has_any() -> None:
+    assert run_as(PLAIN_ROOT, {"runAsUser": 5}).capabilities == ()
+    asked = {"runAsUser": 5, "capabilities": {"add": ["KILL"]}}
+    assert "leave out runAsUser" in refusal(PLAIN_ROOT, asked)
+
+
+def test_an_ordinary_user_has_no_capabilities_to_give() -> None:
+    assert run_as(USER, {"capabilities": {"drop": ["ALL"]}}).capabilities == ()
     assert "has none to give" in refusal(USER, {"capabilities": {"add": ["NET_RAW"]}})
 
 
-def test_privileges_do_not_grow_where_they_must_not() -> None:
-    assert run_as(ROOT).no_new_privileges
-    assert not run_as(PLAIN_ROOT).no_new_privileges
-    assert run_as(PLAIN_ROOT, {"allowPrivilegeEscalation": False}).no_new_privileges
+def test_a_capability_that_does_not_exist_is_refused() -> None:
+    for can in (ROOT, PLAIN_ROOT):
+        assert "no such capability" in refusal(can, {"capabilities": {"add": ["NET_RAY"]}})
+
+
+def test_the_default_set_is_that_of_containerd() -> None:
+    assert sum(1 << number for number in capability_numbers(DEFAULT)) == 0xA80425FB
 
 
 def test_to_whom_volumes_belong() -> None:
@@ -178,8 +207,6 @@ LOCALHOST = {"type": "Localhost", "localhostProfile": "x"}
         ({"securityContext": {"sysctls": [{"name": "a", "value": "1"}]}}, "sysctls: [a]"),
         ({"securityContext": {"windowsOptions": {}}}, "windowsOptions"),
         ({"securityContext": {"seLinuxOptions": {"level": "s0"}}}, 'seLinuxOptions: "s0"'),
-        ({"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}}, "seccompProfile"),
-        ({"securityContext": {"seccompProfile": LOCALHOST}}, "seccompProfile"),
         ({"securityContext": {"appArmorProfile": LOCALHOST}}, "appArmorProfile"),
         ({"securityContext": {"supplementalGroupsPolicy": "Odd"}}, "supplementalGroupsPolicy"),
     ],
@@ -193,7 +220,6 @@ def test_fields_of_the_pod_that_cannot_be_honoured(spec: dict[str, Any], field: 
     [
         ({"privileged": True}, "securityContext.privileged: true"),
         ({"procMount": "Unmasked"}, 'securityContext.procMount: "Unmasked"'),
-        ({"seccompProfile": {"type": "RuntimeDefault"}}, "seccompProfile"),
         ({"appArmorProfile": {"type": "RuntimeDefault"}}, "appArmorProfile"),
         ({"seLinuxOptions": {"type": "t"}}, "seLinuxOptions"),
         ({"windowsOptions": {"hostProcess": True}}, "windowsOptions"),
@@ -224,11 +250,6 @@ def test_a_read_only_root_takes_isolation() -> None:
         ({}, {"dnsPolicy": "ClusterFirst", "hostNetwork": True, "hostIPC": True}),
         ({}, {"dnsPolicy": "Default", "hostUsers": True, "os": {"name": "linux"}}),
         ({"privileged": False, "procMount": "Default"}, {"shareProcessNamespace": False}),
-        ({"seccompProfile": {"type": "Unconfined"}}, {}),
-        (
-            {"seccompProfile": {"type": "Unconfined"}},
-            {"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}},
-        ),
         ({"allowPrivilegeEscalation": True}, {"securityContext": {"seLinuxOptions": {}}}),
     ],
 )

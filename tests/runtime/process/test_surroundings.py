@@ -1,6 +1,7 @@
 import pytest
 
-from podstatus.runtime.process.surroundings import CAPABILITIES, Surroundings, surroundings
+from podstatus.runtime.process.capabilities import CAPABILITIES
+from podstatus.runtime.process.surroundings import Surroundings, surroundings
 from tests.runtime.process.a_log import a_launch
 
 CHOWN, KILL, SYS_ADMIN = 0, 5, 21
@@ -13,7 +14,9 @@ def isolated(*arguments: str, argv: tuple[str, ...] = ("sleep",)) -> Surrounding
 def test_without_isolation_it_is_as_the_launch_says() -> None:
     launch = a_launch(env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,))
     found = surroundings(launch)
-    assert found == Surroundings(env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,))
+    assert found == Surroundings(
+        env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,), capabilities=None
+    )
 
 
 def test_the_environment_and_the_folder_are_among_the_arguments() -> None:

@@ -63,7 +63,9 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
     arguments += [] if box.share_ipc else ["--unshare-ipc"]
     arguments += ["--unshare-uts", "--hostname", box.hostname] if box.hostname else []
     arguments += ["--cap-drop", "ALL"]
-    arguments += _capabilities(who) if root else []
+    if root:
+        for name in kept_capabilities(who):
+            arguments += ["--cap-add", f"CAP_{name}"]
     arguments += _root(box)
     arguments += _mounts(box)
     for path in box.hidden_in_mounts:
@@ -76,6 +78,12 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
     for name, value in box.env.items():
         arguments += ["--setenv", name, value]
     return (*arguments, "--chdir", box.cwd)
+
+
+def kept_capabilities(who: Credentials) -> tuple[str, ...]:
+    """What it keeps, and what it takes to become who it is: that is gone with being root."""
+    switching = () if who.groups is None else ("SETGID", "SETUID")
+    return tuple(sorted({*who.capabilities, *switching}))
 
 
 def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
@@ -93,13 +101,6 @@ def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
         *(("--inh-caps=-all",) if who.user else ()),
         "--",
     )
-
-
-def _capabilities(who: Credentials) -> Iterator[str]:
-    """What it keeps, and what it takes to become who it is: that is gone with being root."""
-    switching = () if who.groups is None else ("SETGID", "SETUID")
-    for name in sorted({*who.capabilities, *switching}):
-        yield from ("--cap-add", f"CAP_{name}")
 
 
 def _root(box: Sandbox) -> Iterator[str]:

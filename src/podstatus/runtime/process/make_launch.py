@@ -1,5 +1,6 @@
 """How an attempt is started, from all that was prepared for it; pure."""
 
+import base64
 import signal
 
 import msgspec
@@ -55,7 +56,8 @@ def make_launch(
         user=command.user,
         group=command.group,
         groups=command.groups,
-        no_new_privileges=command.no_new_privileges,
+        capabilities=command.capabilities,
+        seccomp=base64.b64encode(command.seccomp).decode(),
         cgroups=cgroup.procs,
         oom_events=cgroup.oom_events,
         stdin=container.stdin,

@@ -14,8 +14,13 @@ from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.bubblewrap_args import bubblewrap_args, switch_user
+from podstatus.runtime.process.bubblewrap_args import (
+    bubblewrap_args,
+    kept_capabilities,
+    switch_user,
+)
 from podstatus.runtime.process.build_sandbox import Placed, SandboxBuilder
+from podstatus.runtime.process.capabilities import capability_numbers
 from podstatus.runtime.process.downward import Surroundings
 from podstatus.runtime.process.environment import (
     declared_environment,
@@ -33,6 +38,8 @@ from podstatus.runtime.process.refusals import config_error
 from podstatus.runtime.process.refused_fields import check_fields
 from podstatus.runtime.process.safe_paths import make_private
 from podstatus.runtime.process.sandbox_limits import check_arguments, check_spec
+from podstatus.runtime.process.seccomp_choice import seccomp_program
+from podstatus.runtime.process.seccomp_support import NoSeccompError, find_architecture
 from podstatus.runtime.process.security import Credentials, Possible, credentials
 from podstatus.runtime.process.volumes import Volumes
 
@@ -57,7 +64,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     user: int | None = None
     group: int | None = None
     groups: tuple[int, ...] | None = None
-    no_new_privileges: bool = False
+    capabilities: tuple[int, ...] | None = None
+    seccomp: bytes = b""
     message_path: str = ""
 
     def __repr__(self) -> str:
@@ -114,13 +122,15 @@ class Preparer:
         if can.isolated:
             check_spec(container)
         who = credentials(pod, container, can)
+        program = seccomp_program(pod, container, who, can)
         objects = await self._references.fetch(pod, *referenced_names(container))
         budget = ExecBudget(max_exec_bytes())
         declared = declared_environment(pod, container, objects, self._around(), budget)
         argv = _argv(container, declared, budget)
         if self._bubblewrap is None:
-            return self._plain(pod, container, argv, declared, who)
-        return self._isolated(self._bubblewrap, pod, container, place, argv, declared, who)
+            return self._plain(pod, container, argv, declared, who, program)
+        bubblewrap = self._bubblewrap
+        return self._isolated(bubblewrap, pod, container, place, argv, declared, who, program)
 
     def _plain(
         self,
@@ -129,6 +139,7 @@ class Preparer:
         argv: tuple[str, ...],
         declared: Mapping[str, str],
         who: Credentials,
+        program: bytes,
     ) -> Command:
         own_folders(pod, container, declared, self._outside)
         env = full_environment(declared, hostname=socket.gethostname(), home=_home(who.user))
@@ -140,7 +151,8 @@ class Preparer:
             user=who.user if changes else None,
             group=who.group if changes else None,
             groups=who.groups,
-            no_new_privileges=who.no_new_privileges,
+            capabilities=capability_numbers(who.capabilities) if changes else None,
+            seccomp=program,
             message_path=own_message(pod, container, self._outside, who),
         )
 
@@ -153,6 +165,7 @@ class Preparer:
         argv: tuple[str, ...],
         declared: Mapping[str, str],
         who: Credentials,
+        program: bytes,
     ) -> Command:
         things = [
             Placed(
@@ -174,7 +187,8 @@ class Preparer:
         builder = SandboxBuilder(pod, container, self._hidden)
         box = builder.build(things, tmp=place.tmp, env=env, hostname=hostname)
         switched = switch_user(bubblewrap.setpriv, who) if who.groups is not None else ()
-        arguments = bubblewrap_args(bubblewrap.program, box, who, root=os.geteuid() == 0)
+        root = os.geteuid() == 0
+        arguments = bubblewrap_args(bubblewrap.program, box, who, root=root)
         _check_words(arguments)
         check_arguments(arguments, (*switched, *argv), env, len(things))
         return Command(
@@ -182,7 +196,8 @@ class Preparer:
             env=env,
             cwd="",
             bubblewrap=arguments,
-            # Not `no_new_privileges`: bubblewrap sees to it, and may itself be set-user-ID.
+            capabilities=capability_numbers(kept_capabilities(who)) if root else None,
+            seccomp=program,
             message_path=str(place.message),
         )
 
@@ -196,6 +211,8 @@ class Preparer:
             groups=tuple(os.getgroups()),
             isolated=self._bubblewrap is not None,
             switches_user=self._bubblewrap is not None and bool(self._bubblewrap.setpriv),
+            machine=os.uname().machine,
+            no_seccomp=_why_no_seccomp(),
         )
 
 
@@ -246,6 +263,14 @@ def _hostname(pod: Pod) -> str:
     """Upstream: GeneratePodHostNameAndDomain, kubelet_pods.go v1.36.4; without the domain."""
     name = pod.spec.hostname_override or pod.spec.hostname or pod.name
     return name[:_HOSTNAME_LENGTH].rstrip("-.") or "pod"
+
+
+def _why_no_seccomp() -> str:
+    try:
+        find_architecture()
+    except NoSeccompError as error:
+        return str(error)
+    return ""
 
 
 def _home(user: int) -> str:

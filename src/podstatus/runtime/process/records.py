@@ -75,7 +75,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     group: int | None = None
     groups: tuple[int, ...] | None = None
     """None: as the agent's."""
-    no_new_privileges: bool = False
+    capabilities: tuple[int, ...] | None = None
+    """Numbers of all that can ever be had inside; None: what the agent, an ordinary user, has."""
+    seccomp: str = ""
+    """The filter of system calls, a BPF program in base 64; empty for none."""
     cgroups: tuple[str, ...] = ()
     """Files that the pid is written to before the command begins: `…/cgroup.procs`."""
     oom_events: str = ""

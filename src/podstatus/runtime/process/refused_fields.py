@@ -10,7 +10,6 @@ from typing import NamedTuple
 from podstatus.kube.containers import (
     AppArmorProfile,
     Container,
-    SeccompProfile,
     SecurityContext,
     SELinuxOptions,
 )
@@ -19,10 +18,6 @@ from podstatus.kube.pod_spec import PodSecurityContext
 from podstatus.runtime.process.refusals import not_honoured
 
 _UNCONFINED = ("", "Unconfined")
-_SECCOMP = (
-    "seccomp is not supported by this runtime, not even a default profile; leave it out, or set "
-    "Unconfined"
-)
 _APP_ARMOR = "AppArmor is not supported by this runtime; leave it out, or set Unconfined"
 _NO_LABELS = "this runtime sets no SELinux labels; leave it out"
 _WINDOWS = "processes of this machine are not of Windows; leave it out"
@@ -49,7 +44,6 @@ def _refused(pod: Pod, container: Container, *, isolated: bool) -> Iterator[Refu
     yield from _of_pod(pod, isolated=isolated)
     yield from _of_pod_context(of_pod)
     yield from _profiles(
-        own.seccomp_profile or of_pod.seccomp_profile,
         own.app_armor_profile or of_pod.app_armor_profile,
         own.se_linux_options or of_pod.se_linux_options,
     )
@@ -124,12 +118,9 @@ def _of_container(
 
 
 def _profiles(
-    seccomp: SeccompProfile | None,
     app_armor: AppArmorProfile | None,
     labels: SELinuxOptions | None,
 ) -> Iterator[Refused]:
-    if seccomp is not None and seccomp.type not in _UNCONFINED:
-        yield Refused("securityContext.seccompProfile.type", seccomp.type, _SECCOMP)
     if app_armor is not None and app_armor.type not in _UNCONFINED:
         yield Refused("securityContext.appArmorProfile.type", app_armor.type, _APP_ARMOR)
     if labels is not None and labels != SELinuxOptions():

@@ -34,6 +34,10 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
     """By bubblewrap."""
     switches_user: bool = True
     """Whether there is a program that changes the user inside of bubblewrap."""
+    machine: str = "x86_64"
+    """The architecture that seccomp filters are made for."""
+    no_seccomp: str = ""
+    """Why there are no filters; empty: there are."""
 
     @property
     def root(self) -> bool:
@@ -49,8 +53,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[int, ...] | None = None
     """Besides its own; None: as the agent's."""
     capabilities: tuple[str, ...] = ()
-    """What is left of root's powers, where it is isolated."""
-    no_new_privileges: bool = False
+    """What is left of root's powers."""
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,13 +80,11 @@ def credentials(pod: Pod, container: Container, can: Possible) -> Credentials:
     if changed and can.root and can.isolated and not can.switches_user:
         why = "that takes the program setpriv; install it (Debian: apt install util-linux)"
         raise not_honoured("securityContext.runAsUser", uid, why)
-    drops = bool(own.capabilities and own.capabilities.drop)
     return Credentials(
         user=uid,
         group=gid,
         groups=tuple(sorted(groups)) if can.root and changed else None,
         capabilities=granted(own.capabilities, user=uid, root=can.root, isolated=can.isolated),
-        no_new_privileges=can.isolated or own.allow_privilege_escalation is False or drops,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from podstatus.runtime.process.capabilities import capability_numbers
 from podstatus.runtime.process.records import Launch
 
 _VALUES = {
@@ -46,51 +47,6 @@ _VALUES = {
 }
 """How many values follow an option of bubblewrap; 1 for all others."""
 
-CAPABILITIES = (
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "DAC_READ_SEARCH",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "SETGID",
-    "SETUID",
-    "SETPCAP",
-    "LINUX_IMMUTABLE",
-    "NET_BIND_SERVICE",
-    "NET_BROADCAST",
-    "NET_ADMIN",
-    "NET_RAW",
-    "IPC_LOCK",
-    "IPC_OWNER",
-    "SYS_MODULE",
-    "SYS_RAWIO",
-    "SYS_CHROOT",
-    "SYS_PTRACE",
-    "SYS_PACCT",
-    "SYS_ADMIN",
-    "SYS_BOOT",
-    "SYS_NICE",
-    "SYS_RESOURCE",
-    "SYS_TIME",
-    "SYS_TTY_CONFIG",
-    "MKNOD",
-    "LEASE",
-    "AUDIT_WRITE",
-    "AUDIT_CONTROL",
-    "SETFCAP",
-    "MAC_OVERRIDE",
-    "MAC_ADMIN",
-    "SYSLOG",
-    "WAKE_ALARM",
-    "BLOCK_SUSPEND",
-    "AUDIT_READ",
-    "PERFMON",
-    "BPF",
-    "CHECKPOINT_RESTORE",
-)
-"""By their numbers: see capability.h of the kernel."""
-
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What a command finds."""
@@ -101,13 +57,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     group: int | None = None
     groups: tuple[int, ...] | None = None
     """None: as the agent's."""
-    capabilities: tuple[int, ...] = ()
-    """Numbers of those that were added, if it is isolated; what was not dropped does not count."""
+    capabilities: tuple[int, ...] | None = ()
+    """Numbers; None: as the agent's, an ordinary user."""
 
 
 def surroundings(launch: Launch) -> Surroundings:
     """What the command of a container was given."""
-    env, cwd, capabilities = dict(launch.env), launch.cwd, set[str]()
+    env, cwd, added = dict(launch.env), launch.cwd, set[str]()
     for option, values in _options(launch.bubblewrap or ()):
         match option, values:
             case "--clearenv", _:
@@ -119,9 +75,9 @@ def surroundings(launch: Launch) -> Surroundings:
             case "--chdir", (path,):
                 cwd = path
             case "--cap-add", (name,):
-                capabilities.add(name)
+                added.add(name)
             case "--cap-drop", (name,):
-                capabilities = set() if name == "ALL" else capabilities - {name}
+                added = set() if name == "ALL" else added - {name}
             case _:
                 pass
     user, group, groups = _switched(launch) or (launch.user, launch.group, launch.groups)
@@ -131,9 +87,15 @@ def surroundings(launch: Launch) -> Surroundings:
         user=user,
         group=group,
         groups=groups,
-        # Those it takes to become somebody else are gone with being root.
-        capabilities=() if user else _numbers(capabilities),
+        capabilities=_capabilities(launch, added, user),
     )
+
+
+def _capabilities(launch: Launch, added: set[str], user: int | None) -> tuple[int, ...] | None:
+    if launch.bubblewrap is None:
+        return launch.capabilities
+    # Those it takes to become another user are gone with being root.
+    return () if user else capability_numbers(added)
 
 
 def _switched(launch: Launch) -> tuple[int, int, tuple[int, ...]] | None:
@@ -159,8 +121,3 @@ def _options(arguments: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
         count = _VALUES.get(arguments[at], 1)
         yield arguments[at], tuple(arguments[at + 1 : at + 1 + count])
         at += 1 + count
-
-
-def _numbers(names: set[str]) -> tuple[int, ...]:
-    short = {name.upper().removeprefix("CAP_") for name in names}
-    return tuple(number for number, name in enumerate(CAPABILITIES) if name in short)

@@ -12,6 +12,8 @@ import msgspec
 class Architecture(msgspec.Struct, frozen=True, kw_only=True):
     """An ABI of the kernel."""
 
+    machine: str
+    """What uname(2) calls it."""
     audit: int
     """How seccomp names it: AUDIT_ARCH_… of linux/audit.h."""
     numbers: Mapping[str, int]
@@ -414,7 +416,9 @@ def _numbers(column: int) -> dict[str, int]:
 
 
 ARCHITECTURES: Final[Mapping[str, Architecture]] = {
-    "x86_64": Architecture(audit=0xC000003E, numbers=_numbers(1)),
-    "aarch64": Architecture(audit=0xC00000B7, numbers=_numbers(2)),
+    each.machine: each
+    for each in (
+        Architecture(machine="x86_64", audit=0xC000003E, numbers=_numbers(1)),
+        Architecture(machine="aarch64", audit=0xC00000B7, numbers=_numbers(2)),
+    )
 }
-"""By what uname(2) calls the machine."""

@@ -103,8 +103,8 @@ def _order(
         "user": found.user,
         "group": found.group,
         "groups": found.groups,
-        "capabilities": list(found.capabilities),
-        "no_new_privileges": launch.no_new_privileges,
+        "capabilities": found.capabilities,
+        "seccomp": launch.seccomp,
         "cgroups": list(launch.cgroups),
         "terminal": request.tty,
     }

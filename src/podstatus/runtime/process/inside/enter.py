@@ -9,6 +9,7 @@ The way in is a way out for a container that is hostile, so:
   ordinary user the first is enough, since rights inside do not count outside).
 """
 
+import base64
 import os
 import sys
 
@@ -25,12 +26,14 @@ def enter(order: Order) -> None:
     if order.isolated and "user" not in kinds:
         _run_from_read_only_mount()
     _join_cgroups(order.cgroups)
+    kernel.leave_keyring()
     try:
         _become(order, kinds)
     except OSError as error:
         raise FailedError(f"cannot enter the container: {error.strerror}") from error
     # Changes of user undo it.
     kernel.hide_memory()
+    _confine(order)
 
 
 def _become(order: Order, kinds: tuple[str, ...]) -> None:
@@ -40,14 +43,22 @@ def _become(order: Order, kinds: tuple[str, ...]) -> None:
         _change_user(order)
     if kinds:
         kernel.join_namespaces(order.process, kinds)
-    if order.isolated:
+    if order.capabilities is not None:
         kernel.limit_gains(frozenset(order.capabilities))
     if "user" not in kinds:
         _change_user(order)
-    if order.isolated:
+    if order.capabilities is not None:
         kernel.set_capabilities(frozenset(order.capabilities))
-    if order.isolated or order.no_new_privileges:
+
+
+def _confine(order: Order) -> None:
+    """Have what bubblewrap, or the shim, has given the container: from here on for all of this."""
+    try:
         kernel.allow_no_new_privileges()
+        if order.seccomp:
+            kernel.install_filter(base64.b64decode(order.seccomp))
+    except OSError as error:
+        raise FailedError(f"cannot confine the command: {error.strerror}") from error
 
 
 def _other_namespaces(pid: int) -> tuple[str, ...]:

@@ -24,7 +24,18 @@ _CAPABILITIES, _WORD = 64, 32
 _MS_READ_ONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000
 _UNLOCK_TERMINAL, _OPEN_PEER = 0x40045431, 0x5441
 
+_SET_SECCOMP, _FILTER_MODE, _INSTRUCTION_BYTES = 22, 2, 8
+_JOIN_SESSION_KEYRING = 1
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+"""The C library has no name for this call."""
+
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
 def _check(result: int) -> None:
@@ -80,7 +91,8 @@ def limit_gains(numbers: frozenset[int]) -> None:
 
 
 def set_capabilities(numbers: frozenset[int]) -> None:
-    """Have these, also in programs that are run. Raises PermissionError if some are not there."""
+    """Have these, of those that there are, also in programs that are run."""
+    numbers &= _permitted()
     low = sum(1 << number for number in numbers if number < _WORD)
     high = sum(1 << number - _WORD for number in numbers if number >= _WORD)
     header = struct.pack("Ii", _CAPABILITIES_V3, 0)
@@ -90,9 +102,35 @@ def set_capabilities(numbers: frozenset[int]) -> None:
         _prctl(_AMBIENT, _AMBIENT_RAISE, number)
 
 
+def _permitted() -> frozenset[int]:
+    data = ctypes.create_string_buffer(6 * 4)
+    _check(_libc.capget(struct.pack("Ii", _CAPABILITIES_V3, 0), data))
+    _, low, _, _, high, _ = struct.unpack("6I", data.raw)
+    bits = low | high << _WORD
+    return frozenset(number for number in range(_CAPABILITIES) if bits >> number & 1)
+
+
 def allow_no_new_privileges() -> None:
     """No program that is run from here on gets more rights than there are now."""
     _prctl(_NO_NEW_PRIVILEGES, 1)
+
+
+def install_filter(program: bytes) -> None:
+    """Have the kernel judge all calls from here on, also of programs that are run."""
+    prepared = _Program(len(program) // _INSTRUCTION_BYTES, program)
+    zeros = (ctypes.c_ulong(0),) * 2
+    mode = ctypes.c_ulong(_FILTER_MODE)
+    _check(_libc.prctl(_SET_SECCOMP, mode, ctypes.byref(prepared), *zeros))
+
+
+def leave_keyring() -> None:
+    """Have a session keyring of one's own, where the kernel has any and the user's quota lets us.
+
+    A filter refuses all calls that use one: this is for the time before it.
+    """
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        _libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None)
 
 
 def adopt_orphans() -> None:

@@ -20,9 +20,10 @@ class Order:
     user: int | None
     group: int | None
     groups: list[int] | None
-    capabilities: list[int]
-    """Those it has, if it is isolated."""
-    no_new_privileges: bool
+    capabilities: list[int] | None
+    """Those it has; None: as the agent's, an ordinary user."""
+    seccomp: str
+    """The container's filter of system calls, a BPF program in base 64; empty for none."""
     cgroups: list[str]
     terminal: bool
 

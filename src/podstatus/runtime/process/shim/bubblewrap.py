@@ -4,6 +4,7 @@ It tells on a file of its own, a line of JSON each: `child-pid`, as seen from ou
 `exit-code`, the latter only if the command could be executed. What it cannot do it says on stderr.
 """
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -26,12 +27,15 @@ class Sandbox:
         command = [encode(argument) for argument in launch.argv]
         if not arguments or not command:
             raise CannotStartError("no command")
-        self._arguments = _in_memory(arguments[1:])
-        self.status, self._told = os.pipe()
+        self.status, told = os.pipe()
         os.set_blocking(self.status, False)
-        numbers = (b"--args", b"%d" % self._arguments, b"--json-status-fd", b"%d" % self._told)
-        argv = [arguments[0], *numbers, b"--", *command]
-        self.program = Program(argv, {}, "/", (self._arguments, self._told))
+        words = b"".join(argument + b"\0" for argument in arguments[1:])
+        handed = {b"--args": _in_memory(words), b"--json-status-fd": told}
+        if launch.seccomp:
+            handed[b"--seccomp"] = _in_memory(base64.b64decode(launch.seccomp))
+        options = [word for name, file in handed.items() for word in (name, b"%d" % file)]
+        argv = [arguments[0], *options, b"--", *command]
+        self.program = Program(argv, {}, "/", tuple(handed.values()))
         self._own_line = _command_line_of(argv)
         self._unread = b""
         self.command: Process | None = None
@@ -40,8 +44,8 @@ class Sandbox:
 
     def started(self) -> None:
         """Bubblewrap has its own of our files now."""
-        os.close(self._arguments)
-        os.close(self._told)
+        for file in self.program.inherited:
+            os.close(file)
 
     def look(self) -> bool:
         """Take in what it tells; whether the command was executed."""
@@ -92,10 +96,10 @@ def complaint(said: bytes) -> str:
     return f"bubblewrap: {words}"
 
 
-def _in_memory(arguments: list[bytes]) -> int:
-    file = os.memfd_create("arguments")
-    for argument in arguments:
-        os.write(file, argument + b"\0")
+def _in_memory(content: bytes) -> int:
+    file = os.memfd_create("bubblewrap")
+    with open(file, "wb", closefd=False) as whole:  # a write may take less than all
+        whole.write(content)
     os.lseek(file, 0, os.SEEK_SET)
     return file
 

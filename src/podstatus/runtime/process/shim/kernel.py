@@ -9,7 +9,6 @@ from pathlib import Path
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
-_SET_NO_NEW_PRIVILEGES = 38
 _HERE = -100
 _REPLACE_NOTHING = 1
 _NOT_KNOWN = (errno.EINVAL, errno.ENOSYS)
@@ -27,11 +26,6 @@ def die_with(parent: int, number: signal.Signals) -> bool:
     """Be sent a signal when the parent ends; False if it has ended already."""
     _prctl(_SET_PARENT_DEATH_SIGNAL, number)
     return os.getppid() == parent
-
-
-def gain_no_privileges() -> None:
-    """Let no program that is executed from here on gain any, by set-user-ID or otherwise."""
-    _prctl(_SET_NO_NEW_PRIVILEGES, 1)
 
 
 def set_name(name: str) -> None:

@@ -38,7 +38,8 @@ class Launch(NamedTuple):
     user: int | None = None
     group: int | None = None
     groups: list[int] | None = None
-    no_new_privileges: bool = False
+    capabilities: list[int] | None = None
+    seccomp: str = ""
     cgroups: list[str] = []  # never written  # noqa: RUF012
     oom_events: str = ""
     stdin: bool = False

@@ -1,5 +1,6 @@
 """Starting a program: a fork, then everything that must be so before it is executed."""
 
+import base64
 import contextlib
 import fcntl
 import os
@@ -8,7 +9,7 @@ import termios
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from . import kernel
+from . import confinement, kernel
 from .records import Launch
 from .signals import restore_defaults
 from .streams import Ends
@@ -73,16 +74,18 @@ def _become(program: Program, launch: Launch, ends: Ends, *, tell: int, keeper: 
         restore_defaults()
         _take_streams(ends)
         _enter_cgroups(launch)
+        confinement.leave_keyring()
+        _bound_capabilities(launch)
         _change_user(launch)
+        _keep_capabilities(launch)
         with _trying(f'chdir "{program.cwd}"'):
             os.chdir(encode(program.cwd))
-        if launch.no_new_privileges:
-            kernel.gain_no_privileges()
         os.umask(_UMASK)
         for file in program.inherited:
             os.set_inheritable(file, True)
         # Only now: it is forgotten when the user changes.
         if kernel.die_with(keeper, signal.SIGKILL):
+            _confine(launch)
             _execute(program)
     except CannotStartError as error:
         os.write(tell, str(error).encode(errors="backslashreplace"))
@@ -121,6 +124,35 @@ def _change_user(launch: Launch) -> None:
     if launch.user is not None:
         with _trying(f"user {launch.user}"):
             os.setresuid(launch.user, launch.user, launch.user)
+
+
+def _bound_capabilities(launch: Launch) -> None:
+    if launch.capabilities is None:
+        return
+    with _trying("capabilities"):
+        numbers = frozenset(launch.capabilities)
+        if launch.bubblewrap is None:
+            confinement.drop_others(numbers)
+        else:
+            confinement.bound_capabilities(numbers)
+
+
+def _keep_capabilities(launch: Launch) -> None:
+    """Bubblewrap sees to those of what it executes."""
+    if launch.capabilities is not None and launch.bubblewrap is None:
+        with _trying("capabilities"):
+            confinement.keep_capabilities(frozenset(launch.capabilities))
+
+
+def _confine(launch: Launch) -> None:
+    """Bubblewrap, which may be set-user-ID, sees to it itself."""
+    if launch.bubblewrap is not None:
+        return
+    with _trying("no_new_privs"):
+        confinement.gain_no_privileges()
+    if launch.seccomp:
+        with _trying("seccomp"):
+            confinement.install_filter(base64.b64decode(launch.seccomp))
 
 
 def _execute(program: Program) -> NoReturn:

@@ -1,0 +1,54 @@
+"""Which seccomp filter a container gets: the default one, unless its spec says otherwise.
+
+Upstream: SeccompProfile of pkg/apis/core; the kubelet's seccompDefault, which is on here.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from podstatus.kube.containers import Container, SecurityContext
+from podstatus.kube.pod import Pod
+from podstatus.kube.pod_spec import PodSecurityContext
+from podstatus.runtime.process.refusals import not_honoured
+from podstatus.runtime.process.seccomp_filter import assemble
+from podstatus.runtime.process.seccomp_profile import default_profile
+from podstatus.runtime.process.security import Credentials, Possible
+from podstatus.runtime.process.syscall_numbers import ARCHITECTURES
+
+_FIELD: Final = "securityContext.seccompProfile.type"
+_RUNTIME_DEFAULT, _UNCONFINED = "RuntimeDefault", "Unconfined"
+_TO_CHANGE: Final = "leave it out, or set RuntimeDefault"
+_AS_ROOT: Final = (
+    "the agent is root: in a user namespace of its own a container without a filter reaches "
+    f"keyrings and file systems of the machine; {_TO_CHANGE}"
+)
+
+
+def seccomp_program(pod: Pod, container: Container, who: Credentials, can: Possible) -> bytes:
+    """The filter as a BPF program; empty for none. Raises CannotStartError."""
+    wanted = _type(pod, container)
+    if wanted == _UNCONFINED:
+        if can.root and can.isolated:
+            raise not_honoured(_FIELD, wanted, _AS_ROOT)
+        return b""
+    if wanted not in ("", _RUNTIME_DEFAULT):
+        why = f"there are no profiles of this machine; {_TO_CHANGE}"
+        raise not_honoured(_FIELD, wanted, why)
+    if not can.no_seccomp:
+        return _program(can.machine, frozenset(who.capabilities))
+    if wanted:
+        raise not_honoured(_FIELD, wanted, f"{can.no_seccomp}; leave it out")
+    return b""
+
+
+def _type(pod: Pod, container: Container) -> str:
+    of_pod = pod.spec.security_context or PodSecurityContext()
+    own = container.security_context or SecurityContext()
+    profile = own.seccomp_profile or of_pod.seccomp_profile
+    return "" if profile is None else profile.type
+
+
+@lru_cache(maxsize=64)
+def _program(machine: str, capabilities: frozenset[str]) -> bytes:
+    architecture = ARCHITECTURES[machine]
+    return assemble(architecture.audit, default_profile(architecture, capabilities))

@@ -1,0 +1,103 @@
+"""What a command can never get rid of: no new privileges, capabilities, keyring, seccomp filter."""
+
+import ctypes
+import errno
+import os
+import struct
+
+_SET_SECCOMP, _DROP_FROM_BOUNDING_SET, _SET_NO_NEW_PRIVILEGES = 22, 24, 38
+_FILTER_MODE = 2
+_INSTRUCTION_BYTES = 8
+_CAPABILITIES_V3 = 0x20080522
+_CAPABILITIES, _WORD = 64, 32
+_JOIN_SESSION_KEYRING = 1
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+"""The C library has no name for this call."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def gain_no_privileges() -> None:
+    """Let no program that is executed from here on gain any, by set-user-ID or otherwise."""
+    _prctl(_SET_NO_NEW_PRIVILEGES, ctypes.c_ulong(1))
+
+
+def install_filter(program: bytes) -> None:
+    """Have the kernel judge all calls from here on, also of programs that are executed."""
+    prepared = _Program(len(program) // _INSTRUCTION_BYTES, program)
+    _prctl(_SET_SECCOMP, ctypes.c_ulong(_FILTER_MODE), ctypes.byref(prepared))
+
+
+def leave_keyring() -> None:
+    """Have a session keyring of one's own, where the kernel has any and the user's quota lets us.
+
+    A filter refuses all calls that use one: this is for the time before it.
+    """
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        _libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None)
+
+
+def bound_capabilities(numbers: frozenset[int]) -> None:
+    """Let what bubblewrap executes have no others. Bubblewrap itself keeps all: it needs them.
+
+    What root executes gets what is inheritable and what is in the bounding set; bubblewrap makes
+    the former what the command is to have.
+    """
+    _, permitted, _ = _capabilities()
+    _set_capabilities(permitted, permitted, permitted)
+    drop_others(numbers)
+
+
+def keep_capabilities(numbers: frozenset[int]) -> None:
+    """Have these, of those that there are."""
+    _, permitted, _ = _capabilities()
+    left = permitted & sum(1 << number for number in numbers)
+    _set_capabilities(left, left, left)
+
+
+def drop_others(numbers: frozenset[int]) -> None:
+    """Never gain other capabilities again; those that there are stay."""
+    for number in range(_CAPABILITIES):
+        if number not in numbers:
+            try:
+                _prctl(_DROP_FROM_BOUNDING_SET, ctypes.c_ulong(number))
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                return  # the kernel knows fewer
+
+
+def _capabilities() -> tuple[int, int, int]:
+    """Effective, permitted and inheritable, a bit each."""
+    data = ctypes.create_string_buffer(6 * 4)
+    _check(_libc.capget(struct.pack("Ii", _CAPABILITIES_V3, 0), data), "capget")
+    words = struct.unpack("6I", data.raw)
+    effective, permitted, inheritable = (
+        low | high << _WORD for low, high in zip(words[:3], words[3:], strict=True)
+    )
+    return effective, permitted, inheritable
+
+
+def _set_capabilities(*sets: int) -> None:
+    low, high = ([each >> shift & (1 << _WORD) - 1 for each in sets] for shift in (0, _WORD))
+    header = struct.pack("Ii", _CAPABILITIES_V3, 0)
+    _check(_libc.capset(header, struct.pack("6I", *low, *high)), "capset")
+
+
+def _prctl(option: int, *values: object) -> None:
+    # All five: some options demand zeros in those they do not use.
+    zeros = (ctypes.c_ulong(0),) * (4 - len(values))
+    _check(_libc.prctl(ctypes.c_int(option), *values, *zeros), f"prctl {option}")
+
+
+def _check(result: int, call: str) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{call}: {os.strerror(number)}")

@@ -1,0 +1,123 @@
+"""Every way into a container is confined alike: its command, and commands that are run later."""
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.kube.pod import Pod
+from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.capabilities import DEFAULT, USUAL, capability_numbers
+from podstatus.runtime.streams import TalkRequest
+from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
+from tests.runtime.process.pods import pod_of
+
+SHOWN = ("CapInh", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
+PYTHON = "/usr/bin/python3"
+CALLS = f"""
+import ctypes, errno, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*words):
+    result = libc.syscall(*map(ctypes.c_long, words))
+    return errno.errorcode[ctypes.get_errno()] if result < 0 else "done"
+machine = os.uname().machine
+keyctl, unshare = (250, 272) if machine == "x86_64" else (219, 97)
+shown = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(json.dumps(dict(
+    unshare=call(unshare, 0x10000000 | 0x20000 | 0x2000000),
+    keyctl=call(keyctl, 11, -4, 0, 0),
+    clone3=call(435, 0, 0),
+    **dict((name, shown[name].strip()) for name in {SHOWN!r}),
+)), flush=True)
+"""
+REFUSED = {"unshare": "EPERM", "keyctl": "EPERM", "clone3": "ENOSYS"}
+need_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="podstatus-", dir="/var/tmp") as made:
+        yield Path(made)
+
+
+def seen_by(folder: Path, pod: Pod, *, isolated: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the command of a container found, and what one found that was run there later."""
+
+    async def scenario() -> tuple[dict[str, Any], dict[str, Any]]:
+        async with open_process_runtime(folder, isolated=isolated) as runtime:
+            try:
+                return await _both(runtime, pod, folder)
+            finally:
+                await runtime.remove_pod(pod.uid)
+
+    return asyncio.run(scenario())
+
+
+async def _both(
+    runtime: ProcessRuntime, pod: Pod, folder: Path
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    await runtime.start_pod(pod)
+    (container,) = pod.spec.containers or ()
+    id = await runtime.start_container(pod, container, restart_count=0)
+    async with asyncio.timeout(60):
+        first = await asyncio.to_thread(_first_line, folder)
+        talk = await runtime.exec(pod.uid, id, (PYTHON, "-I", "-c", CALLS), TalkRequest())
+        said = b""
+        while (piece := await talk.read()) is not None:
+            said += piece[1]
+        await talk.close()
+    return json.loads(first), json.loads(said)
+
+
+def _first_line(folder: Path) -> bytes:
+    """Of the container's log, without what the log adds."""
+    while not (texts := [text for log in folder.rglob("0.log") if (text := log.read_bytes())]):
+        time.sleep(0.01)
+    return texts[0].split(b" ", 3)[3]
+
+
+def pod_with(context: dict[str, Any]) -> Pod:
+    script = f"{CALLS}\nimport time; time.sleep(600)"
+    return pod_of({"command": [PYTHON, "-I", "-c", script], "securityContext": context})
+
+
+def bits(names: frozenset[str]) -> str:
+    return f"{sum(1 << number for number in capability_numbers(names)):016x}"
+
+
+@pytest.fixture(params=[pytest.param(True, marks=need_bubblewrap, id="bubblewrap"), False])
+def isolated(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@need_root
+def test_root_keeps_the_default_capabilities_and_a_filter(folder: Path, *, isolated: bool) -> None:
+    kept = bits(USUAL if isolated else DEFAULT)
+    capabilities = dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd"), kept)
+    expected = {**REFUSED, **capabilities, "NoNewPrivs": "1", "Seccomp": "2"}
+    assert seen_by(folder, pod_with({}), isolated=isolated) == (expected, expected)
+
+
+@need_root
+def test_another_user_has_no_capability_but_the_filter(folder: Path, *, isolated: bool) -> None:
+    context = {"runAsUser": 65534, "capabilities": {"drop": ["ALL"]}}
+    first, later = seen_by(folder, pod_with(context), isolated=isolated)
+    none = dict.fromkeys(("CapInh", "CapPrm", "CapEff"), bits(frozenset()))
+    for found in (first, later):
+        # Bubblewrap's command becomes the user by itself; it cannot be root again.
+        assert int(found.pop("CapBnd"), 16) | int(bits(DEFAULT), 16) == int(bits(DEFAULT), 16)
+        assert found == {**REFUSED, **none, "NoNewPrivs": "1", "Seccomp": "2"}
+
+
+@need_root
+def test_what_is_not_confined_still_gains_nothing(folder: Path) -> None:
+    context = {"seccompProfile": {"type": "Unconfined"}}
+    for found in seen_by(folder, pod_with(context), isolated=False):
+        assert (found["Seccomp"], found["NoNewPrivs"]) == ("0", "1")
+        assert found["CapBnd"] == bits(DEFAULT)

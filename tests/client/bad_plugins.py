@@ -77,7 +77,7 @@ CASES = [
     Case("fails with colours", complains("\x1b[31mno\x1b[0m\r"), r"\(\[31mno \[0m\)"),
     Case(
         "fails at length",
-        complains("so sorry " * 2000),
+        complains("so sorry " * 1_000),
         r"\(.*(so sorry ){30}.*…\); run it by hand",
     ),
     Case("fails in no language", complains("\udcff", 2), r"exit code 2 \(.*\)"),

@@ -1,8 +1,10 @@
 """Exec plugins that hang, fail or print garbage: one clear line each, and nothing left behind."""
 
 import asyncio
+import json
 import logging
 import os
+import signal
 import textwrap
 import time
 from pathlib import Path
@@ -16,7 +18,7 @@ from podstatus.client.masking import shown_line
 from podstatus.kube.times import Time
 from tests.client.bad_plugins import CASES, SECRET, Case
 from tests.client.loops import in_loop, until
-from tests.client.plugins import Plugin
+from tests.client.plugins import Plugin, answer
 
 
 @pytest.fixture
@@ -46,6 +48,19 @@ def is_alive(pid: int) -> bool:
 
 
 @in_loop
+@pytest.mark.parametrize("rest", ["", "\\nlast words\\n"])
+async def test_nothing_is_shown_of_a_line_whose_beginning_is_gone(
+    plugin: Plugin, rest: str
+) -> None:
+    words = "'password=' + 'a:b ' * 100_000"
+    plugin.program(f"sys.stderr.write({words} + '{rest}'); sys.stderr.flush(); sys.exit(1)")
+    with pytest.raises(CredentialsError) as caught:
+        await plugin.access().credentials()
+    assert "a:b" not in str(caught.value)
+    assert ("last words" in str(caught.value)) is bool(rest)
+
+
+@in_loop
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
 async def test_one_that_hangs_is_killed_with_its_children(plugin: Plugin) -> None:
     plugin.program(
@@ -66,6 +81,86 @@ async def test_one_that_hangs_is_killed_with_its_children(plugin: Plugin) -> Non
     assert time.monotonic() - started < 60
     pids = (plugin.folder / "pids").read_text().split()
     await until(lambda: not any(is_alive(int(pid)) for pid in pids))
+
+
+DAEMON = """
+import signal, subprocess, time
+def daemon(seconds):
+    # As daemon(3): a session of its own, and no parent but init.
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            with open(os.path.dirname(sys.argv[0]) + "/pids", "a") as pids:
+                pids.write(f"{os.getpid()} ")
+            for descriptor in range(3):
+                os.close(descriptor)
+            time.sleep(seconds)
+        os._exit(0)
+    os.wait()
+open(os.path.dirname(sys.argv[0]) + "/pids", "w").close()
+daemon(600)
+while len(open(os.path.dirname(sys.argv[0]) + "/pids").read().split()) < 1:
+    time.sleep(0.01)
+"""
+
+
+@in_loop
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
+@pytest.mark.parametrize(
+    ("ending", "told"), [("time.sleep(600)", "was killed"), ("sys.exit(3)", "exit code 3")]
+)
+async def test_daemons_of_one_that_hangs_or_fails_are_killed(
+    plugin: Plugin, ending: str, told: str
+) -> None:
+    plugin.program(DAEMON + ending)
+    with pytest.raises(CredentialsError, match=told):
+        await plugin.access(seconds=3.0).credentials()
+    (pid,) = (plugin.folder / "pids").read_text().split()
+    await until(lambda: not is_alive(int(pid)))
+
+
+@in_loop
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
+async def test_a_daemon_of_one_that_works_lives_on(plugin: Plugin) -> None:
+    text = json.dumps(answer(token=SECRET))
+    plugin.program(f"{DAEMON}\nsys.stdout.write({text!r})")
+    await plugin.access().credentials()
+    (pid,) = (plugin.folder / "pids").read_text().split()
+    assert is_alive(int(pid))
+    os.kill(int(pid), signal.SIGKILL)
+
+
+@in_loop
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
+async def test_one_that_forks_without_end_is_killed(plugin: Plugin) -> None:
+    mark = f"fork-{os.getpid()}-{time.monotonic_ns()}"
+    plugin.program(
+        "import time\n"
+        f"until, mark = time.monotonic() + 60, {mark!r}\n"
+        "if os.fork():\n"
+        "    time.sleep(600)\n"
+        "while time.monotonic() < until:\n"
+        "    if os.fork():\n"
+        "        os._exit(0)\n"
+        "    os.setsid()\n"
+        "    open('/proc/self/comm', 'w').write(mark[-15:])\n"
+    )
+    with pytest.raises(CredentialsError):
+        await plugin.access(seconds=1.0).credentials()
+
+    def lives() -> bool:
+        names = (path for path in Path("/proc").glob("[0-9]*/comm"))
+        return any(_read(name).strip() == mark[-15:] for name in names)
+
+    await until(lambda: not lives())
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")

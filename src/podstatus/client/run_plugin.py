@@ -2,18 +2,24 @@
 
 import asyncio
 import os
-import signal
+import socket
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
 MOST_OUTPUT = 2**20
 """More than any credential needs."""
 _MOST_ERRORS = 2**14
-"""Of what it complains about, the last bytes are kept."""
+"""Of what it complains about, the last bytes are kept, from the beginning of a line: half a line
+may be half a token, without the word before it that says so."""
 _STRAGGLER_SECONDS = 0.5
 """How long output is awaited after the command has ended: a child of it may hold the pipe."""
 _KILL_SECONDS = 1.0
+"""How long the end of what is killed is awaited; its guard goes on for as long as it takes."""
+_GUARD = Path(__file__).with_name("plugin_guard.py")
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,23 +39,30 @@ async def run_plugin(
 ) -> Ran:
     """Run a command. One that takes too long is killed, with all that it started.
 
-    An interactive one has our terminal for input and complaints. It then has to stay in our
-    group of processes, and only it can be killed. Raises OSError if it cannot be started.
+    So is what one that fails has left behind. An interactive one has our terminal for input and
+    complaints, and stays in our group of processes. Raises OSError if it cannot be started.
     """
     output, errors = _Pipe(MOST_OUTPUT + 1), _Pipe(_MOST_ERRORS, last=True)
+    control, theirs = socket.socketpair()
     try:
         process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", str(_GUARD), str(theirs.fileno())),
             *command,
+            pass_fds=(theirs.fileno(),),
             stdin=None if interactive else asyncio.subprocess.DEVNULL,
             stdout=output.writer,
             stderr=None if interactive else errors.writer,
             env=environment,
             start_new_session=not interactive,
         )
+        theirs.close()
         output.begin()
         errors.begin()
-        code = await _ended(process, (output, errors), seconds, has_group=not interactive)
+        code = await _ended(process, (output, errors), seconds, control)
+        _check_started(control)
     finally:
+        theirs.close()
+        control.close()
         output.close()
         errors.close()
     return Ran(code=code, output=output.content, errors=errors.content.decode(errors="replace"))
@@ -59,8 +72,7 @@ async def _ended(
     process: asyncio.subprocess.Process,
     pipes: Sequence["_Pipe"],
     seconds: float,
-    *,
-    has_group: bool,
+    control: socket.socket,
 ) -> int | None:
     ended = False
     try:
@@ -71,7 +83,7 @@ async def _ended(
         return None
     finally:
         if not ended:
-            await _kill(process, has_group=has_group)
+            await _kill(process, control)
     await _drained(pipes)
     return code
 
@@ -85,20 +97,24 @@ async def _drained(pipes: Sequence["_Pipe"]) -> None:
         return
 
 
-async def _kill(process: asyncio.subprocess.Process, *, has_group: bool) -> None:
-    try:
-        if has_group:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    except (ProcessLookupError, PermissionError):
-        return  # macOS says the latter of a group whose processes have all ended
-    try:
+async def _kill(process: asyncio.subprocess.Process, control: socket.socket) -> None:
+    """Order the guard to end all that was started, and wait a moment for it."""
+    # Shut down, not closed: it is to be read afterwards.
+    control.shutdown(socket.SHUT_WR)
+    with suppress(TimeoutError, OSError):
         async with asyncio.timeout(_KILL_SECONDS):
             await process.wait()
-    except TimeoutError:
-        # It hangs in the kernel; whoever waits must not.
+
+
+def _check_started(control: socket.socket) -> None:
+    """Raise the error that the guard met when it started the command."""
+    control.setblocking(False)
+    try:
+        number = control.recv(16)
+    except BlockingIOError:
         return
+    if number:
+        raise OSError(int(number), os.strerror(int(number)))
 
 
 class _Pipe:
@@ -114,6 +130,8 @@ class _Pipe:
         self._reader, self.writer = os.pipe()
         self._loop = asyncio.get_running_loop()
         self.content = b""
+        self._is_cut = False
+        """Whether what comes next belongs to a line whose beginning is gone."""
         self.ended = asyncio.Event()
 
     def begin(self) -> None:
@@ -140,4 +158,12 @@ class _Pipe:
             self.ended.set()
         joined = self.content + part if self._last or len(self.content) < self._most else None
         if joined is not None:
-            self.content = joined[-self._most :] if self._last else joined[: self._most]
+            self.content = self._last_lines(joined) if self._last else joined[: self._most]
+
+    def _last_lines(self, joined: bytes) -> bytes:
+        if len(joined) <= self._most and not self._is_cut:
+            return joined
+        # Also of what follows: the line that was cut goes on until its end.
+        _, end, rest = joined[-self._most :].partition(b"\n")
+        self._is_cut = not end
+        return rest

@@ -1,14 +1,20 @@
 """What a server said instead of doing it."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 
 import msgspec
+from msgspec import structs
 
 from podstatus.base.typed_json import read_json
 from podstatus.kube.errors import ApiError, ConflictError, api_error
 
 _MOST_TEXT = 200
 """Characters of an answer that is no Status, a proxy's page perhaps: enough to recognise it."""
+_MAX_MESSAGE = 4096
+"""Characters of the message of a Status. It goes into logs, events and conditions."""
+_MAX_REASON = 128
+"""Upstream's have 25 at most."""
 
 _UID = "metadata.uid"
 
@@ -42,13 +48,26 @@ class Status(msgspec.Struct, frozen=True):
         return frozenset(cause.field for cause in causes or ())
 
 
-def read_status(body: bytes) -> Status:
-    """The Status in an answer; one with the beginning of its text if there is none."""
+def read_status(body: bytes, redact: Callable[[str], str] = str) -> Status:
+    """The Status in an answer; one with the beginning of its text if there is none.
+
+    `redact` leaves out what must not be shown of the server's words.
+    """
     try:
-        return read_json(body, Status)
+        status = read_json(body, Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         text = " ".join(body[: 4 * _MOST_TEXT].decode(errors="replace").split())
-        return Status(message=text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…")
+        return Status(message=redact(_cut(text, _MOST_TEXT)))
+    # Cut first: what is cut through is left out all the same.
+    return structs.replace(
+        status,
+        reason=redact(_cut(status.reason, _MAX_REASON)),
+        message=redact(_cut(status.message, _MAX_MESSAGE)),
+    )
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "…"
 
 
 def refusal(

@@ -137,7 +137,9 @@ class ApiClient:
                 silence_seconds=silence_seconds,
             )
 
-        return OpenWatch(open_stream, request.bare_path, self._access.source)
+        return OpenWatch(
+            open_stream, request.bare_path, self._access.source, self._transport.redact
+        )
 
     async def create(
         self,
@@ -210,16 +212,21 @@ class OpenWatch:
     """A watch within `async with`."""
 
     def __init__(
-        self, open_stream: Callable[[], Awaitable[Stream]], path: str, source: str
+        self,
+        open_stream: Callable[[], Awaitable[Stream]],
+        path: str,
+        source: str,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self._open_stream = open_stream
         self._path = path
         self._source = source
+        self._redact = redact
         self._stream: Stream | None = None
 
     async def __aenter__(self) -> Watching:
         self._stream = await self._open_stream()
-        return Watching(self._stream, f"watch {self._path}", self._source)
+        return Watching(self._stream, f"watch {self._path}", self._source, self._redact)
 
     async def __aexit__(
         self,

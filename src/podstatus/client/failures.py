@@ -3,6 +3,7 @@
 import os
 import socket
 import ssl
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -10,10 +11,12 @@ import aiohttp
 from podstatus.kube.errors import UnavailableError
 
 
-def failure(tried: str, server: str, source: str, error: Exception) -> UnavailableError:
-    """The error of the tree for one of the HTTP library's."""
+def failure(
+    tried: str, server: str, source: str, error: Exception, redact: Callable[[str], str] = str
+) -> UnavailableError:
+    """The error of the tree for one of the HTTP library's; that may quote what a server sent."""
     what, advice = _told(server, source, error)
-    cause = f" ({_cause(error)})" if not isinstance(error, TimeoutError) else ""
+    cause = f" ({redact(_cause(error))})" if not isinstance(error, TimeoutError) else ""
     return UnavailableError(f"{tried}: {what}{cause}; {advice}")
 
 

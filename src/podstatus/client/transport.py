@@ -16,6 +16,7 @@ from podstatus.client.contact import Contact
 from podstatus.client.deadlines import Deadlines
 from podstatus.client.errors import SilentError
 from podstatus.client.failures import failure, not_an_api_server
+from podstatus.client.redaction import redacted, secrets_of
 from podstatus.client.request import JSON, Request
 from podstatus.client.request_counts import RequestCounts, host_of
 from podstatus.client.resolver import Resolver
@@ -57,6 +58,8 @@ class Transport:
         self._unlimited = self._within(None)
         """Of itself: whole calls have deadlines."""
         self._session: aiohttp.ClientSession | None = None
+        self._secrets: tuple[str, ...] = ()
+        """What was sent last that no message may repeat."""
         self._streams: set[Stream] = set()
 
     def open(self) -> None:
@@ -163,6 +166,7 @@ class Transport:
             raise RuntimeError("the client is not open; use it within `async with`")
         asked = 0 if self._contact is None else self._contact.now()
         code = None
+        self._secrets = secrets_of(credentials.authorization)
         try:
             response = await self._session.request(
                 request.method,
@@ -190,7 +194,8 @@ class Transport:
         source = self._access.source
         if response.status >= 300:
             after = response.headers.get("Retry-After")
-            raise refusal(_tried(request), source, response.status, read_status(body), after)
+            status = read_status(body, self.redact)
+            raise refusal(_tried(request), source, response.status, status, after)
         if _is_page(response):
             raise not_an_api_server(_tried(request), self._base, source)
         return body
@@ -201,7 +206,11 @@ class Transport:
     def _failed(self, request: Request, error: Exception) -> UnavailableError:
         if self._contact is not None:
             self._contact.failed()
-        return failure(_tried(request), self._base, self._access.source, error)
+        return failure(_tried(request), self._base, self._access.source, error, self.redact)
+
+    def redact(self, text: str) -> str:
+        """The text of a server without what is secret of the credentials that it was sent."""
+        return redacted(text, self._secrets)
 
 
 class Translation:

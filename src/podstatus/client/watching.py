@@ -1,7 +1,7 @@
 """Read the events of a watch, line by line."""
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 import msgspec
@@ -36,10 +36,13 @@ class Watching(AsyncIterator[WatchEvent]):
     Status in which a server says why it cannot go on (GoneError: the version is too old).
     """
 
-    def __init__(self, chunks: Chunks, tried: str, source: str) -> None:
+    def __init__(
+        self, chunks: Chunks, tried: str, source: str, redact: Callable[[str], str] = str
+    ) -> None:
         self._chunks = chunks
         self._tried = tried
         self._source = source
+        self._redact = redact
         self._lines: deque[bytes] = deque()
         self._rest = b""
 
@@ -80,5 +83,5 @@ class Watching(AsyncIterator[WatchEvent]):
         return WatchEvent(told.type, bytes(told.object))
 
     def _told(self, event: WatchEvent) -> ApiError:
-        status = read_status(event.object)
+        status = read_status(event.object, self._redact)
         return refusal(self._tried, self._source, status.code or 500, status)

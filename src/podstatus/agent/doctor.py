@@ -198,9 +198,13 @@ def _runtime(settings: AgentSettings) -> Iterator[Finding]:
     else:
         yield _bubblewrap(must=settings.isolation == Isolation.BUBBLEWRAP.value)
     try:
-        find_cgroups(cgroups_name(settings.node_name, settings.root_dir)).close()
+        found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
     except NoCgroupsError as error:
         yield Finding("limits", HINT, f"not enforced: {error}")
+        return
+    found.close()
+    if why := [found.missing[name] for name in ("cpu", "memory") if name in found.missing]:
+        yield Finding("limits", HINT, f"not all enforced: {'; '.join(dict.fromkeys(why))}")
     else:
         yield Finding("limits", OK, "enforced by cgroups")
 

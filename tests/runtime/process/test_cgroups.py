@@ -89,7 +89,7 @@ def test_a_limit_that_cannot_be_set_is_told_and_the_rest_holds(machine: Machine)
     assert caught.value.why == (
         "memory is not limited: memory.max cannot be 100000000: Permission denied"
     )
-    assert caught.value.place.procs == (f"{machine.base}/poduid-1/c1/cgroup.procs",)
+    assert caught.value.place.procs == (f"{machine.base}/poduid-1/c1/inside/cgroup.procs",)
     assert machine.text("poduid-1/c1/cpu.max") == "50000 100000"
     machine.cgroups.make(UID, "c2", resources("100m", "500m"))
 

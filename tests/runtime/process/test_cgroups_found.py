@@ -26,7 +26,9 @@ def test_mounts_are_read() -> None:
     mounts = parse_mounts(HYBRID)
     both = CgroupMount(top="/sys/fs/cgroup/cpu,cpuacct", shown="/")
     memory = CgroupMount(top="/sys/fs/cgroup/memory", shown="/docker/1f")
-    assert mounts.v1 == {"cpu": both, "cpuacct": both, "memory": memory}
+    systemd = CgroupMount(top="/sys/fs/cgroup/systemd", shown="/")
+    counted = {"cpu": both, "cpuacct": both, "memory": memory}
+    assert mounts.v1 == {**counted, "name=systemd": systemd}
     assert mounts.v2 == CgroupMount(top="/sys/fs/cgroup/unified", shown="/")
     spaced = parse_mounts(HYBRID.splitlines()[3])
     assert spaced.v1["memory"].top == "/mnt/me too"
@@ -65,7 +67,7 @@ def test_root_makes_them_at_the_top(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="user.slice")
     found = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/user.slice\n")
     place = found.make(UID, "c1", ResourceRequirements())
-    assert place.procs == (f"{tmp_path}/ps/poduid-1/c1/cgroup.procs",)
+    assert place.procs == (f"{tmp_path}/ps/poduid-1/c1/inside/cgroup.procs",)
     assert place.oom_events == f"{tmp_path}/ps/poduid-1/c1/memory.events"
     assert not (tmp_path / "ps-agent").exists()
 
@@ -78,7 +80,7 @@ def test_others_make_them_in_their_own_and_step_aside(tmp_path: Path) -> None:
     assert fake.pids(own) == []
     assert fake.pids(own / "ps-agent") == [os.getpid()]
     assert found.make(UID, "c1", ResourceRequirements()).procs == (
-        f"{own}/ps/poduid-1/c1/cgroup.procs",
+        f"{own}/ps/poduid-1/c1/inside/cgroup.procs",
     )
 
 
@@ -111,7 +113,7 @@ def test_another_place_can_be_named(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="batch.slice")
     found = _finder(fake, is_root=True, under="/batch.slice").find(fake.mountinfo(), "0::/\n")
     place = found.make(UID, "c1", ResourceRequirements())
-    assert place.procs == (f"{tmp_path}/batch.slice/ps/poduid-1/c1/cgroup.procs",)
+    assert place.procs == (f"{tmp_path}/batch.slice/ps/poduid-1/c1/inside/cgroup.procs",)
 
 
 def test_what_may_not_be_written_is_no_place(tmp_path: Path) -> None:
@@ -130,6 +132,58 @@ def test_a_machine_without_cgroups_has_no_place(tmp_path: Path) -> None:
         _finder(fake).find("", "0::/\n")
     with pytest.raises(NoCgroupsError, match=r"the cgroup /../x is not to be seen"):
         _finder(fake).find(fake.mountinfo(), "0::/../x\n")
+
+
+def test_root_makes_them_also_where_nothing_can_be_limited(tmp_path: Path) -> None:
+    fake = FakeCgroupFolders(tmp_path, controllers="")
+    found = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/\n")
+    assert found.missing.keys() == {"cpu", "memory", "pids"}
+    place = found.make(UID, "c1", ResourceRequirements())
+    assert place.procs == (f"{tmp_path}/ps/poduid-1/c1/inside/cgroup.procs",)
+    found.remove_pod(UID)
+    found.close()
+    assert fake.names(tmp_path) == []
+
+
+def _hierarchy(folder: Path, **files: str) -> str:
+    """A line of mountinfo, of a hierarchy of version 1 that is made."""
+    folder.mkdir()
+    for name, text in {"cgroup.procs": "", **files}.items():
+        (folder / name.replace("_", ".", 1)).write_text(text)
+    return f"50 31 0:50 / {folder} rw - cgroup cgroup rw,xattr,{folder.name}\n"
+
+
+def test_there_is_one_in_every_hierarchy(tmp_path: Path) -> None:
+    unified = tmp_path / "unified"
+    unified.mkdir()
+    fake = FakeCgroupFolders(unified)
+    named = "name=systemd", "freezer"
+    mountinfo = fake.mountinfo() + "".join(_hierarchy(tmp_path / name) for name in named)
+
+    class Hybrid(FakeCgroupFolders):
+        def make(self, folder: Path) -> None:
+            if folder.is_relative_to(unified):
+                fake.make(folder)
+                return
+            folder.mkdir(exist_ok=True)
+            (folder / "cgroup.procs").touch()
+
+    own = "2:name=systemd:/\n1:freezer:/\n0::/\n"
+    finder = CgroupFinder("ps", under=None, is_root=True, folders=Hybrid(tmp_path / "unified"))
+    place = finder.find(mountinfo, own).make(UID, "c1", ResourceRequirements())
+    assert set(place.procs) == {
+        f"{tmp_path}/{name}/ps/poduid-1/c1/inside/cgroup.procs" for name in ("unified", *named)
+    }
+
+
+def test_a_hierarchy_in_which_none_can_be_made_is_left_out(tmp_path: Path) -> None:
+    unified = tmp_path / "unified"
+    unified.mkdir()
+    fake = FakeCgroupFolders(unified)
+    line = f"50 31 0:50 / {tmp_path}/gone rw - cgroup cgroup rw,freezer\n"
+    found = _finder(fake, is_root=True).find(fake.mountinfo() + line, "1:freezer:/\n0::/\n")
+    (procs,) = found.make(UID, "c1", ResourceRequirements()).procs
+    assert procs.startswith(str(unified))
 
 
 def test_version_1_without_permission_says_so(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Limits hold on this machine, if it lets us: real cgroups, real processes."""
 
+import json
 import os
 import subprocess
 import sys
@@ -77,6 +78,55 @@ def test_who_eats_too_much_memory_is_killed_and_it_shows(cgroups: Cgroups) -> No
     assert field_of(Path(other.oom_events).read_text(), "oom_kill") == 0
 
 
+def test_a_process_has_a_cgroup_of_its_own_in_every_hierarchy(cgroups: Cgroups) -> None:
+    place = cgroups.make(UID, "c1", ResourceRequirements())
+    process = start(place, "print('ready', flush=True); input()")
+    try:
+        assert read_line(process) == "ready"
+        lines = Path(f"/proc/{process.pid}/cgroup").read_text().splitlines()
+    finally:
+        process.kill()
+        end(process)
+    if os.geteuid() == 0:
+        assert [line for line in lines if not line.endswith("/podu/c1/inside")] == []
+    cgroups.remove_pod(UID)
+    assert [file for file in place.procs if Path(file).exists()] == []
+
+
+_IN_NAMESPACES = """
+import ctypes, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.unshare(0x10000000 | 0x20000 | 0x2000000) == 0
+found = {}
+for name, kind, options in (("cgroup2", b"cgroup2", None), ("memory", b"cgroup", b"memory")):
+    mounted = libc.mount(b"none", b"/mnt", kind, ctypes.c_ulong(0), options) == 0
+    if mounted:
+        limits = [file for file in ("memory.limit_in_bytes", "memory.max")
+                  if os.path.exists(f"/mnt/{file}")]
+        found[name] = {
+            "below": [each.name for each in os.scandir("/mnt") if each.is_dir()],
+            "limits": [open(f"/mnt/{file}").read().strip() for file in limits],
+        }
+        libc.umount2(b"/mnt", 2)
+print(json.dumps(found), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount what it does not own")
+def test_whatever_it_mounts_it_sees_no_cgroup_but_its_own(cgroups: Cgroups) -> None:
+    """Without a filter of system calls: the cgroup namespace begins below the limits."""
+    place = cgroups.make(UID, "c1", resources("", "- 64Mi"))
+    cgroups.make(UID, "c2", resources("", "- 64Mi"))
+    process = start(place, _IN_NAMESPACES)
+    found = json.loads(read_line(process))
+    assert end(process) == 0
+    if not found:
+        pytest.skip("no cgroup can be mounted in a user namespace here")
+    for seen in found.values():
+        assert seen["below"] == []
+        assert [limit for limit in seen["limits"] if limit != "max" and int(limit) < 2**62] == []
+
+
 def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
     place = cgroups.make(UID, "c1", resources("", "200m"))
     process = start(
@@ -84,7 +134,7 @@ def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
     )
     assert float(read_line(process)) >= 0.3
     assert end(process) == 0
-    counts = (Path(file).with_name("cpu.stat") for file in place.procs)
+    counts = (Path(file).parent.with_name("cpu.stat") for file in place.procs)
     counted = next(file for file in counts if file.exists()).read_text()
     periods, throttled = field_of(counted, "nr_periods"), field_of(counted, "nr_throttled")
     used = cgroups.usage(UID, "c1")

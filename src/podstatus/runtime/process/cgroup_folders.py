@@ -32,6 +32,10 @@ class CgroupFolders:
         except OSError:
             return None
 
+    def may_enter(self, folder: Path) -> bool:
+        """Whether we may put processes into it."""
+        return os.access(folder / PROCS, os.W_OK)
+
     def below(self, folder: Path) -> Sequence[Path]:
         """All cgroups in it and itself, what holds others after them; none if it is gone."""
         walked = os.walk(folder, topdown=False, onerror=_unless_gone)

@@ -8,6 +8,10 @@ import msgspec
 COUNTED = ("cpu", "cpuacct", "memory", "pids")
 """The controllers that are of use: to limit, and to count."""
 
+_NO_CONTROLLERS = frozenset(
+    ("rw", "ro", "xattr", "noprefix", "clone_children", "cpuset_v2_mode", "favordynmods")
+)
+"""Options of a mount of version 1 that say how it behaves."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -24,7 +28,7 @@ class CgroupMounts(msgspec.Struct, frozen=True, kw_only=True):
     """All that are mounted; what is mounted twice counts once."""
 
     v1: Mapping[str, CgroupMount]
-    """By controller, of those that count."""
+    """By controller, or by `name=…` of a hierarchy without any."""
     v2: CgroupMount | None
 
 
@@ -39,8 +43,8 @@ def parse_mounts(mountinfo: str) -> CgroupMounts:
         if kind == "cgroup2":
             v2 = v2 or mount
         elif kind == "cgroup":
-            for controller in set(COUNTED).intersection(rest[-1].split(",")):
-                v1.setdefault(controller, mount)
+            for option in set(rest[-1].split(",")) - _NO_CONTROLLERS:
+                v1.setdefault(option, mount)
     return CgroupMounts(v1=v1, v2=v2)
 
 

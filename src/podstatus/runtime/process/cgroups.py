@@ -1,6 +1,9 @@
 """A cgroup for each container: what it may use, what it uses, and who was killed for memory.
 
-    <root>/<name>/pod<uid>/<container id>       in each hierarchy of version 1, or in the one of 2
+    <root>/<name>/pod<uid>/<container id>/inside      in each hierarchy, of version 1 and of 2
+
+Limits are set on `<container id>`. Its processes are in `inside`, which is the root of their
+cgroup namespace: whatever a container may mount there, its own limits are out of its reach.
 
 `find_cgroups` says where that is possible. What cannot be limited runs all the same, and whoever
 started it is told:
@@ -38,6 +41,7 @@ from podstatus.runtime.process.limits import Limits, container_limits, pod_limit
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _POD = "pod"
 """In front of a UID, as the kubelet has it: so it cannot have the name of a kernel's file."""
+_INSIDE = "inside"
 _TRIES, _SECONDS = 100, 0.02
 """What is killed is gone after a moment, if it does not hang in the kernel."""
 
@@ -76,6 +80,7 @@ class Cgroups:
         version: Version,
         bases: Mapping[str, Path],
         *,
+        others: Collection[Path] = (),
         missing: Mapping[str, str],
         folders: CgroupFolders,
         sleep: Callable[[float], None] = time.sleep,
@@ -83,7 +88,8 @@ class Cgroups:
         self.version = version
         self._bases = dict(bases)
         """By controller, the cgroup that all pods are in; in version 2 the same for all."""
-        self._hierarchies = tuple(dict.fromkeys(bases.values()))
+        self._hierarchies = tuple(dict.fromkeys((*bases.values(), *others)))
+        """With those in which nothing is limited or counted."""
         self._missing = dict(missing)
         """Why there is none, by controller."""
         self._folders = folders
@@ -112,6 +118,8 @@ class Cgroups:
         limits = container_limits(resources)
         path = _path(pod_uid, container_id)
         problems = self._set_up(path, limits, container=True)
+        if path is not None:
+            problems = self._make_inside(path) | problems
         place = CgroupPlace() if path is None else self._place(path)
         _check(limits.limited, problems, place)
         return place
@@ -208,15 +216,27 @@ class Cgroups:
             try:
                 self._make_below(base, path)
             except OSError as error:
-                mine = [name for name, folder in self._bases.items() if folder == base]
-                problems |= dict.fromkeys(mine, f"no cgroup in {base}: {error.strerror}")
+                why = f"no cgroup in {base}: {error.strerror}"
+                problems |= dict.fromkeys(self._controllers(base), why)
         return problems
+
+    def _make_inside(self, path: Path) -> dict[str, str]:
+        problems: dict[str, str] = {}
+        for base in self._hierarchies:
+            try:
+                self._folders.make(base / path / _INSIDE)
+            except OSError as error:
+                problems |= dict.fromkeys(self._controllers(base), str(error.strerror))
+        return problems
+
+    def _controllers(self, base: Path) -> list[str]:
+        return [name for name, folder in self._bases.items() if folder == base]
 
     def _make_below(self, base: Path, path: Path) -> None:
         folder = base
         self._folders.make(folder)
         for part in path.parts:
-            if self.version is Version.V2:
+            if self.version is Version.V2 and base in self._bases.values():
                 enable(self._folders, folder, self._bases)
             folder /= part
             self._folders.make(folder)
@@ -230,12 +250,15 @@ class Cgroups:
         return None
 
     def _place(self, path: Path) -> CgroupPlace:
-        made = [base / path for base in self._hierarchies if (base / path).is_dir()]
+        inside = path / _INSIDE
+        made = [base / inside for base in self._hierarchies if (base / inside).is_dir()]
+        # Version 1 counts where the process was that is killed, version 2 also above.
+        counted = inside if self.version is Version.V1 else path
         memory = self._bases.get("memory")
-        events = "" if memory is None else str(memory / path / oom_events_file(self.version))
+        events = None if memory is None else memory / counted / oom_events_file(self.version)
         return CgroupPlace(
             procs=tuple(str(folder / PROCS) for folder in made),
-            oom_events=events if events and Path(events).is_file() else "",
+            oom_events=str(events) if events is not None and events.is_file() else "",
         )
 
     def _read(self, path: Path, controller: str, file: str) -> str | None:
@@ -246,7 +269,8 @@ class Cgroups:
 
     def _empty(self, folder: Path) -> None:
         for _ in self._tries():
-            if not (pids := self._folders.pids(folder)):
+            below = self._folders.below(folder)
+            if not (pids := [pid for path in below for pid in self._folders.pids(path)]):
                 return
             self._folders.kill(folder)
         raise CgroupInUseError(f"in cgroup {folder} the processes {pids} do not end")

@@ -3,6 +3,9 @@
     root              <top of the hierarchy>/<name>, as the kubelet does it
     anybody else      <our own cgroup>/<name>, if it was given to us: systemd's Delegate=yes
 
+A container gets a cgroup in every hierarchy that is mounted, also where nothing is limited or
+counted: in a cgroup namespace it then sees no cgroup but its own, whatever it may mount.
+
 In version 2 a cgroup that hands on limits has no processes of its own. If ours has none but us, we
 move into a leaf beside our pods, `<name>-agent`; processes of others are left where they are.
 
@@ -11,7 +14,7 @@ move into a leaf beside our pods, `<name>-agent`; processes of others are left w
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,10 +77,15 @@ class CgroupFinder:
             version, bases = Version.V2, self._find_v2(mounts.v2, ours.get("", "/"))
         else:
             raise NoCgroupsError("no cgroups are mounted on this machine")
-        if not bases:
+        if not bases and not self._is_root:
+            raise NoCgroupsError(f"{self._why_none()}; {_WHAT_TO_DO}")
+        others = self._find_others(mounts, ours, set(bases.values()))
+        if not bases and not others:
             raise NoCgroupsError(f"{self._why_none()}; {_WHAT_TO_DO}")
         self._weigh(version, bases)
-        return Cgroups(version, bases, missing=self._missing, folders=self._folders)
+        for base in {*bases.values(), *others}:
+            self._inherit(base)
+        return Cgroups(version, bases, others=others, missing=self._missing, folders=self._folders)
 
     def _why_none(self) -> str:
         """The first reason; the others are most often the same for other controllers."""
@@ -114,6 +122,37 @@ class CgroupFinder:
             self._missing |= dict.fromkeys(usable, f"cannot use {root}: {error.strerror}")
             return {}
         return dict.fromkeys(usable, base)
+
+    def _find_others(
+        self, mounts: CgroupMounts, ours: Mapping[str, str], taken: Collection[Path]
+    ) -> tuple[Path, ...]:
+        """In the hierarchies that neither limit nor count; where we may not, there is none."""
+        hierarchies = {mounts.v1[name]: path for name, path in ours.items() if name in mounts.v1}
+        if mounts.v2 is not None:
+            hierarchies[mounts.v2] = ours.get("", "/")
+        found = [self._find_other(mount, own) for mount, own in hierarchies.items()]
+        return tuple(base for base in found if base is not None and base not in taken)
+
+    def _find_other(self, mount: CgroupMount, own: str) -> Path | None:
+        with suppress(NoCgroupsError, OSError):
+            root = self._root(mount, own)
+            base = root / self._name
+            self._folders.make(base)
+            if self._folders.may_enter(base) and (self._is_root or self._folders.may_enter(root)):
+                return base
+            self._folders.remove(base)
+        return None
+
+    def _inherit(self, base: Path) -> None:
+        """Version 1: have all below what is above; into an empty cpuset no process can go."""
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            above = self._folders.read(base.parent / name)
+            if above and self._folders.read(base / name) == "":
+                self._folders.write(base / name, above)
+        for name in ("cgroup.clone_children", "memory.use_hierarchy"):
+            if self._folders.read(base / name) == "0":
+                with suppress(OSError):
+                    self._folders.write(base / name, "1")
 
     def _root(self, mount: CgroupMount, own: str) -> Path:
         if self._under is None and self._is_root:

@@ -214,6 +214,21 @@ REMOVE_NOTHING = [operation("remove", "/status/nothing")]
         (JSON_PATCH, [operation("replace", "", [])], 422, "Invalid"),
         (JSON_PATCH, [operation("test", "/status", 1)] * 10_000, 422, "Invalid"),
         (JSON_PATCH, [operation("test", "/status", 1)] * 10_001, 413, "RequestEntityTooLarge"),
+        (
+            JSON_PATCH,
+            [
+                operation("add", "/data", [0] * 100_000),
+                *[operation("move", "/data/-", **{"from": "/data/0"})] * 9_000,
+            ],
+            413,
+            "RequestEntityTooLarge",
+        ),
+        (
+            JSON_PATCH,
+            [operation("add", "/data", [0] * 100_000), *[operation("remove", "/data/0")] * 9_000],
+            413,
+            "RequestEntityTooLarge",
+        ),
     ],
 )
 def test_bad_patch_is_answered_as_the_real_server_does(

@@ -8,7 +8,12 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.json_patch import MAX_OPERATIONS, JsonPatchError, apply_json_patch
+from podstatus.apiserver.json_patch import (
+    MAX_OPERATIONS,
+    JsonPatchError,
+    JsonPatchTooLargeError,
+    apply_json_patch,
+)
 from podstatus.apiserver.merge_patch import apply_merge_patch
 from podstatus.apiserver.problems import Problem, bad_request, unsupported_media_type
 from podstatus.apiserver.resources import Resource
@@ -67,14 +72,13 @@ def _json_patch(document: Document, patch: Any, _: Resource) -> Document:
     if not isinstance(patch, list) or not all(map(_is_operation, patch)):
         raise bad_request("error decoding patch: expected a list of operations")
     if len(patch) > MAX_OPERATIONS:
-        raise Problem(
-            413,
-            "RequestEntityTooLarge",
-            "Request entity too large: The allowed maximum operations in a JSON patch is "
-            f"{MAX_OPERATIONS}, got {len(patch)}",
+        raise _too_large(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         )
     try:
         patched = apply_json_patch(document, patch)
+    except JsonPatchTooLargeError as error:
+        raise _too_large(str(error)) from error
     except JsonPatchError as error:
         raise _unprocessable(str(error)) from error
     if not isinstance(patched, dict):
@@ -113,6 +117,10 @@ def _object(patch: Any) -> dict[str, Any]:
     if not isinstance(patch, dict):
         raise bad_request(f"error decoding patch: expected an object, got {type(patch).__name__}")
     return patch
+
+
+def _too_large(why: str) -> Problem:
+    return Problem(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def _unprocessable(why: str) -> Problem:

@@ -3,6 +3,7 @@
 Upstream: sliceElementType, mergeKeyValueEqual, deduplicateScalars, strategicpatch/patch.go.
 """
 
+from heapq import heappop, heappush
 from itertools import chain
 from typing import Final, cast
 
@@ -74,8 +75,13 @@ def same_identity(left: JsonValue, right: JsonValue) -> bool:
     if type(left) is not type(right):
         return False
     if isinstance(left, dict | list):
-        raise PatchError(f"only a scalar can tell elements apart, found {left!r}")
+        raise not_scalar(left)
     return left == right
+
+
+def not_scalar(value: JsonValue) -> PatchError:
+    """Why two objects or lists are not compared."""
+    return PatchError(f"only a scalar can tell elements apart, found {value!r}")
 
 
 def deduplicated(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
@@ -84,13 +90,19 @@ def deduplicated(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonVa
     The slots are what someone sees who still looks at the list as it was, changed in place.
     """
     slots, end, at = list(scalars), len(scalars), 0
+    # The places of each scalar, smallest first; those that hold another one by now are passed over.
+    places: dict[JsonValue, list[int]] = {}
+    for place, scalar in enumerate(slots):
+        places.setdefault(scalar, []).append(place)
     while at < end:
-        other = at + 1
-        while other < end:
-            if slots[at] == slots[other]:
-                end -= 1
-                slots[other] = slots[end]
-            else:
-                other += 1
+        scalar = slots[at]
+        repeated = places[scalar]
+        while repeated:
+            place = heappop(repeated)
+            if not at < place < end or slots[place] != scalar:
+                continue
+            end -= 1
+            slots[place] = slots[end]
+            heappush(places[slots[end]], place)
         at += 1
     return slots[:end], slots

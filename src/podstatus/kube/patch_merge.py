@@ -17,7 +17,6 @@ from podstatus.kube.patch_lists import (
     element_type,
     has_marker,
     merge_key_value,
-    same_identity,
 )
 from podstatus.kube.patch_order import Positions, arranged
 
@@ -39,7 +38,8 @@ def merge_lists(
     if element_type(live, patch) is dict:
         return _merge_maps(live, patch, merge_key, merge_element)
     if deleting:
-        return [scalar for scalar in live if scalar not in patch], live
+        deleted = Positions(patch)
+        return [scalar for scalar in live if deleted.find(scalar) < 0], live
     return _merge_scalars(live, patch, merge_key)
 
 
@@ -69,27 +69,23 @@ def _obey_markers(
     live: list[JsonValue], patch: list[JsonValue], merge_key: str
 ) -> tuple[list[JsonValue], bool]:
     """What deletions leave of the live list, and whether the patch replaces it altogether."""
-    kept, replace = list(live), False
+    deleted, replace = Positions(()), False
     for element in patch:
         if not isinstance(element, dict) or MARKER not in element:
             continue
         if element[MARKER] == REPLACE:
             replace = True
         elif element[MARKER] == DELETE:
-            kept = _without(merge_key_value(element, merge_key), kept, merge_key)
+            deleted.append(merge_key_value(element, merge_key))
         else:
             raise PatchError(f"{MARKER} of an element must be delete or replace in {element!r}")
-    return kept, replace
+    return [element for element in live if not _has_key(element, merge_key, deleted)], replace
 
 
-def _without(value: JsonValue, kept: list[JsonValue], merge_key: str) -> list[JsonValue]:
-    return [element for element in kept if not _has_key(element, merge_key, value)]
-
-
-def _has_key(element: JsonValue, merge_key: str, value: JsonValue) -> bool:
+def _has_key(element: JsonValue, merge_key: str, keys: Positions) -> bool:
     if not isinstance(element, dict) or merge_key not in element:
         return False
-    return same_identity(element[merge_key], value)
+    return keys.find(element[merge_key]) >= 0
 
 
 def _positions(elements: list[JsonValue], merge_key: str) -> Positions:

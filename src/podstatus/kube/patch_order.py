@@ -7,8 +7,9 @@ strategicpatch/patch.go.
 from collections import deque
 from collections.abc import Iterable
 from operator import itemgetter
+from typing import Final
 
-from podstatus.kube.documents import ABSENT, Absent, JsonValue
+from podstatus.kube.documents import Absent, JsonValue
 from podstatus.kube.patch_errors import PatchError
 from podstatus.kube.patch_lists import (
     SET_ORDER,
@@ -16,16 +17,22 @@ from podstatus.kube.patch_lists import (
     identity,
     is_deletion,
     merge_key_value,
+    not_scalar,
     same_identity,
 )
 
+_MAX_INSERTIONS: Final = 20
+"""Of a list that Go sorts by insertion; beyond, our order may differ from upstream's."""
+
 
 class Positions:
-    """Where in a list an identity occurs first."""
+    """Where in a list an identity occurs first; each is found in constant time."""
 
     def __init__(self, identities: Iterable[JsonValue | Absent]) -> None:
         self._texts: dict[str, int] = {}
-        self._others: list[tuple[JsonValue, int]] = []
+        self._others: dict[tuple[type, JsonValue], int] = {}
+        """Scalars that are no texts, by type and value: Python calls True, 1 and 1.0 equal."""
+        self._not_scalar: set[type] = set()
         self._size = 0
         for value in identities:
             self.append(value)
@@ -34,15 +41,21 @@ class Positions:
         """Note the identity of one more element; ABSENT takes a place that nothing finds."""
         if isinstance(value, str):
             self._texts.setdefault(value, self._size)
-        elif value is not ABSENT:
-            self._others.append((value, self._size))
+        elif isinstance(value, dict | list):
+            self._not_scalar.add(type(value))
+        elif not isinstance(value, Absent):
+            self._others.setdefault((type(value), value), self._size)
         self._size += 1
 
     def find(self, value: JsonValue) -> int:
-        """The position, or -1."""
+        """The position, or -1. Raises PatchError where objects or lists are to be compared."""
         if isinstance(value, str):
             return self._texts.get(value, -1)
-        return next((at for other, at in self._others if same_identity(value, other)), -1)
+        if isinstance(value, dict | list):
+            if type(value) in self._not_scalar:
+                raise not_scalar(value)
+            return -1
+        return self._others.get((type(value), value), -1)
 
 
 def arranged(
@@ -76,8 +89,10 @@ def in_order(elements: list[JsonValue], order: Positions, merge_key: str) -> lis
 def _by_place(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
     if min(place for place, _ in placed) >= 0:
         return [element for _, element in sorted(placed, key=itemgetter(0))]
+    if len(placed) > _MAX_INSERTIONS:
+        return [element for _, element in sorted(placed, key=itemgetter(0))]
     # Upstream's comparison says "less" whenever either element has no place, so the outcome is
-    # what its sort makes of that: insertion, up to 20 elements (beyond, ours may differ).
+    # what its sort makes of that: insertion, up to so many elements.
     for end in range(1, len(placed)):
         at = end
         while at and _goes_first(placed[at][0], placed[at - 1][0]):

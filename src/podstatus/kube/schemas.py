@@ -53,8 +53,7 @@ class Schema(Struct, frozen=True, kw_only=True):
         return found.element, found
 
     def _folded(self, key: str) -> Field | None:
-        folded = _fold(key)
-        return next((field for name, field in self.fields.items() if _fold(name) == folded), None)
+        return _fields_by_folded_name(self.type).get(_fold(key))
 
 
 def schema_of(kind: str) -> Schema:
@@ -67,6 +66,12 @@ def schema_of(kind: str) -> Schema:
 def _fold(key: str) -> str:
     # Names are ASCII; of all characters that Go folds to ASCII letters, lower() misses this one.
     return key.lower().replace(_LONG_S, "s")
+
+
+@cache
+def _fields_by_folded_name(type_name: str) -> dict[str, Field]:
+    fields = _schema(type_name).fields
+    return {_fold(name): field for name, field in reversed(fields.items())}
 
 
 @cache

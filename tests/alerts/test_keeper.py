@@ -4,6 +4,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,21 @@ def test_a_write_that_fails_after_the_end_was_asked_for_is_no_loose_end(store: F
 
     asyncio.run(scene())
     assert loose == []
+
+
+def test_a_file_that_is_deleted_while_nothing_changes_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.db"
+
+    async def scene() -> None:
+        keeper = Keeper(AlertStore.open(path), clock=FakeClock())
+        keeper.keep(firing())
+        with ThreadPoolExecutor(1) as thread:
+            await keeper.write_once(thread)
+            await asyncio.to_thread(path.unlink)
+            await keeper.write_once(thread)
+            assert "was deleted; all alerts are written again" in keeper.problem
+            await keeper.write_once(thread)
+            assert keeper.problem == ""
+
+    asyncio.run(scene())
+    assert AlertStore.open(path).read() == {firing().id: KeptAlert(alert=firing())}

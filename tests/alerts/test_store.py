@@ -1,8 +1,10 @@
 """The file of alerts: what is in it, and what happens when it cannot be used."""
 
+import os
 import sqlite3
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,34 @@ def test_what_is_no_file_of_alerts_is_told(tmp_path: Path, content: bytes | None
         path.write_bytes(content)
     with pytest.raises(StoreError, match=r"cannot use the alerts in .*move it away to begin anew"):
         AlertStore.open(path)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(os.urandom(path.stat().st_size))
+
+
+@pytest.mark.parametrize("attack", [Path.unlink, truncate, overwrite])
+@pytest.mark.parametrize("name", ["alerts.db", "alerts.db-wal"])
+def test_a_file_that_is_changed_while_in_use_is_noticed_and_begun_again(
+    tmp_path: Path, attack: Callable[[Path], None], name: str
+) -> None:
+    path = tmp_path / "alerts.db"
+    store = AlertStore.open(path)
+    alert = firing()
+    alerts = {alert.id: KeptAlert(alert=alert)}
+    store.write(alerts, [])
+    store.check()
+    attack(tmp_path / name)
+    with pytest.raises(StoreError, match=r"alerts\.db .*; all alerts are written again"):
+        store.check()
+    store.check()
+    store.replace(alerts)
+    store.close()
+    again = AlertStore.open(path)
+    assert again.read() == alerts
+    again.close()

@@ -357,6 +357,8 @@ class NodeAgent:
 
     def _checks(self) -> dict[str, Check]:
         checks = heartbeat_checks(self._heartbeats)
+        if self._settings.history:
+            checks["history"] = self._history.health
         return checks | {"syncloop": checks["housekeeping"], "runtime": self._view.problem}
 
     def _wake_pod(self, uid: PodUID) -> None:
@@ -391,6 +393,11 @@ class NodeAgent:
     def _tell_no_history(self) -> None:
         if self._history.problem:
             self._node.events.warn(reasons.HISTORY_NOT_KEPT, self._history.problem)
+        if self._history.historian is not None:
+            self._history.historian.on_lost = self._report_lost_history
+
+    def _report_lost_history(self, happened: str) -> None:
+        self._node.events.warn(reasons.HISTORY_LOST, f"{happened}; a new one begins")
 
     async def _follow_probes(self, runtime: SelfProbing) -> None:
         """Take what probes find; no failure of a runtime ends this."""

@@ -47,6 +47,10 @@ class HistoryFile:
         """What became of what was told."""
         return HistoryCounts(problem=self.problem) if self._counts is None else self._counts()
 
+    def health(self) -> str | None:
+        """Why nothing is written at the moment; None if it is."""
+        return self.counts.problem or None
+
     def require(self) -> Path:
         """Where it is. Raises HistoryError if there is none."""
         if self.file is None:

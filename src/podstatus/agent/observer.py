@@ -35,7 +35,7 @@ from podstatus.observe.own_metrics import own_metrics, process_metrics, service_
 from podstatus.observe.scribe import Scribe
 from podstatus.observe.summary import PodSummary
 from podstatus.web.answers import Sources
-from podstatus.web.health import Check, heartbeat_checks
+from podstatus.web.health import Check, healthy, heartbeat_checks
 from podstatus.web.ports import AboutAgent
 from podstatus.web.routes import OBSERVER_ROUTES
 
@@ -206,7 +206,11 @@ class Observer:
                 self._scribe.gone(pod)
 
     def _checks(self) -> dict[str, Check]:
-        return heartbeat_checks(self._heartbeats)
+        checks = heartbeat_checks(self._heartbeats)
+        if self._surroundings.settings.history:
+            stalled = checks.get("history", healthy)
+            checks["history"] = lambda: stalled() or self._history.health()
+        return checks
 
     def _metrics(self) -> Iterator[Told | Later]:
         yield from own_metrics(self.observatory, self._clock)

@@ -32,6 +32,8 @@ Waiter = asyncio.Future[None]
 
 _PERIOD_SECONDS = 0.25
 """Between two writes that nobody waits for."""
+_CHECK_SECONDS = 5.0
+"""Between two looks whether the file is still there."""
 _PATIENCE_SECONDS = 2.0
 """How long somebody waits for the disk. Longer, and it is better to tell twice than late."""
 _END_SECONDS = 1.0
@@ -102,7 +104,7 @@ class Keeper:
         thread = ThreadPoolExecutor(1, "alerts")
         try:
             while True:
-                await self._asked.wait()
+                await wait_for_either(self._asked, self._clock, _CHECK_SECONDS)
                 await self.write_once(thread)
                 await self._rest()
         finally:
@@ -170,8 +172,10 @@ class Keeper:
         """What is to be done to the file, if anything."""
         store, changed, is_whole = self._store, self._changed, self._is_whole_due
         self._changed, self._is_whole_due = set(), False
-        if store is None or not (changed or is_whole):
+        if store is None:
             return None
+        if not (changed or is_whole):
+            return store.check
         if is_whole:
             return partial(store.replace, dict(self._kept))
         kept = {id_: self._kept[id_] for id_ in changed if id_ in self._kept}

@@ -6,7 +6,8 @@
 
 One row per alert. SQLite as the history has it: WAL and `synchronous=NORMAL`, so that a killed
 process loses nothing that was written. One thread at a time. Webhook addresses, which may hold
-secrets, are in it: it is for its owner alone.
+secrets, are in it: it is for its owner alone. A file that other programs delete or damage while it
+is in use is noticed by `check`, which also comes before each write, and replaced by an empty one.
 
     StoreError     the file cannot be used; the message says why and what to do
 """
@@ -15,13 +16,14 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from podstatus.alerts.alert import AlertId
 from podstatus.alerts.delivery import KeptAlert
+from podstatus.base.sqlite_files import SqliteFiles
 from podstatus.base.typed_json import json_decoder
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ logger = logging.getLogger(__name__)
 _TABLE = "CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, kept BLOB NOT NULL) WITHOUT ROWID"
 _FORMAT = 1
 """Of the database, in its `user_version`."""
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""Primary result codes of a file that is damaged, or has lost its table."""
 _BUSY_SECONDS = 5.0
 _JOURNAL_BYTES = 2**20
 
@@ -46,26 +50,31 @@ class AlertStore:
         self._database = database
         self._path = path
         self._use = threading.Lock()
+        self._files = SqliteFiles(path)
+        self._is_damaged = False
 
     @classmethod
     def open(cls, path: Path) -> "AlertStore":
         """The alerts in this file; it is made if it is not there."""
-        try:
-            # First, since SQLite gives its journal the permissions of the database.
-            path.touch(mode=0o600)
-            database = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
-            )
-        except (OSError, sqlite3.Error) as error:
-            raise _unusable(path, error) from error
-        try:
-            _prepare(database, path)
-        except BaseException as error:
-            database.close()
-            if isinstance(error, sqlite3.Error):
-                raise _unusable(path, error) from error
-            raise
-        return cls(database, path)
+        return cls(_open(path), path)
+
+    def check(self) -> None:
+        """Raises StoreError if other programs have changed the file since the last write.
+
+        Then it is empty: all there is to keep has to be written again.
+        """
+        with self._use:
+            if not self._is_damaged and not self._files.are_changed():
+                return
+            happened = self._files.what_happened()
+            with suppress(sqlite3.Error):
+                self._database.close()
+            self._is_damaged = True
+            _remove(self._path)
+            self._database = _open(self._path)
+            self._is_damaged = False
+            self._files.remember()
+        raise StoreError(f"{self._path} {happened}; all alerts are written again")
 
     def close(self) -> None:
         """Let go of the file. While a thread waits for a disk, the end of the process does that."""
@@ -93,6 +102,7 @@ class AlertStore:
     def write(self, kept: Mapping[AlertId, KeptAlert], gone: Iterable[AlertId]) -> None:
         """Keep these, and forget those, all or nothing."""
         rows = [(id_, _encoder.encode(alert)) for id_, alert in kept.items()]
+        self.check()
         with self._told("write to"), self._transaction():
             self._database.executemany("DELETE FROM alerts WHERE id = ?", [(id_,) for id_ in gone])
             self._database.executemany("INSERT OR REPLACE INTO alerts VALUES (?, ?)", rows)
@@ -100,6 +110,7 @@ class AlertStore:
     def replace(self, kept: Mapping[AlertId, KeptAlert]) -> None:
         """Keep these and nothing else, all or nothing."""
         rows = [(id_, _encoder.encode(alert)) for id_, alert in kept.items()]
+        self.check()
         with self._told("write to"), self._transaction():
             self._database.execute("DELETE FROM alerts")
             self._database.executemany("INSERT INTO alerts VALUES (?, ?)", rows)
@@ -113,14 +124,55 @@ class AlertStore:
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
         with self._use, self._failures_told(what):
-            yield
+            try:
+                yield
+            finally:
+                self._files.remember()
 
     @contextmanager
     def _failures_told(self, what: str) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            self._is_damaged = self._is_damaged or code in _DAMAGED
             raise StoreError(f"cannot {what} {self._path}: {error}") from error
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """The file, made if it is not there. Raises StoreError."""
+    try:
+        _refuse_special(path)
+        # First, since SQLite gives its journal the permissions of the database.
+        path.touch(mode=0o600)
+        database = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+        )
+    except (OSError, sqlite3.Error) as error:
+        raise _unusable(path, error) from error
+    try:
+        _prepare(database, path)
+    except BaseException as error:
+        database.close()
+        if isinstance(error, sqlite3.Error):
+            raise _unusable(path, error) from error
+        raise
+    return database
+
+
+def _refuse_special(path: Path) -> None:
+    """A pipe would be waited for. Raises OSError."""
+    if path.exists() and not path.is_file():
+        raise OSError("it is not a regular file")
+
+
+def _remove(path: Path) -> None:
+    """Raises StoreError."""
+    try:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+    except OSError as error:
+        raise _unusable(path, error) from error
 
 
 def _unusable(path: Path, error: Exception) -> StoreError:

@@ -12,7 +12,6 @@ that before the next change, and `rebuild` writes everything to a new file.
 """
 
 import logging
-import os
 import sqlite3
 import stat
 import uuid
@@ -30,6 +29,7 @@ from podstatus.apiserver.store_marker import (
     marker_path,
     refusal,
 )
+from podstatus.base.sqlite_files import SqliteFiles
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +66,6 @@ _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 Row = tuple[str, str, str, int, bytes]
 """Resource, namespace, name, version, data."""
 Statement = tuple[str, tuple[Any, ...]]
-Stamp = tuple[int, int, int, int] | None
-"""What changes when a file is deleted, replaced, truncated or written to."""
 
 
 class StoreError(Exception):
@@ -85,8 +83,7 @@ class ObjectFile:
         self.version = _version(database)
         """The newest resource version in it when it was opened."""
         self._marker = marker
-        self._watched = str(path), f"{path}-wal"
-        self._stamps = self._look()
+        self._files = SqliteFiles(path)
         self._is_corrupt = False
 
     @classmethod
@@ -148,18 +145,18 @@ class ObjectFile:
         except sqlite3.Error as error:
             if self.database.in_transaction:
                 self.database.execute("ROLLBACK")
-            self._stamps = self._look()
+            self._files.remember()
             self._is_corrupt = error.sqlite_errorcode & 0xFF in _CORRUPT
             raise StoreError(
                 f"cannot write to the database: {error}; nothing was changed: make room, "
                 "then try again"
             ) from error
-        self._stamps = self._look()
+        self._files.remember()
         self._marker.advance(version)
 
     def is_changed(self) -> bool:
         """Whether another program has changed the files since the last write."""
-        if self._is_corrupt or self._look() != self._stamps:
+        if self._is_corrupt or self._files.are_changed():
             return True
         return not self._marker.is_there()
 
@@ -175,7 +172,7 @@ class ObjectFile:
             with suppress(sqlite3.Error):
                 self.database.close()
             self.database = _connect(self.path)
-            self._stamps = self._look()
+            self._files.remember()
             self._is_corrupt = False
             self._marker.write(self.cluster, version)
         except (OSError, sqlite3.Error, MarkerError) as error:
@@ -188,18 +185,6 @@ class ObjectFile:
         """Let go of the files."""
         self._marker.close()
         self.database.close()
-
-    def _look(self) -> tuple[Stamp, Stamp]:
-        database, journal = self._watched
-        return _stamp(database), _stamp(journal)
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        found = os.stat(path)  # noqa: PTH116 - four times with every change
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _is_empty(path: Path) -> bool:

@@ -148,6 +148,8 @@ manager}"; the node owns it and has set it back to {status} · Pod {namespace}/{
 was changed by {…}; the node owns it and has set it back"""
 HISTORY_NOT_KEPT: Final = "HistoryNotKept"
 """cannot use the history {file}: {why}; move it away to begin a new one"""
+HISTORY_LOST: Final = "HistoryLost"
+"""{file} {was deleted, replaced, truncated or changed by another program}; a new one begins"""
 AGENT_RESTARTED: Final = "AgentRestarted"
 """The agent ended and was started again: {why}"""
 LIMITS_NOT_ENFORCED: Final = "LimitsNotEnforced"

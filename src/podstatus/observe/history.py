@@ -9,18 +9,23 @@ cut at most the last transactions, and neither the file. One thread writes; who 
 opens the file anew, with `reading`. Why SQLite, and what it costs:
 docs/decisions/0029-the-history.md.
 
+What other programs do to the file while it is written is noticed by `mend`: a file that is gone
+or damaged is set aside, and a new one begins.
+
     HistoryError     the file cannot be used; the message says why and what to do
 """
 
 import math
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 
+from podstatus.base.sqlite_files import SqliteFiles
 from podstatus.kube.pod import PodUID
 from podstatus.observe.plain_text import plain_text
 from podstatus.observe.transitions import AWAY, EVENT, FINISHED, FOREIGN, SYNC, Transition
@@ -62,6 +67,8 @@ _JOURNAL_BYTES = 8 * 2**20
 _FULL = 0.9
 """Of the size that it may have, what is left when it became too large: not to begin again at
 once."""
+_SUSPECT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""Primary result codes of a file that is damaged, or has lost its tables."""
 _FREE = 0.25
 """Of the file, what may lie fallow before it is given back: it is used again otherwise."""
 
@@ -132,7 +139,11 @@ class HistoryReader:
         try:
             yield
         except sqlite3.Error as error:
+            self._failed(error)
             raise HistoryError(f"cannot {what} {self._path}: {error}") from error
+
+    def _failed(self, error: sqlite3.Error) -> None:
+        """Called with every failure."""
 
 
 @contextmanager
@@ -157,21 +168,52 @@ class History(HistoryReader):
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         super().__init__(database, path)
+        self._is_suspect = False
         self._pods = self._numbers()
+        self._newest = self._last()
+        """Ids go on from here, whatever becomes of the file."""
+        self._files = SqliteFiles(path)
 
     @classmethod
     def open(cls, path: Path) -> "History":
         """The history in this file; it is made if it is not there. Raises HistoryError."""
         try:
-            # First, since SQLite gives its journal the permissions of the database.
-            path.touch(mode=0o600)
-            database = _connect(path)
-            _prepare(database, path)
-            return cls(database, path)
+            return cls(_open(path), path)
         except (OSError, sqlite3.Error) as error:
-            raise HistoryError(
-                f"cannot use the history {path}: {error}; move it away to begin a new one"
-            ) from error
+            raise _unusable(path, error) from error
+
+    def mend(self) -> str:
+        """Go on with a new file if other programs have deleted or damaged this one.
+
+        What happened, if moments were lost; empty otherwise. Raises HistoryError: it is tried again
+        with the next call.
+        """
+        if not self._is_suspect and not self._files.are_changed():
+            return ""
+        happened = self._files.what_happened()
+        with suppress(sqlite3.Error):
+            self._database.close()
+        try:
+            lost = self._open_again()
+        except (OSError, sqlite3.Error) as error:
+            raise _unusable(self._path, error) from error
+        self._pods = self._numbers()
+        self._is_suspect = False
+        self._files.remember()
+        return f"{self._path} {happened}" if lost else ""
+
+    def _open_again(self) -> bool:
+        """Open the file, or a new one; whether moments were lost."""
+        self._is_suspect = True
+        found = _open_intact(self._path)
+        if found is None:
+            _set_aside(self._path)
+            found = _open(self._path)
+        self._database = found
+        lost = self._last() < self._newest
+        if lost:
+            _continue_ids(found, self._newest)
+        return lost
 
     def append(self, moments: Sequence[Moment]) -> int:
         """Write these down in one transaction; the id of the last. Raises HistoryError."""
@@ -180,11 +222,14 @@ class History(HistoryReader):
             with self._told("write to"), self._transaction():
                 rows = [self._row(moment) for moment in moments]
                 self._database.executemany(_APPEND, rows)
-                return self._last()
+                newest = self._last()
         except BaseException:
             # What was numbered in the transaction is not there.
             self._pods = dict(list(self._pods.items())[:known])
             raise
+        self._newest = newest
+        self._files.remember()
+        return newest
 
     def forget(self, *, before: int, size: int) -> int:
         """Forget what is older than a moment, and the oldest while it takes more than so many
@@ -203,6 +248,7 @@ class History(HistoryReader):
                 )
                 self._pods = self._numbers()
             self._give_back()
+            self._files.remember()
         return max(0, until - first)
 
     def pods(self) -> frozenset[PodUID]:
@@ -242,6 +288,11 @@ class History(HistoryReader):
         """The id of the last moment that was written, 0 if none ever was. Raises HistoryError."""
         with self._told("read"):
             return self._last()
+
+    def _failed(self, error: sqlite3.Error) -> None:
+        # Made by the sqlite3 module itself, an error has no code.
+        code = getattr(error, "sqlite_errorcode", 0)
+        self._is_suspect = self._is_suspect or code & 0xFF in _SUSPECT
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -321,6 +372,68 @@ class History(HistoryReader):
             "SELECT seq FROM sqlite_sequence WHERE name = 'moments'"
         ).fetchone()
         return 0 if row is None else int(row[0])
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """The file, made if it is not there. Raises HistoryError, OSError, sqlite3.Error."""
+    _refuse_special(path)
+    # First, since SQLite gives its journal the permissions of the database.
+    path.touch(mode=0o600)
+    database = _connect(path)
+    try:
+        _prepare(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _open_intact(path: Path) -> sqlite3.Connection | None:
+    """The file, if it is a history and undamaged. Raises HistoryError, OSError."""
+    _refuse_special(path)
+    if not path.exists():
+        return None
+    database = _connect(path)
+    try:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        (sound,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if version == _FORMAT and sound == "ok":
+            _prepare(database, path)
+            return database
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in _SUSPECT:
+            database.close()
+            raise
+    database.close()
+    return None
+
+
+def _refuse_special(path: Path) -> None:
+    """A pipe would be waited for. Raises HistoryError."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise HistoryError(
+                f"cannot use the history {path}: it is not a regular file; remove it"
+            )
+
+
+def _set_aside(path: Path) -> None:
+    """Keep what is left of a damaged file, one of them, for people. Raises OSError."""
+    with suppress(FileNotFoundError):
+        if path.stat().st_size:
+            path.replace(path.with_name(f"{path.name}.damaged"))
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _continue_ids(database: sqlite3.Connection, newest: int) -> None:
+    """Clients that follow by number must not take one moment for another."""
+    database.execute("DELETE FROM sqlite_sequence WHERE name = 'moments'")
+    database.execute("INSERT INTO sqlite_sequence VALUES ('moments', ?)", (newest,))
+
+
+def _unusable(path: Path, error: Exception) -> HistoryError:
+    return HistoryError(f"cannot use the history {path}: {error}; move it away to begin a new one")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

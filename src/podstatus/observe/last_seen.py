@@ -1,13 +1,13 @@
 """What is remembered of pods, to tell what is new about them: of statuses, or of summaries."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
 
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.references import NamedPod
+from podstatus.kube.references import NamedPod, ObjectReference
 from podstatus.observe.first_sight import Key, changes_since
 from podstatus.observe.memory_sizes import status_bytes, summary_bytes
 from podstatus.observe.summary import PodSummary
@@ -43,6 +43,8 @@ class LastSeen(Generic[P, S]):
         self._view = view
         self._known: dict[PodUID, S] = {}
         """Who was told of last comes last."""
+        self._names: dict[PodUID, tuple[str, str]] = {}
+        """Namespace and name of those."""
         self._deleting: set[PodUID] = set()
         self._finished: set[PodUID] = set()
         """Of these the history may not know yet that they have ended."""
@@ -53,10 +55,11 @@ class LastSeen(Generic[P, S]):
     def mark(self) -> Callable[[], None]:
         """What makes it all as it is now, for one who may have to go back."""
         known, deleting = dict(self._known), set(self._deleting)
-        finished = set(self._finished)
+        finished, names = set(self._finished), dict(self._names)
 
         def go_back() -> None:
             self._known, self._deleting, self._finished = known, deleting, finished
+            self._names = names
 
         return go_back
 
@@ -79,10 +82,18 @@ class LastSeen(Generic[P, S]):
         else:
             found = self._view.transitions(before, seen)
         self._known[uid] = seen
+        self._names[uid] = change.namespace, change.name
         if deletion is not None and uid not in self._deleting:
             self._deleting.add(uid)
             found.insert(0, Transition(kind=DELETION, after=deletion))
         return found
+
+    def first_sights(self) -> Iterator[tuple[NamedPod, list[Transition]]]:
+        """All pods that are remembered, each with what is noted of one that is seen first."""
+        for uid, seen in self._known.items():
+            namespace, name = self._names[uid]
+            pod = ObjectReference(namespace=namespace, name=name, uid=uid)
+            yield pod, self._first_sight(uid, seen, {})
 
     def finish(self, uid: PodUID) -> None:
         """All is over with this one; if it comes back, it is seen for the first time."""
@@ -97,6 +108,7 @@ class LastSeen(Generic[P, S]):
 
     def _forget(self, uid: PodUID) -> None:
         self._known.pop(uid, None)
+        self._names.pop(uid, None)
         self._deleting.discard(uid)
 
     def _first_sight(self, uid: PodUID, seen: S, last: Mapping[Key, str]) -> list[Transition]:

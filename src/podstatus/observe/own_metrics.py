@@ -121,6 +121,7 @@ def _history(counts: HistoryCounts) -> Iterator[Told]:
     yield one(table.HISTORY_WRITTEN, counts.written)
     yield one(table.HISTORY_OVERFLOWED, counts.overflowed)
     yield one(table.HISTORY_LOST, counts.lost_events)
+    yield one(table.HISTORY_REPLACED, counts.replaced)
     yield one(table.HISTORY_WAITING, counts.waiting)
 
 

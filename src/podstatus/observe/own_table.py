@@ -68,6 +68,10 @@ HISTORY_LOST = counter(
     "podstatus_history_lost_events_total",
     "Events that found the queue of the history full, and are noted nowhere.",
 )
+HISTORY_REPLACED = counter(
+    "podstatus_history_replaced_total",
+    "Files of the history that were deleted or damaged while in use, and replaced by new ones.",
+)
 HISTORY_WAITING = gauge(
     "podstatus_history_waiting", "Changes that wait to be written to the history."
 )
@@ -174,6 +178,7 @@ OWN = (
     HISTORY_WRITTEN,
     HISTORY_OVERFLOWED,
     HISTORY_LOST,
+    HISTORY_REPLACED,
     HISTORY_WAITING,
     ALERTS,
     ALERTS_LEFT_OUT,

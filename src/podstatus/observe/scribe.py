@@ -7,7 +7,8 @@
 Who tells it waits for nothing: a change is put into a queue, and the difference to what was told
 before is worked out by the one who writes, many at a time. The queue is bounded; what does not
 fit is counted, and the next change of that pod is noted against the last that did. What it does
-with the disk it does in a thread of its own.
+with the disk it does in a thread of its own. A file that other programs delete or damage is noticed
+within a second: a new one begins with all pods as they are.
 """
 
 import asyncio
@@ -22,11 +23,12 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.base.trouble import Trouble
+from podstatus.events import reasons
 from podstatus.kube.pod import PodUID
 from podstatus.kube.references import NamedPod
 from podstatus.observe.history import History, HistoryError, Moment
 from podstatus.observe.last_seen import LastSeen, P
-from podstatus.observe.transitions import EVENT, FINISHED, Transition
+from podstatus.observe.transitions import AWAY, EVENT, FINISHED, Transition
 from podstatus.observe.unwritten import MOST_BYTES, MOST_WAITING, Change, Note, Unwritten
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,8 @@ _BATCH = 500
 """Changes that are worked out and written at once. A pod that is seen first is a dozen moments;
 with 2,000 pods at a time, as after the first list of a cluster, memory grows for good by a third
 of what an observer takes."""
+_CHECK_SECONDS = 1.0
+"""Between two looks whether the file is still there."""
 _CLEAN_SECONDS = 60.0
 _CLEAN_MOMENTS = 20_000
 """After so many it is cleaned too, so that a flood does not fill the disk: some 2 MB."""
@@ -64,6 +68,8 @@ class HistoryCounts(msgspec.Struct, frozen=True, kw_only=True):
     lost_events: int = 0
     """Events that found it full, or could not be noted at all: they are noted nowhere."""
     waiting: int = 0
+    replaced: int = 0
+    """Files that were lost while they were written, and replaced by new ones."""
     by_kind: Mapping[str, int] = {}
     """Moments, by the kind of their transition."""
     problem: str = ""
@@ -101,6 +107,14 @@ class Scribe(Generic[P]):
         self._in_hand = 0
         """Changes that are being written."""
         self._trouble = Trouble(logger, "the history", expected=HistoryError)
+        self._is_broken = False
+        """Whether the file is gone, and no new one could be made yet."""
+        self._lost = ""
+        """What happened to the last file, until the new one says so."""
+        self._replaced = 0
+        self._unreported: list[str] = []
+        self.on_lost: Callable[[str], None] = lambda _: None
+        """Called in the event loop with what happened to a file that was lost."""
 
     # What it is told
 
@@ -136,6 +150,7 @@ class Scribe(Generic[P]):
             overflowed=self._waiting.refused_changes,
             lost_events=self._waiting.refused_notes + self._mistaken,
             waiting=len(self._waiting) + self._in_hand,
+            replaced=self._replaced,
             by_kind=dict(self._by_kind),
             problem="" if self._trouble.error is None else str(self._trouble.error),
         )
@@ -144,16 +159,20 @@ class Scribe(Generic[P]):
 
     async def run(self) -> None:
         """Write until cancelled; then what is left."""
-        due = 0.0
+        due = check_due = 0.0
         try:
             while True:
                 await self.write_once()
                 self._beat()
+                if check_due <= 0:
+                    await self.check_once()
+                    check_due = _CHECK_SECONDS
                 if due <= 0:
                     await self.clean_once()
                     due = _CLEAN_SECONDS
                 await self._clock.wait(_PERIOD_SECONDS)
                 due -= _PERIOD_SECONDS
+                check_due -= _PERIOD_SECONDS
         finally:
             await self._write_rest()
 
@@ -187,6 +206,18 @@ class Scribe(Generic[P]):
         finally:
             self._in_hand = 0
 
+    async def check_once(self) -> None:
+        """Notice a file that other programs deleted or damaged, and begin a new one."""
+        try:
+            await self._to_its_end(self._mend)
+        except HistoryError as error:
+            self._trouble.failed(error)
+        self._report()
+
+    def _report(self) -> None:
+        while self._unreported:
+            self.on_lost(self._unreported.pop())
+
     async def clean_once(self) -> None:
         """Forget what is too old, and the oldest if there is too much."""
         self._since_clean = 0
@@ -210,6 +241,7 @@ class Scribe(Generic[P]):
         """Write these. False if it could not be: then they wait as before."""
         go_back = self._seen.mark()
         try:
+            self._mend()
             moments = [moment for entry in changes for moment in self._moments(entry)]
             if moments:
                 self._history.append(moments)
@@ -228,6 +260,42 @@ class Scribe(Generic[P]):
         self._count(moments)
         self._seen.forget_quiet()
         return True
+
+    def _mend(self) -> None:
+        """See that there is a file to write to. Raises HistoryError."""
+        self._is_broken, was_broken = True, self._is_broken
+        if happened := self._history.mend():
+            logger.error("the history is lost, a new one begins: %s", happened)
+            self._lost = happened
+            self._replaced += 1
+            self._unreported.append(happened)
+        if self._lost:
+            self._note_all()
+        self._is_broken = False
+        if was_broken:
+            self._trouble.over()
+
+    def _note_all(self) -> None:
+        """Note all pods as if they were seen first: what was noted before is lost."""
+        at = self._clock.now()
+        gap = Transition(
+            kind=AWAY, after="0.000 s", reason=reasons.HISTORY_LOST, message=self._lost
+        )
+        moments = [
+            Moment(
+                at=at,
+                uid=PodUID(pod.uid),
+                namespace=pod.namespace,
+                name=pod.name,
+                transition=transition,
+            )
+            for pod, noted in self._seen.first_sights()
+            for transition in (gap, *noted)
+        ]
+        if moments:
+            self._history.append(moments)
+        self._lost = ""
+        self._count(moments)
 
     def _count(self, moments: Sequence[Moment]) -> None:
         self._written += len(moments)

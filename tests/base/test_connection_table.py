@@ -1,0 +1,116 @@
+"""Which connections are closed to make room, as tables and as properties."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.base.connection_table import (
+    ConnectionTable,
+    Stage,
+    StageLimits,
+    choose_eviction,
+)
+
+LIMITS = StageLimits(silent=2, handshake=2, head=2, unknown=2, known=2)
+IDLE, ACTIVE = False, True
+
+
+@pytest.mark.parametrize(
+    ("stage", "connections", "evicted"),
+    [
+        (Stage.SILENT, [], None),
+        (Stage.SILENT, [("old", IDLE), ("new", IDLE)], "old"),
+        (Stage.UNKNOWN, [("old", ACTIVE), ("new", IDLE)], "new"),
+        (Stage.UNKNOWN, [("old", ACTIVE), ("new", ACTIVE)], "old"),
+        (Stage.KNOWN, [("old", ACTIVE), ("new", IDLE)], "new"),
+        (Stage.KNOWN, [("old", ACTIVE), ("new", ACTIVE)], None),
+    ],
+)
+def test_the_oldest_idle_one_is_evicted_and_no_known_one_that_is_active(
+    stage: Stage, connections: list[tuple[str, bool]], evicted: str | None
+) -> None:
+    assert choose_eviction(stage, connections) == evicted
+
+
+def test_a_flood_in_one_stage_takes_no_places_in_another() -> None:
+    table: ConnectionTable[str] = ConnectionTable(LIMITS, 10)
+    for name, stage in (("tls", Stage.HANDSHAKE), ("asks", Stage.HEAD), ("asked", Stage.UNKNOWN)):
+        table.add(name, 0)
+        table.advance(name, stage)
+    evicted = [table.add(f"silent-{number}", 1) for number in range(4)]
+    assert evicted == [None, None, "silent-0", "silent-1"]
+    assert table.connections() == ["tls", "asks", "asked", "silent-2", "silent-3"]
+
+
+def test_a_connection_that_was_evicted_pushes_out_no_other() -> None:
+    table: ConnectionTable[str] = ConnectionTable(LIMITS, 10)
+    for name in ("a", "b", "c"):
+        table.add(name, 0)
+    assert table.advance("a", Stage.KNOWN) == "a"
+    assert table.connections() == ["b", "c"]
+
+
+def test_one_more_known_client_has_no_place_while_all_are_active() -> None:
+    table: ConnectionTable[str] = ConnectionTable(LIMITS, 10)
+    for name in ("a", "b", "c"):
+        table.add(name, 0)
+        table.advance(name, Stage.UNKNOWN)
+        table.set_active(name, active=True)
+        assert table.advance(name, Stage.KNOWN) == ("c" if name == "c" else None)
+    assert table.stage_of("c") is Stage.UNKNOWN
+    table.set_active("b", active=False)
+    assert table.advance("c", Stage.KNOWN) == "b"
+
+
+def test_the_deadline_counts_from_accept_and_ends_with_the_first_request() -> None:
+    table: ConnectionTable[str] = ConnectionTable(LIMITS, 10)
+    for name in ("drips", "asks"):
+        table.add(name, 100)
+        table.advance(name, Stage.HEAD)
+    table.advance("asks", Stage.UNKNOWN)
+    table.add("young", 105)
+    assert table.find_overdue(109.9) == []
+    assert table.find_overdue(110) == ["drips"]
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "total"), [(64, 32), (256, 128), (1024, 512), (2048, 1024), (10**6, 1024)]
+)
+def test_limits_follow_the_descriptors_of_the_process(descriptors: int, total: int) -> None:
+    limits = StageLimits(silent=200, handshake=100, head=100, unknown=100, known=12)
+    assert limits.scaled(descriptors).total == total
+
+
+def test_a_stage_that_a_port_does_not_have_stays_without_places() -> None:
+    limits = StageLimits(silent=16, head=8, unknown=8).scaled(512)
+    assert (limits.handshake, limits.known, limits.total) == (0, 0, 16)
+
+
+Step = tuple[int, Stage | bool]
+STEPS: st.SearchStrategy[list[Step]] = st.lists(
+    st.tuples(st.integers(0, 15), st.sampled_from(list(Stage)) | st.booleans()), max_size=100
+)
+
+
+@given(STEPS)
+def test_no_stage_ever_has_more_than_its_limit_and_active_known_ones_stay(
+    steps: list[Step],
+) -> None:
+    table: ConnectionTable[int] = ConnectionTable(LIMITS, 10)
+    active: set[int] = set()
+    for key, step in steps:
+        if isinstance(step, bool):
+            table.set_active(key, active=step)
+            (active.add if step and table.stage_of(key) is not None else active.discard)(key)
+            continue
+        kept = {it for it in active if table.stage_of(it) is Stage.KNOWN}
+        if step is Stage.SILENT and table.stage_of(key) is None:
+            evicted = table.add(key, 0)
+        else:
+            evicted = table.advance(key, step)
+        if evicted is not None and table.stage_of(evicted) is None:
+            active.discard(evicted)
+        assert evicted not in kept
+        assert kept <= set(table.connections(Stage.KNOWN))
+        for stage, limit in LIMITS.by_stage().items():
+            assert len(table.connections(stage)) <= limit

@@ -1,0 +1,49 @@
+"""What clients cause in logs: one line of a kind per minute, and nothing that they sent."""
+
+import itertools
+import logging
+from collections.abc import Iterator
+
+from podstatus.base.log_rate import RateLimitedLog
+
+SECOND = 10**9
+
+
+class Lines(logging.Handler):
+    """Keeps what was logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+def logger_with(lines: Lines, times: Iterator[int]) -> logging.Logger:
+    logger = logging.getLogger(f"of.others.{id(lines)}")
+    logger.addHandler(lines)
+    logger.addFilter(RateLimitedLog(lambda: next(times)))
+    return logger
+
+
+def test_one_line_per_minute_without_what_was_sent() -> None:
+    lines = Lines()
+    seconds = iter((0, 10, 20, 61, 61))
+    logger = logger_with(lines, (it * SECOND for it in seconds))
+    for _ in range(4):
+        logger.error("Error from %s", "100%", exc_info=ValueError("Bearer secret \x1b[2J"))
+    logger.error("another\nkind")
+    assert lines.lines == [
+        "Error from 100%: error=ValueError",
+        "Error from 100%: error=ValueError dropped=2",
+        "another",
+    ]
+
+
+def test_messages_that_are_no_constants_do_not_pass_forever() -> None:
+    lines = Lines()
+    logger = logger_with(lines, itertools.repeat(0))
+    for number in range(1000):
+        logger.error(f"message {number}")  # noqa: G004 - as others may do
+    assert len(lines.lines) == 100

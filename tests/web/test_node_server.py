@@ -10,9 +10,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from podstatus.base import accept_loop
+from podstatus.base.connection_table import StageLimits
 from podstatus.kube.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
-from podstatus.web import connections
+from podstatus.web import node_server
 from podstatus.web.node_server import NodeServer
 from podstatus.web.routes import ROUTES, Found, find_route
 from tests.web.scene import Scene, app_pod, play, until
@@ -293,10 +295,20 @@ async def _connected(scene: Scene) -> tuple[asyncio.StreamReader, asyncio.Stream
     return await asyncio.open_connection(host, int(port), ssl=scene.trust())
 
 
+class _Unscaled:
+    """Limits that are the same however many descriptors there are."""
+
+    def __init__(self, limits: StageLimits) -> None:
+        self._limits = limits
+
+    def scaled(self, _descriptors: int) -> StageLimits:
+        return self._limits
+
+
 def test_clients_that_only_connect_are_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "FIRST_SECONDS", 2.0)
+    monkeypatch.setattr(accept_loop, "FIRST_REQUEST_SECONDS", 2.0)
 
     async def act(scene: Scene) -> None:
         silent, slow = await _connected(scene), await _connected(scene)
@@ -311,21 +323,27 @@ def test_clients_that_only_connect_are_let_go(
     play(tmp_path, act)
 
 
-def test_only_so_many_may_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
+def test_idle_clients_without_a_token_do_not_lock_the_owner_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = StageLimits(silent=2, handshake=2, head=2, unknown=2, known=1)
+    monkeypatch.setattr(node_server, "NODE_PORT_LIMITS", _Unscaled(limits))
 
-    async def act(scene: Scene) -> None:
-        first, second = await _connected(scene), await _connected(scene)
-        with suppress(OSError):
-            reader, writer = await _connected(scene)
-            assert await reader.read() == b""
-            writer.close()
-        for _, writer in (first, second):
-            writer.close()
-        await until(lambda: not scene.server._connections.connections)  # type: ignore[union-attr]
-        assert await scene.get("/healthz") == (200, "ok")
+    async def act(scene: Scene) -> tuple[int, int]:
+        async with scene.websocket("/exec/ns/p/app?command=sleep&output=1"):
+            idle = [await _connected(scene) for _ in range(6)]
+            for _, writer in idle:
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            # The only place for known clients is taken by one that is active, which stays.
+            refused = (await scene.get("/configz"))[0]
+            assert scene.answers.streams == 1
+        await until(lambda: scene.answers.streams == 0)
+        answered = (await scene.get("/configz"))[0]
+        for _, writer in idle:
+            writer.transport.abort()
+        return refused, answered
 
-    play(tmp_path, act)
+    assert play(tmp_path, act) == (503, 200)
 
 
 def test_a_drain_is_begun_looked_at_and_cancelled(tmp_path: Path) -> None:

@@ -195,6 +195,7 @@ def apiserver(
         _fail("--root-dir is empty; name a folder, or leave it out to keep everything in memory")
     folder = None if root_dir is None else Path(root_dir)
     authority = node_certificate_authority
+    configure_logs(0, "text")
     settings = ApiSettings(
         root_dir=folder,
         host=host,

@@ -19,25 +19,28 @@ from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, Tunne
 from podstatus.apiserver.pages import OPEN_PATHS
 from podstatus.apiserver.problems import Problem, bad_request
 from podstatus.apiserver.tunnels import send_tunnel
+from podstatus.base.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.connection import cut, socket_of
+from podstatus.base.connection_table import StageLimits
+from podstatus.base.log_rate import RateLimitedLog
 
 logger = logging.getLogger(__name__)
 
-
-def _without_exception(record: logging.LogRecord) -> bool:
-    """Keep a record, but not what could not be parsed: there may be a token in it."""
-    record.exc_info = None
-    return True
-
-
 _http_logger = logging.getLogger(f"{__name__}.http")
-_http_logger.addFilter(_without_exception)
+_http_logger.addFilter(RateLimitedLog())
 
+LIMITS = StageLimits(silent=160, handshake=96, head=64, unknown=32, known=352)
+"""Of connections, for 1024 descriptors; one eighth of them is for tunnels to nodes."""
+_MAX_LOGGED_PATH = 200
 MOST_BODY_BYTES = 3 * 2**20
 CLOSE_SECONDS = 2.0
 """What connections are given to end by themselves when the server stops."""
 BODY_SECONDS = 30.0
 """How long a body may take; a client on loopback needs milliseconds."""
+KEEP_ALIVE_SECONDS = 90.0
+"""For an idle connection, as kube-apiserver's."""
+_LINGER_SECONDS = 2.0
+"""For a body that is not read: a client may not look for an answer before it has sent it."""
 
 Handle = Callable[[Request], Awaitable[Answer | Stream | Tunnel | Dropped]]
 
@@ -61,6 +64,7 @@ class Listener:
         self._port = port
         self._hosts = frozenset({"localhost", "127.0.0.1", "::1", host})
         self._runner: web.ServerRunner | None = None
+        self._connections: AcceptLoop | None = None
         self._tunnels: WeakKeyDictionary[asyncio.Transport, TransportSocket] = WeakKeyDictionary()
         """Of WebSockets; aiohttp lets go of them before TLS has said goodbye."""
 
@@ -68,36 +72,50 @@ class Listener:
         """Begin to listen; the port."""
         # Bodies as they are sent: upstream decompresses none, and a small one could become huge.
         server = web.Server(
-            self._serve, access_log=None, logger=_http_logger, auto_decompress=False
+            self._serve,
+            access_log=None,
+            logger=_http_logger,
+            auto_decompress=False,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            lingering_time=_LINGER_SECONDS,
         )
         self._runner = web.ServerRunner(
             server, handle_signals=False, shutdown_timeout=CLOSE_SECONDS
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._ssl_context)
-        await site.start()
-        port: int = self._runner.addresses[0][1]
-        return port
+        self._connections = AcceptLoop(
+            server, LIMITS.scaled(descriptor_limit()), ssl_context=self._ssl_context
+        )
+        return await self._connections.start(self._host, self._port)
 
     async def stop(self) -> None:
         """End all connections."""
-        if self._runner is None or self._runner.server is None:
+        if self._runner is None or self._connections is None:
             return
-        transports = {handler.transport for handler in self._runner.server.connections}
-        sockets = [socket_of(transport) for transport in transports - set(self._tunnels)]
+        self._connections.close()
         await cut(self._tunnels.values())
         await self._runner.cleanup()
-        await cut(sockets)
+        await self._connections.cut_all()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._connections is None:
+            raise ConnectionAbortedError  # it has stopped meanwhile
+        with self._connections.serving(request.protocol):
+            return await self._answer(request, self._connections)
+
+    async def _answer(
+        self, request: web.BaseRequest, connections: AcceptLoop
+    ) -> web.StreamResponse:
         try:
-            self._check_client(request.headers, request.path)
+            if self._check_client(request.headers, request.path):
+                _take_place(request, connections)
             asked = await _read(request)
             given = await self._handle(asked)
         except Problem as problem:
             given = refusal(problem)
         except Exception:
-            logger.exception("request failed: method=%s path=%s", request.method, request.path)
+            path = request.path[:_MAX_LOGGED_PATH]
+            logger.exception("request failed: method=%s path=%s", request.method, path)
             given = refusal(Problem(500, "InternalError", "Internal error occurred"))
         if isinstance(given, Stream):
             return await _send_stream(request, given)
@@ -118,15 +136,18 @@ class Listener:
             self._tunnels[transport] = sock
         return await send_tunnel(request, tunnel)
 
-    def _check_client(self, headers: Mapping[str, str], path: str) -> None:
+    def _check_client(self, headers: Mapping[str, str], path: str) -> bool:
+        """Whether the client has the token. Raises Problem if it needs to, or is a page's."""
         host = headers.get("Host", "")
         if _host_name(host) not in self._hosts:
             raise Problem(403, "Forbidden", f"host {host[:80]!a} is not this server's")
         site = headers.get("Sec-Fetch-Site", "none")
         if site not in ("none", "same-origin") or headers.get("Origin") is not None:
             raise Problem(403, "Forbidden", "requests of other sites' pages are refused")
-        if path not in OPEN_PATHS and not hmac.compare_digest(_token_in(headers), self._token):
+        is_known = hmac.compare_digest(_token_in(headers), self._token)
+        if path not in OPEN_PATHS and not is_known:
             raise Problem(401, "Unauthorized", "Unauthorized")
+        return is_known
 
 
 def _host_name(host: str) -> str | None:
@@ -195,6 +216,13 @@ async def _read_body(content: StreamReader) -> bytes:
 
 def _gone() -> None:
     """The connection is broken already."""
+
+
+def _take_place(request: web.BaseRequest, connections: AcceptLoop) -> None:
+    """Give a client that is known a place among those. Raises Problem if there is none."""
+    if not connections.authenticate(request.protocol):
+        message = "too many connections are being answered, and no more are allowed"
+        raise Problem(429, "TooManyRequests", message)
 
 
 def _too_large() -> Problem:

@@ -24,6 +24,7 @@ from yarl import URL
 from podstatus.apiserver.exchange import Message
 from podstatus.apiserver.node_places import NodePlace
 from podstatus.apiserver.problems import Problem
+from podstatus.base.accept_loop import descriptor_limit
 
 _CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
@@ -147,7 +148,7 @@ class NodeClient:
         if self._session is None:
             # A connection for each: who follows a log keeps it, and those are not few.
             self._session = ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, force_close=True),
+                connector=aiohttp.TCPConnector(limit=descriptor_limit() // 8, force_close=True),
                 timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_SECONDS),
                 auto_decompress=False,
                 skip_auto_headers=("Accept-Encoding",),

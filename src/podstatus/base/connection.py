@@ -6,6 +6,7 @@ while somebody else does not take what it sends. So the state of the connection 
 
 import asyncio
 import socket
+import sys
 from asyncio.trsock import TransportSocket
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,6 +14,8 @@ from contextlib import suppress
 _ESTABLISHED = 1
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))
 """A machine that has vanished is noticed after a minute and a half."""
+_TCP_REPAIR = 19
+"""Of Linux; Python has no name for it."""
 _TURNS = 5
 """Of the loop, until what is broken is noticed and closed."""
 
@@ -54,9 +57,20 @@ def socket_of(transport: asyncio.BaseTransport | None) -> TransportSocket | None
     return found
 
 
+def vanish_when_closed(sock: socket.socket) -> None:
+    """Have a socket closed without a packet: the other end learns of it when it sends something.
+
+    Needs CAP_NET_ADMIN; without it the close is visible, as usual.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, _TCP_REPAIR, 1)
+
+
 async def cut(sockets: Iterable[TransportSocket | None]) -> None:
     """End connections without a goodbye; find their sockets before the transports are closed.
 
+    Comes back when transports that were aborted before have been closed, too.
     TLS would wait half a minute for those that say none, and a transport that was closed twice
     cannot be aborted any more, as CPython 3.11.2 has it.
     """

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from podstatus.base.log_rate import LogRate
 from podstatus.base.loop import steady_nanos
 from podstatus.kube.errors import ApiError
 from podstatus.kube.reviews import (
@@ -75,10 +76,11 @@ class Gate:
         self._tokens: _Answers[UserInfo | None] = _Answers(monotonic)
         self._rights: _Answers[bool] = _Answers(monotonic)
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
+        self._log_rate = LogRate(monotonic)
 
     async def who(self, asked: Asked) -> str:
         """Who asks, where that does not matter for what may be asked; empty if nobody knows."""
-        if self._is_owner(asked):
+        if self.is_owner(asked):
             return OWNER
         user = asked.certificate
         if user is None:
@@ -88,12 +90,13 @@ class Gate:
                     user = await self._owner(asked.token)
         return "" if user is None else user.username
 
-    def _is_owner(self, asked: Asked) -> bool:
+    def is_owner(self, asked: Asked) -> bool:
+        """Whether it is asked with the agent's token."""
         return bool(self._token) and hmac.compare_digest(asked.token, self._token)
 
     async def check(self, asked: Asked) -> str:
         """Who asks. Raises Refusal unless this may be asked by him."""
-        if self._is_owner(asked):
+        if self.is_owner(asked):
             return OWNER
         user = asked.certificate or await self._owner(asked.token)
         if user is None:
@@ -118,7 +121,8 @@ class Gate:
             # What is remembered are no secrets that a core dump could give away.
             return await self._answer(self._tokens, hashlib.sha256(token).hexdigest(), ask)
         except ApiError as error:
-            logger.warning("token could not be reviewed, caller is refused: error=%s", error)
+            if self._log_rate.admit("token"):
+                logger.warning("token could not be reviewed, caller is refused: error=%s", error)
             return None
 
     async def _may(self, user: UserInfo, asked: Asked) -> bool:

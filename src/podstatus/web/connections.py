@@ -1,45 +1,22 @@
-"""Connections that cost little: not too many, and none that is opened and then not used."""
+"""How many connections the ports of an agent take, and what their servers log of bad requests.
 
-import asyncio
+The limits are those for 1024 descriptors, of which the agent has the other half for its own work:
+watches of the API server, pods and their logs, commands in containers, files.
+"""
+
 import logging
-from typing import Any
 
-from aiohttp import web
+from podstatus.base.connection_table import StageLimits
+from podstatus.base.log_rate import RateLimitedLog
 
-logger = logging.getLogger(__name__)
-
-MOST_CONNECTIONS = 400
-"""A process may have 1024 files open unless told otherwise, and the agent needs some itself."""
-FIRST_SECONDS = 30.0
-"""Until a client has asked something; later on, aiohttp looks after that."""
+NODE_PORT_LIMITS = StageLimits(silent=64, handshake=64, head=32, unknown=64, known=208)
+"""Known clients have room for all streams (100) and watches (100) that are allowed at once."""
+HEALTH_PORT_LIMITS = StageLimits(silent=32, head=16, unknown=16)
 
 
-class BoundedServer(web.Server):
-    """A server that lets go of clients that only connect."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._silent: dict[web.RequestHandler, asyncio.TimerHandle] = {}
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Take one more, or hang up at once."""
-        super().connection_made(handler, transport)
-        if len(self.connections) > MOST_CONNECTIONS:
-            logger.warning("connection refused, there are too many: most=%d", MOST_CONNECTIONS)
-            transport.abort()
-            return
-        loop = asyncio.get_running_loop()
-        self._silent[handler] = loop.call_later(FIRST_SECONDS, transport.abort)
-
-    def connection_lost(
-        self, handler: web.RequestHandler, exc: BaseException | None = None
-    ) -> None:
-        """Forget one."""
-        self.has_asked(handler)
-        super().connection_lost(handler, exc)
-
-    def has_asked(self, handler: web.RequestHandler) -> None:
-        """Told that a client has asked something."""
-        timer = self._silent.pop(handler, None)
-        if timer is not None:
-            timer.cancel()
+def http_logger(name: str) -> logging.Logger:
+    """A logger for aiohttp, which logs what could not be parsed: there may be a token in it."""
+    logger = logging.getLogger(f"{name}.http")
+    if not logger.filters:
+        logger.addFilter(RateLimitedLog())
+    return logger

@@ -14,7 +14,9 @@ from http import HTTPStatus
 
 from aiohttp import web
 
+from podstatus.base.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.heartbeat import Heartbeats
+from podstatus.web.connections import HEALTH_PORT_LIMITS, http_logger
 
 Check = Callable[[], str | None]
 """Why something is not well; None if it is. Must not wait."""
@@ -23,6 +25,10 @@ Checks = Callable[[], Mapping[str, Check]]
 
 _PATH = "/healthz"
 _CLOSE_SECONDS = 1.0
+_FIRST_REQUEST_SECONDS = 5.0
+_KEEP_ALIVE_SECONDS = 30.0
+_LINGER_SECONDS = 1.0
+"""For a body, which is not read."""
 
 
 def healthy() -> None:
@@ -48,29 +54,47 @@ class HealthListener:
         self._port = port
         self._checks = checks
         self._runner: web.ServerRunner | None = None
+        self._connections: AcceptLoop | None = None
 
     async def start(self) -> int:
         """Begin to listen; the port. Raises OSError."""
-        runner = web.ServerRunner(
-            web.Server(self._answer), access_log=None, shutdown_timeout=_CLOSE_SECONDS
+        server = web.Server(
+            self._serve,
+            access_log=None,
+            logger=http_logger(__name__),
+            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            lingering_time=_LINGER_SECONDS,
         )
+        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_CLOSE_SECONDS)
         await runner.setup()
+        connections = AcceptLoop(
+            server,
+            HEALTH_PORT_LIMITS.scaled(descriptor_limit()),
+            first_request_seconds=_FIRST_REQUEST_SECONDS,
+        )
         try:
-            await web.TCPSite(runner, self._host, self._port).start()
+            port = await connections.start(self._host, self._port)
         except BaseException:
             await runner.cleanup()
             raise
-        self._runner = runner
-        port: int = runner.addresses[0][1]
+        self._runner, self._connections = runner, connections
         return port
 
     async def stop(self) -> None:
         """Close all connections."""
         runner, self._runner = self._runner, None
-        if runner is not None:
+        if runner is not None and self._connections is not None:
+            self._connections.close()
             await runner.cleanup()
+            await self._connections.cut_all()
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _serve(self, request: web.BaseRequest) -> web.Response:
+        if self._connections is None:
+            return self._answer(request)
+        with self._connections.serving(request.protocol):
+            return self._answer(request)
+
+    def _answer(self, request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
             return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET\n", Allow="GET, HEAD")
         verbose = "verbose" in request.query

@@ -8,31 +8,22 @@ from typing import Any
 
 from aiohttp import web
 
-from podstatus.base.connection import cut, socket_of
-from podstatus.web.access import Asked, Gate, bearer_token, certificate_user
+from podstatus.base.accept_loop import AcceptLoop, descriptor_limit
+from podstatus.web.access import OWNER, Asked, Gate, bearer_token, certificate_user
 from podstatus.web.answers import Answers
-from podstatus.web.connections import BoundedServer
+from podstatus.web.connections import NODE_PORT_LIMITS, http_logger
 from podstatus.web.refusals import SAFE, Refusal, not_found, refusal_document
 from podstatus.web.routes import OWN, About, Found, Route, find_route
 from podstatus.web.sites import check_site, is_loopback
 
 logger = logging.getLogger(__name__)
 
-
-def _without_exception(record: logging.LogRecord) -> bool:
-    """Keep a record, but not what could not be parsed: there may be a token in it."""
-    record.exc_info = None
-    return True
-
-
-_http_logger = logging.getLogger(f"{__name__}.http")
-_http_logger.addFilter(_without_exception)
-
 _MOST_LINE = 2**20
 """Of a request's first line, as in Go: commands travel in there."""
 _MOST_FIELD = 66 * 2**10
 """Of a header: tokens of 64 KiB are looked at."""
 _MOST_HEADERS = 64
+_MAX_LOGGED_PATH = 200
 _CLOSE_SECONDS = 0.5
 """For those who are being answered when the server stops."""
 _KEEP_SECONDS = 60.0
@@ -63,15 +54,15 @@ class NodeServer:
         self._host = host
         self._port = port
         self._runner: web.ServerRunner | None = None
-        self._connections: BoundedServer | None = None
+        self._connections: AcceptLoop | None = None
 
     async def start(self) -> int:
         """Begin to listen; the port. Raises OSError."""
-        server = self._connections = BoundedServer(
+        server = web.Server(
             self._serve,
             handler_cancellation=True,
             access_log=None,
-            logger=_http_logger,
+            logger=http_logger(__name__),
             auto_decompress=False,
             max_line_size=_MOST_LINE,
             max_field_size=_MOST_FIELD,
@@ -81,38 +72,46 @@ class NodeServer:
         )
         runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_CLOSE_SECONDS)
         await runner.setup()
+        connections = AcceptLoop(
+            server, NODE_PORT_LIMITS.scaled(descriptor_limit()), ssl_context=self._ssl_context
+        )
         try:
-            site = web.TCPSite(runner, self._host, self._port, ssl_context=self._ssl_context)
-            await site.start()
+            port = await connections.start(self._host, self._port)
         except BaseException:
             await runner.cleanup()
             raise
-        self._runner = runner
-        port: int = runner.addresses[0][1]
+        self._runner, self._connections = runner, connections
         return port
 
     async def stop(self) -> None:
         """End all streams and connections."""
         runner, self._runner = self._runner, None
-        if runner is None or runner.server is None:
+        if runner is None or runner.server is None or self._connections is None:
             return
+        self._connections.close()
         await self._answers.stop()
-        sockets = [socket_of(handler.transport) for handler in runner.server.connections]
         await runner.cleanup()
-        await cut(sockets)
+        await self._connections.cut_all()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        if self._connections is not None:
-            self._connections.has_asked(request.protocol)
+        if self._connections is None:
+            raise ConnectionAbortedError  # it has stopped meanwhile
+        with self._connections.serving(request.protocol):
+            return await self._try_to_answer(request, self._connections)
+
+    async def _try_to_answer(
+        self, request: web.BaseRequest, connections: AcceptLoop
+    ) -> web.StreamResponse:
         try:
-            return await self._answer(request)
+            return await self._answer(request, connections)
         except Refusal as refusal:
             return _refused(refusal, as_json=_is_own(request))
         except Exception as error:
+            path = request.path[:_MAX_LOGGED_PATH]
             if isinstance(error, ConnectionError) and _has_gone(request):
-                logger.debug("client went away: path=%s error=%r", request.path, error)
+                logger.debug("client went away: path=%s error=%r", path, error)
             else:
-                logger.exception("request failed: method=%s path=%s", request.method, request.path)
+                logger.exception("request failed: method=%s path=%s", request.method, path)
             return _refused(
                 Refusal(
                     HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -121,7 +120,9 @@ class NodeServer:
                 as_json=_is_own(request),
             )
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.BaseRequest, connections: AcceptLoop
+    ) -> web.StreamResponse:
         check_site(request.headers, self._names)
         raw_path = request.rel_url.raw_path
         found = find_route(raw_path, self._routes)
@@ -130,9 +131,13 @@ class NodeServer:
         who = ""
         if found is None or not _is_open(request, found.route):
             who = await self._gate.check(asked)
+        elif self._gate.is_owner(asked):
+            who = OWNER
         elif found.route.about is About.WATCH:
             # It is open, but there are places for those who say who they are.
             who = await self._gate.who(asked)
+        if who and not connections.authenticate(request.protocol):
+            raise _too_many_connections()
         if found is None:
             raise not_found(_what_there_is(self._routes))
         _check_method(request.method, found)
@@ -175,6 +180,11 @@ def _check_method(method: str, found: Found) -> None:
         allowed = ", ".join(found.route.methods)
         text = f"405: Method Not Allowed; {found.route.pattern} takes {allowed}"
         raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, text, Allow=allowed)
+
+
+def _too_many_connections() -> Refusal:
+    text = "too many connections are being answered, and no more are allowed"
+    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, text, **{"Retry-After": "1"})
 
 
 def _what_there_is(routes: Iterable[Route]) -> str:

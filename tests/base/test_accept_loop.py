@@ -1,0 +1,164 @@
+"""A port over real sockets, with an echo behind it."""
+
+import asyncio
+import resource
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from podstatus.base.accept_loop import AcceptLoop
+from podstatus.base.connection_table import StageLimits
+
+LIMITS = StageLimits(silent=4, head=4, unknown=4, known=2)
+REQUEST = b"GET / HTTP/1.1\r\n\r\n"
+
+
+class Echo(asyncio.Protocol):
+    """Sends back what it gets; a first byte `K` makes its client known."""
+
+    def __init__(self, port: "Port") -> None:
+        self._port = port
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        with self._port.accepting.serving(self):
+            if data[:1] == b"K" and not self._port.accepting.authenticate(self):
+                self._transport.write(b"no place")
+                return
+            self._transport.write(data)
+
+
+class Port:
+    """One that listens on loopback."""
+
+    def __init__(self, limits: StageLimits, seconds: float) -> None:
+        self.accepting = AcceptLoop(lambda: Echo(self), limits, first_request_seconds=seconds)
+        self.number = 0
+
+    def connect(self) -> socket.socket:
+        """A client that is connected, as far as it knows."""
+        made = socket.create_connection(("127.0.0.1", self.number))
+        made.setblocking(False)
+        return made
+
+    async def ask(self, client: socket.socket, data: bytes = REQUEST) -> bytes:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(30):
+            await loop.sock_sendall(client, data)
+            return await loop.sock_recv(client, 4096)
+
+
+def served(
+    talk: Callable[[Port], Awaitable[None]], limits: StageLimits = LIMITS, seconds: float = 60
+) -> None:
+    async def run() -> None:
+        port = Port(limits, seconds)
+        port.number = await port.accepting.start("127.0.0.1", 0)
+        try:
+            await talk(port)
+        finally:
+            port.accepting.close()
+            await port.accepting.cut_all()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("said", [b"", b"G", REQUEST[:-1]])
+def test_clients_that_do_not_ask_keep_no_other_out(said: bytes) -> None:
+    async def talk(port: Port) -> None:
+        with ExitStack() as clients:
+            for _ in range(200):
+                clients.enter_context(port.connect()).send(said)
+                await asyncio.sleep(0)
+            asked = clients.enter_context(port.connect())
+            assert await port.ask(asked) == REQUEST
+
+    served(talk)
+
+
+def test_a_client_that_is_known_stays_while_others_come_and_go() -> None:
+    async def talk(port: Port) -> None:
+        with ExitStack() as clients:
+            known = clients.enter_context(port.connect())
+            assert await port.ask(known, b"K" + REQUEST) == b"K" + REQUEST
+            unknown = []
+            for _ in range(20):
+                unknown.append(clients.enter_context(port.connect()))
+                assert await port.ask(unknown[-1]) == REQUEST
+            assert await port.ask(known) == REQUEST
+            # The oldest of those that are not known had to go.
+            with suppress(ConnectionError):
+                assert await port.ask(unknown[0]) == b""
+            assert await port.ask(unknown[-1]) == REQUEST
+
+    served(talk)
+
+
+def test_idle_known_clients_make_room_for_new_ones() -> None:
+    async def talk(port: Port) -> None:
+        with ExitStack() as clients:
+            for _ in range(5):
+                client = clients.enter_context(port.connect())
+                assert await port.ask(client, b"K" + REQUEST) == b"K" + REQUEST
+
+    served(talk)
+
+
+def test_drips_do_not_prolong_the_deadline() -> None:
+    async def talk(port: Port) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        with port.connect() as client, suppress(ConnectionError):
+            while loop.time() - began < 20:
+                client.send(b"x")
+                await asyncio.sleep(0.05)
+        assert 0.9 < loop.time() - began < 15
+
+    served(talk, seconds=1)
+
+
+def test_a_client_that_goes_leaves_its_place() -> None:
+    async def talk(port: Port) -> None:
+        for _ in range(50):
+            with port.connect() as client:
+                assert await port.ask(client, b"K" + REQUEST) == b"K" + REQUEST
+
+    served(talk)
+
+
+def test_no_descriptors_are_logged_once_and_survived(caplog: pytest.LogCaptureFixture) -> None:
+    async def talk(port: Port) -> None:
+        with ExitStack() as clients:
+            waiting = [clients.enter_context(port.connect()) for _ in range(20)]
+            before = resource.getrlimit(resource.RLIMIT_NOFILE)
+            with socket.socket() as free:
+                lowest = free.fileno()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+            try:
+                await asyncio.sleep(0.7)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            assert await port.ask(waiting[-1]) == REQUEST
+
+    served(talk)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "Too many open files" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_evictions_are_logged_with_numbers_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async def talk(port: Port) -> None:
+        with ExitStack() as clients:
+            for _ in range(2):
+                for _ in range(10):
+                    clients.enter_context(port.connect())
+                await asyncio.sleep(1.1)
+
+    served(talk)
+    (record,) = caplog.records
+    assert "closed to make room for others" in record.getMessage()

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from podstatus.agent.rotate_log import MAX_LOG_BYTES, keep_rotated
 from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.apiserver.object_file import DATABASE
@@ -38,7 +39,6 @@ _STOP_SECONDS = 1.0
 _CALM_SECONDS = 60.0
 """Who has served for so long counts as well again."""
 _LOOKS, _LOOK_SECONDS = 50, 0.1
-_MOST_LOG = 10 * 2**20
 _TOLD_LINES = 5
 
 
@@ -170,6 +170,10 @@ class EmbeddedApiServer:
             else:
                 logger.info("API server serves again: url=%s", files.url)
 
+    async def keep_log_short(self) -> None:
+        """Rotate its log while it runs; until cancelled."""
+        await keep_rotated(self._log, self._clock)
+
     async def stop(self) -> None:
         """End it, by force if it takes too long."""
         process, self._process = self._process, None
@@ -223,7 +227,7 @@ class EmbeddedApiServer:
     def _complaint(self, begin: int) -> str:
         with self._log.open("rb") as log:
             log.seek(begin)
-            lines = log.read(_MOST_LOG).decode(errors="replace").split("\n")
+            lines = log.read(MAX_LOG_BYTES).decode(errors="replace").split("\n")
         said = "\n".join(line for line in lines if line.strip())
         last = "\n".join(said.splitlines()[-_TOLD_LINES:]).removeprefix("podstatus: ")
         last = last.replace("--port", "--apiserver-port")  # its flag, in the words of ours
@@ -233,7 +237,7 @@ class EmbeddedApiServer:
 def _open_log(path: Path) -> BinaryIO:
     """The log, to be continued; a long one is put aside."""
     with suppress(OSError):
-        if path.stat().st_size > _MOST_LOG:
+        if path.stat().st_size > MAX_LOG_BYTES:
             path.replace(path.with_name(f"{path.name}.1"))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     log = os.fdopen(descriptor, "ab", buffering=0)

@@ -224,6 +224,7 @@ async def _be_a_node(
             group.create_task(be(), name="node")
             if server.child is not None:
                 group.create_task(server.child.run(), name="apiserver")
+                group.create_task(server.child.keep_log_short(), name="apiserver log")
     finally:
         root.withdraw()
 

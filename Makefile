@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test churn soak day test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
+.PHONY: help run tour test churn flood soak day test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -29,6 +29,9 @@ test: $(READY) ## run all tests but those of test-real
 
 churn: $(READY) ## start and stop 50 pods 20 times on the process runtime: nothing may be left (minutes)
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_process_leftovers.py
+
+flood: $(READY) ## 5,000 connections to each port of an agent for a minute, three ways: owner and pods are served
+	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_connection_flood.py
 
 SECONDS ?= 180
 soak: $(READY) ## faults and churn on a real agent, all invariants proven: [SECONDS=180] [SEED=…] [KILLS=200]

@@ -23,6 +23,11 @@ def recorded_type(field: dict[str, Any]) -> str:
     return ANY[field["name"]] if text.startswith("any") else text
 
 
+def without_width(type_text: str) -> str:
+    """The recording does not tell int32 from int64: tests/servers/test_integers.py does."""
+    return re.sub("int(32|64)", "int", type_text)
+
+
 def element_of(type_text: str) -> str | None:
     if type_text.startswith("["):
         return type_text[1:-1]
@@ -42,8 +47,8 @@ def test_fields_types_and_patch_strategies_are_the_recorded_ones(name: str) -> N
     }
     found = {
         key: (
-            field.schema.type,
-            field.element.type if field.element else None,
+            without_width(field.schema.type),
+            without_width(field.element.type) if field.element else None,
             ",".join(["merge"] * field.merge + ["retainKeys"] * field.retain_keys),
             field.merge_key,
         )
@@ -83,7 +88,7 @@ def test_an_unknown_field_is_an_error(key: str) -> None:
         pytest.param("PodStatus", "conditions", "PodCondition", id="a list of objects"),
         pytest.param("ObjectMeta", "finalizers", "str", id="a list of scalars"),
         pytest.param("PodSpec", "resources", "ResourceRequirements", id="a pointer to an object"),
-        pytest.param("PodSpec", "priority", "int", id="a pointer to a scalar"),
+        pytest.param("PodSpec", "priority", "int32", id="a pointer to a scalar"),
         pytest.param("ObjectMeta", "deletionTimestamp", "Time", id="a pointer to a time"),
         pytest.param("EmptyDirVolumeSource", "sizeLimit", "Quantity", id="a pointer to a quantity"),
         pytest.param("ManagedFieldsEntry", "fieldsV1", "FieldsV1", id="a pointer to raw JSON"),

@@ -16,7 +16,8 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _SCALARS: Final[dict[str, Document]] = {
     "str": {"type": "string"},
     "bytes": {"type": "string", "format": "byte"},
-    "int": {"type": "integer"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
     "bool": {"type": "boolean"},
     "Time": {"type": "string", "format": "date-time"},
     "MicroTime": {"type": "string", "format": "date-time"},
@@ -35,7 +36,7 @@ _LIST_META: Final[Document] = {
     "type": "object",
     "properties": {
         "continue": _SCALARS["str"],
-        "remainingItemCount": _SCALARS["int"],
+        "remainingItemCount": _SCALARS["int64"],
         "resourceVersion": _SCALARS["str"],
         "selfLink": _SCALARS["str"],
     },

@@ -46,6 +46,14 @@ class QuantityError(ValueError):
     """A text is no quantity, or one too large to work with."""
 
 
+class QuantitySuffixError(QuantityError):
+    """There is no such suffix."""
+
+
+class QuantityRangeError(QuantityError):
+    """The amount needs more digits than are worked with."""
+
+
 class QuantityParts(msgspec.Struct, frozen=True):
     """An amount as Go holds it: `value * 10**scale`."""
 
@@ -196,7 +204,7 @@ def _exponent(text: str, suffix: str) -> int:
     match = _EXPONENT.fullmatch(suffix)
     power = int(match[1] + (match[2] or "0")) if match else None
     if power is None or not -_INT64_MAX - 1 <= power <= _INT64_MAX:
-        raise QuantityError(f"quantity {text[:80]!r} has suffix {suffix[:80]!r}; {_EXPECTED}")
+        raise QuantitySuffixError(f"quantity {text[:80]!r} has suffix {suffix[:80]!r}; {_EXPECTED}")
     return power
 
 
@@ -230,7 +238,7 @@ def _exact(spelling: _Spelling) -> QuantityParts:
     if not digits:
         return QuantityParts(0, scale, True, "", spelling.format)
     if len(digits) + max(scale - _NANO, 0) > MAX_DIGITS:
-        raise QuantityError(f"quantity {spelling.text[:80]!r} needs over {MAX_DIGITS} digits")
+        raise QuantityRangeError(f"quantity {spelling.text[:80]!r} needs over {MAX_DIGITS} digits")
     nanos = _to_nanos(int(digits) << (spelling.exponent if binary else 0), scale)
     if binary and nanos > _INT64_MAX * 10**9:
         return QuantityParts(spelling.sign * _INT64_MAX, 0, True, "", "BinarySI")
@@ -294,7 +302,7 @@ def _number_text(number: float) -> str:
     try:
         return repr(number)
     except ValueError as error:
-        raise QuantityError(f"quantity, a number, needs over {MAX_DIGITS} digits") from error
+        raise QuantityRangeError(f"quantity, a number, needs over {MAX_DIGITS} digits") from error
 
 
 def _ten_to(power: int) -> int:

@@ -65,6 +65,12 @@ def too_long(field: str, limit: int) -> Cause:
     return Cause("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
 
 
+def too_many(field: str, count: int, limit: int) -> Cause:
+    """The list has more than `limit` items."""
+    told = f"Too many: {count}: must have at most {limit} items"
+    return Cause("FieldValueTooMany", field, told)
+
+
 def one_of(field: str, value: str, supported: Sequence[str]) -> list[Cause]:
     """The value must be given, and be one of these."""
     if not value:

@@ -9,7 +9,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.kube.containers import Container, ContainerPort, SecurityContext
+from podstatus.kube.containers import (
+    Container,
+    ContainerPort,
+    ContainerRestartRule,
+    SecurityContext,
+)
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.restarts import is_restartable_init_container
 from podstatus.kube.rules.causes import (
@@ -19,6 +24,7 @@ from podstatus.kube.rules.causes import (
     invalid_values,
     one_of,
     required,
+    too_many,
     unsupported,
     within,
 )
@@ -32,6 +38,9 @@ from podstatus.kube.volumes import Volume
 _ID_LIMIT = 2**31 - 1
 _NO_POLICY = "must specify restartPolicy when restart rules are used"
 _RULE_ACTIONS = ("Restart", "RestartAllContainers")
+_RULE_OPERATORS = ("In", "NotIn")
+_MAX_RULES = 20
+_MAX_EXIT_CODES = 255
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,15 +194,24 @@ def _validate_restarts(field: str, container: Container) -> list[Cause]:
         found.append(required(f"{field}.restartPolicy", _NO_POLICY))
     elif container.restart_policy is not None and container.restart_policy not in policies:
         found.append(unsupported(f"{field}.restartPolicy", container.restart_policy, policies))
+    if len(rules) > _MAX_RULES:
+        found.append(too_many(f"{field}.restartPolicyRules", len(rules), _MAX_RULES))
     for index, rule in enumerate(rules):
-        path = f"{field}.restartPolicyRules[{index}]"
-        if rule.action not in _RULE_ACTIONS:
-            found.append(unsupported(f"{path}.action", rule.action, _RULE_ACTIONS))
-        if rule.exit_codes is None:
-            found.append(required(f"{path}.exitCodes", "must be specified"))
-        elif rule.exit_codes.operator not in ("In", "NotIn"):
-            given = rule.exit_codes.operator
-            found.append(unsupported(f"{path}.exitCodes.operator", given, ("In", "NotIn")))
+        found += _validate_restart_rule(f"{field}.restartPolicyRules[{index}]", rule)
+    return found
+
+
+def _validate_restart_rule(field: str, rule: ContainerRestartRule) -> list[Cause]:
+    found = []
+    if rule.action not in _RULE_ACTIONS:
+        found.append(unsupported(f"{field}.action", rule.action, _RULE_ACTIONS))
+    if rule.exit_codes is None:
+        return [*found, required(f"{field}.exitCodes", "must be specified")]
+    operator, count = rule.exit_codes.operator, len(rule.exit_codes.values or ())
+    if operator not in _RULE_OPERATORS:
+        found.append(unsupported(f"{field}.exitCodes.operator", operator, _RULE_OPERATORS))
+    if count > _MAX_EXIT_CODES:
+        found.append(too_many(f"{field}.exitCodes.values", count, _MAX_EXIT_CODES))
     return found
 
 

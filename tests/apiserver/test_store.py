@@ -140,3 +140,38 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
 def test_texts_are_kept_as_json(store: Store) -> None:
     stored = store.put("pods", A, named(A, word="grüße \u2028 <&>"))
     assert msgspec.json.decode(stored.data)["word"] == "grüße \u2028 <&>"
+
+
+def test_integers_stored_before_they_were_bounded_are_read_as_the_nearest(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "objects.db"
+    store = opened(path)
+    container = {"livenessProbe": {"periodSeconds": 2**40, "httpGet": {"port": 2**33}}}
+    spec = {"containers": [container], "priority": -(2**31) - 1}
+    security = {"runAsUser": 2**70, "supplementalGroups": [1, 2**64], "fsGroup": 2**40}
+    labels = {"a": "x:99999999999"}
+    pod = named(A, spec=spec | {"securityContext": security})
+    pod["metadata"]["labels"] = labels
+    store.put("pods", A, pod)
+    store.put("pods", B, named(B, spec={"securityContext": {"fsGroup": 2**40}}))
+    store.close()
+
+    again = opened(path)
+    read = again.get("pods", A)
+    assert read is not None
+    found = read.document()
+    probe = {"periodSeconds": 2**31 - 1, "httpGet": {"port": 2**31 - 1}}
+    assert found["spec"] == {
+        "containers": [{"livenessProbe": probe}],
+        "priority": -(2**31),
+        "securityContext": {
+            "runAsUser": 2**63 - 1,
+            "supplementalGroups": [1, 2**63 - 1],
+            "fsGroup": 2**40,
+        },
+    }
+    assert (read.version, found["metadata"]["labels"]) == (1, labels)
+    assert [record.getMessage() for record in caplog.records] == [
+        "integers beyond their types are read as the nearest that fit: count=1 first=pods/default/a"
+    ]

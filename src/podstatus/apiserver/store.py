@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from podstatus.apiserver.object_file import ObjectFile, Row, Statement, StoreError, damaged
+from podstatus.apiserver.stored_integers import bounded
 from podstatus.apiserver.strategy import Document
 
 __all__ = ["Change", "Key", "Store", "StoreError", "Stored"]
@@ -193,17 +194,28 @@ class Store:
 
     def _load(self, file: ObjectFile) -> None:
         self.version = file.version
+        beyond = []
         for resource, namespace, name, version, data in file.rows():
             key = Key(namespace, name)
             try:
-                document = msgspec.json.decode(data)
+                read = msgspec.json.decode(data)
+                document = bounded(resource, data, read)
                 labels = document["metadata"].get("labels") or {}
                 fields = self._fields(resource, document)
             except (msgspec.DecodeError, AttributeError, LookupError, TypeError) as error:
                 where = f"{resource} {namespace}/{name} is not an object"
                 raise StoreError(damaged(file.path, f"{where} ({error})")) from error
-            stored = Stored(key, version, data, labels, fields)
+            if document is not read:
+                beyond.append(f"{resource}/{namespace}/{name}")
+            text = data if document is read else msgspec.json.encode(document)
+            stored = Stored(key, version, text, labels, fields)
             self._objects.setdefault(resource, {})[key] = stored
+        if beyond:
+            logger.warning(
+                "integers beyond their types are read as the nearest that fit: count=%d first=%s",
+                len(beyond),
+                beyond[0],
+            )
 
 
 def versioned(document: Document, version: int) -> Document:

@@ -72,7 +72,17 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "a number that is too large": (
         WEB.replace("spec:", f"spec:\n  activeDeadlineSeconds: 0x{'f' * 500}"),
-        f"{POD}it has a number that is too large",
+        (
+            f"{POD}json: cannot unmarshal number {str(16**500 - 1)[:100]} into Go struct field "
+            "PodSpec.spec.activeDeadlineSeconds of type int64"
+        ),
+    ),
+    "a number beyond its type": (
+        WEB.replace("spec:", "spec:\n  priority: 2147483648"),
+        (
+            f"{POD}json: cannot unmarshal number 2147483648 into Go struct field "
+            "PodSpec.spec.priority of type int32"
+        ),
     ),
     "half a character": (
         r'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": "\ud800"}',

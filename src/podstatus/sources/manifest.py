@@ -15,6 +15,7 @@ from podstatus.kube.pod import CONFIG_MIRROR, Pod
 from podstatus.kube.rules.fields import first_field_errors
 from podstatus.kube.rules.pod_defaults import fill_spec
 from podstatus.kube.rules.pod_spec import validate_new_pod
+from podstatus.kube.rules.unmarshal import unmarshal_error, value_fits
 from podstatus.kube.schemas import POD
 from podstatus.kube.text import go_quoted
 from podstatus.kube.times import Time
@@ -166,6 +167,8 @@ def _read_pod(document: Any, origin: Origin, seen: Time) -> Pod:
         if wrong := first_field_errors(document, POD):
             raise _RefusedError(_strict(wrong))
         written = from_document(document, Pod)
+        if not value_fits(document, POD) and (beyond := unmarshal_error(document, POD)):
+            raise _RefusedError(beyond)
         if not written.metadata.name:
             raise _RefusedError("metadata.name: Required value: name is needed for the pod")
         pod = make_static_pod(_filled(written), content_hash(written, origin), origin, seen)

@@ -64,3 +64,20 @@ def test_damaged_bodies_are_refused_with_the_reason(body: bytes, why: str) -> No
 def test_whatever_the_bytes_are_there_is_an_answer(body: bytes, at: int, put: bytes) -> None:
     with suppress(Problem):
         assert json.dumps(decode_protobuf(body[:at] + put + body[at + 1 :]))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "read"),
+    [(2**31 - 1, 2**31 - 1), (2**31, -(2**31)), (2**32 + 7, 7), (2**64 - 1, -1)],
+)
+def test_an_int32_keeps_its_low_bits_as_in_go(seconds: int, read: int) -> None:
+    def varint(number: int) -> bytes:
+        low, rest = number & 0x7F, number >> 7
+        return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+    spec = b"\x10" + varint(seconds)
+    lease = b"\x12" + varint(len(spec)) + spec
+    meta = b"\x0a\x16coordination.k8s.io/v1\x12\x05Lease"
+    meta = b"\x0a" + varint(len(meta)) + meta
+    body = b"k8s\0" + meta + b"\x12" + varint(len(lease)) + lease
+    assert decode_protobuf(body)["spec"] == {"leaseDurationSeconds": read}

@@ -11,7 +11,11 @@ from podstatus.apiserver.exchange import Answer, Request, Stream, Tunnel, answer
 from podstatus.apiserver.field_validation import (
     check_body,
     check_directive,
+    check_kind,
     check_patched,
+    check_patched_types,
+    check_types,
+    unhandled,
     warning_headers,
 )
 from podstatus.apiserver.hub import Hub, TooOldError
@@ -19,7 +23,7 @@ from podstatus.apiserver.lists import Lists
 from podstatus.apiserver.managed_fields import manager_name
 from podstatus.apiserver.node_client import NodeClient
 from podstatus.apiserver.node_endpoints import NodeEndpoints
-from podstatus.apiserver.patches import apply_patch_of, check_patch_type
+from podstatus.apiserver.patches import apply_patch_of, check_patch_type, shown_patch
 from podstatus.apiserver.paths import Target
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import PODS
@@ -28,6 +32,7 @@ from podstatus.apiserver.strategy import DeleteOptions, Document
 from podstatus.apiserver.views import Views
 from podstatus.apiserver.watching import begin, lines, too_old_line
 from podstatus.base.clock import Clock
+from podstatus.kube.schemas import BINDING, DELETE_OPTIONS
 from podstatus.kube.times import Time
 
 Verb = Callable[[Request, Target], Awaitable[Answer | Stream]]
@@ -130,6 +135,12 @@ class Endpoints:
 
         def patched(old: Document) -> Document:
             new = apply_patch_of(request.content_type, old, request.body, target.resource)
+            check_patched_types(
+                new,
+                old,
+                target.resource,
+                lambda: shown_patch(request.content_type, request.body, new),
+            )
             warnings[:] = check_patched(new, old, target.resource, directive)
             return new
 
@@ -140,6 +151,7 @@ class Endpoints:
 
     def _bind(self, request: Request, target: Target) -> Answer:
         binding = request.document()
+        check_types(request.body, BINDING, unhandled("Binding"))
         check_binding_name(target.name or "", binding)
         now = Time.from_unix_nanos(self._clock.now())
         self._registry.overwrite(target, lambda pod: bound_pod(pod, binding, now))
@@ -176,6 +188,7 @@ def _sent(request: Request, target: Target) -> Document:
     """The object in the body, if it is of the right kind; one that does not say is taken for it."""
     document = request.document()
     resource = target.resource
+    check_kind(request.body, document, resource.kind)
     kind = document.get("kind") or resource.kind
     version = document.get("apiVersion") or resource.api_version
     document |= {"kind": kind, "apiVersion": version}
@@ -184,8 +197,6 @@ def _sent(request: Request, target: Target) -> Document:
             f"{version}, Kind={kind} in the body is not {resource.api_version}, "
             f"Kind={resource.kind} of the path"
         )
-    if not isinstance(document.get("metadata") or {}, dict):
-        raise problems.bad_request("metadata in the body is no JSON object")
     return document
 
 
@@ -194,6 +205,8 @@ def _check_fields(request: Request, target: Target, options: str) -> list[str]:
     directive = check_directive(request.query.get("fieldValidation", ""), options)
     if request.is_protobuf:
         return []
+    resource = target.resource
+    check_types(request.body, resource.schema, unhandled(resource.kind, resource.version))
     return check_body(request.body, target.resource, directive)
 
 
@@ -215,12 +228,10 @@ def _manager(request: Request) -> str:
 
 def _delete_options(request: Request) -> DeleteOptions:
     body: dict[str, Any] = request.document("options") if request.body else {}
+    if request.body and not request.is_protobuf:
+        check_types(request.body, DELETE_OPTIONS)
     grace = body.get("gracePeriodSeconds", request.number("gracePeriodSeconds"))
     preconditions, dry_run = body.get("preconditions") or {}, body.get("dryRun") or []
-    if grace is not None and (type(grace) is not int or abs(grace) >= 2**63):
-        raise problems.bad_request("gracePeriodSeconds is no whole number of 64 bits")
-    if not isinstance(preconditions, dict) or not isinstance(dry_run, list):
-        raise problems.bad_request("preconditions is no JSON object, or dryRun no list")
     return DeleteOptions(
         grace_period_seconds=grace,
         uid=preconditions.get("uid"),

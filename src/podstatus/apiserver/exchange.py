@@ -25,6 +25,9 @@ def _here() -> bool:
     return False
 
 
+_DECODER = msgspec.json.Decoder(float_hook=float)
+"""A number beyond a float is infinite: in an unknown field it does no harm, in others it fits no
+type, which is said with the field."""
 _INTEGER = re.compile("[+-]?[0-9]+")
 _MOST = 2**63 - 1
 
@@ -87,7 +90,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         if self.is_protobuf:
             return decode_protobuf(self.body)
         try:
-            document = msgspec.json.decode(self.body)
+            document = _DECODER.decode(self.body)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise problems.bad_request(f"the {what} provided is not JSON: {error}") from error
         if not isinstance(document, dict):

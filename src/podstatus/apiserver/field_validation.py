@@ -1,12 +1,15 @@
-"""Which fields of a body are unknown or given twice, told as kube-apiserver tells `kubectl`.
+"""Which fields of a body do not fit their Go types, are unknown or given twice, as kube-apiserver
+says it.
 
-Discovery says that we take `fieldValidation`, so kubectl leaves this to us: Strict refuses,
-Warn warns, Ignore keeps silent. Fields that nobody knows are stored all the same.
+What does not fit is refused. For the rest, discovery says that we take `fieldValidation`, so
+kubectl leaves it to us: Strict refuses, Warn warns, Ignore keeps silent. Unknown fields are
+dropped.
 
-Upstream: apiserver v0.36.4, pkg/endpoints/handlers/create.go and rest.go.
+Upstream: apiserver v0.36.4, pkg/endpoints/handlers/create.go, patch.go and rest.go.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 from podstatus.apiserver import problems
@@ -15,6 +18,14 @@ from podstatus.apiserver.resources import Resource
 from podstatus.kube.documents import encode_document
 from podstatus.kube.rules.causes import Cause
 from podstatus.kube.rules.fields import MAX_ERRORS, Members, field_errors, first_field_errors
+from podstatus.kube.rules.unmarshal import (
+    Number,
+    json_kind,
+    text_fits,
+    unmarshal_error,
+    value_fits,
+)
+from podstatus.kube.schemas import Schema
 from podstatus.kube.text import go_quoted
 
 STRICT: Final = "Strict"
@@ -23,6 +34,64 @@ IGNORE: Final = "Ignore"
 
 _DIRECTIVES: Final = ("", IGNORE, STRICT, WARN)
 _NOWHERE: Final = object()
+_SUMMARY: Final = 30
+"""How much of a body is repeated, in bytes."""
+
+
+def check_types(body: bytes, schema: Schema, what: str = "") -> None:
+    """Raise Problem if the body, which is JSON, does not fit the type.
+
+    `what` is put before the reason; `unhandled` has the words for objects.
+    """
+    if text_fits(body, schema):
+        return
+    try:
+        read = json.loads(body, object_pairs_hook=Members, parse_int=Number, parse_float=Number)
+    except RecursionError:
+        raise problems.bad_request("the object provided is nested too deeply") from None
+    if wrong := unmarshal_error(read, schema):
+        raise problems.bad_request(f"{what}{wrong}")
+
+
+def check_kind(body: bytes, document: dict[str, Any], expected: str) -> None:
+    """Raise Problem if the kind or the version in a body is no text.
+
+    Upstream: transformDecodeError and summarizeData, rest.go.
+    """
+    for key in ("apiVersion", "kind"):
+        value = document.get(key)
+        if value is not None and not isinstance(value, str):
+            start = body[:_SUMMARY].decode(errors="replace")
+            more = " ..." if len(body) > _SUMMARY else ""
+            raise problems.bad_request(
+                f"the object provided is unrecognized (must be of type {expected}): couldn't get "
+                f"version/kind; json parse error: json: cannot unmarshal {json_kind(value)} into "
+                f"Go struct field .{key} of type string ({start}{more})"
+            )
+
+
+def unhandled(kind: str, version: str = "v1") -> str:
+    """What comes before the reason why an object cannot be decoded."""
+    return f'{kind} in version "{version}" cannot be handled as a {kind}: '
+
+
+def check_patched_types(
+    new: dict[str, Any], old: dict[str, Any], resource: Resource, shown: Callable[[], str]
+) -> None:
+    """Raise Problem if a patch made something of an object that does not fit its type.
+
+    `shown` is what is repeated in the reason: the patch, or what it leads to.
+    """
+    touched = _touched(new, old)
+    if value_fits(touched, resource.schema):
+        return
+    if wrong := unmarshal_error(touched, resource.schema):
+        message = f"Invalid value: {go_quoted(shown())}: {wrong}"
+        raise problems.invalid("", "", [Cause("FieldValueInvalid", "patch", message)])
+
+
+def _touched(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in new.items() if value is not old.get(key, _NOWHERE)}
 
 
 def strict_errors(body: bytes, resource: Resource) -> list[str]:
@@ -74,7 +143,7 @@ def check_patched(
 
     What was there before is nobody's mistake now: we store what nobody knows, upstream does not.
     """
-    touched = {key: value for key, value in new.items() if value is not old.get(key, _NOWHERE)}
+    touched = _touched(new, old)
     if directive == IGNORE or not (errors := strict_errors_of(touched, resource)):
         return []
     before = frozenset(strict_errors_of(old, resource))
@@ -87,10 +156,8 @@ def check_patched(
 def strict_problem(resource: Resource, errors: list[str]) -> Problem:
     """The refusal of an object whose fields are wrong."""
     told = ", ".join(errors)
-    return problems.bad_request(
-        f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-        f"{resource.kind}: strict decoding error: {told}"
-    )
+    what = unhandled(resource.kind, resource.version)
+    return problems.bad_request(f"{what}strict decoding error: {told}")
 
 
 def strict_patch_problem(shown: str, errors: list[str]) -> Problem:

@@ -3,6 +3,7 @@
 Upstream: pkg/endpoints/handlers/patch.go, apiserver v0.36.4.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from podstatus.apiserver.merge_patch import apply_merge_patch
 from podstatus.apiserver.problems import Problem, bad_request, unsupported_media_type
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategy import Document
+from podstatus.kube.documents import encode_document, plain_text
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
 
 JSON_PATCH = "application/json-patch+json"
@@ -39,13 +41,28 @@ def apply_patch_of(
     """The document that a patch makes. Raises Problem (400, 413, 415 or 422)."""
     apply = _apply_of(content_type)
     try:
-        return apply(document, _decoded(body), resource)
+        return apply(document, _decoded(body, content_type), resource)
     except RecursionError:
         raise _unprocessable("the patch is nested too deeply") from None
 
 
+def shown_patch(content_type: str, body: bytes, patched: Document) -> str:
+    """What upstream repeats when a patch leads to what does not fit: a strategic patch itself,
+    for the others what they lead to."""
+    try:
+        if _media_type(content_type) == STRATEGIC_MERGE_PATCH:
+            return plain_text(_decoded(body, content_type))
+        return encode_document(patched).decode()
+    except RecursionError:
+        return "(nested too deeply)"
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip()
+
+
 def _apply_of(content_type: str) -> Apply:
-    media_type = content_type.partition(";")[0].strip()
+    media_type = _media_type(content_type)
     if media_type in _TYPES:
         return _TYPES[media_type]
     if media_type == APPLY_PATCH:
@@ -59,11 +76,30 @@ def _apply_of(content_type: str) -> Apply:
     )
 
 
-def _decoded(body: bytes) -> Any:
+def _decoded(body: bytes, content_type: str) -> Any:
+    is_strategic = _media_type(content_type) == STRATEGIC_MERGE_PATCH
+    decoder = _STRATEGIC_DECODER if is_strategic else _DECODER
     try:
-        return msgspec.json.decode(body)
+        return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(f"error decoding patch: {error}") from error
+
+
+def _strategic_number(text: str) -> float:
+    """A strategic merge patch may spell an integer as 1e3 or 30.0; other patches may not.
+
+    Upstream: fromUnstructured, pkg/runtime/converter.go, apimachinery v0.36.4.
+    """
+    number = float(text)
+    if math.isinf(number):
+        why = f"json: cannot unmarshal number {text[:80]} into Go value of type float64"
+        raise bad_request(why)
+    return int(number) if number.is_integer() and abs(number) < _INT64 else number
+
+
+_INT64 = 2.0**63
+_DECODER = msgspec.json.Decoder()
+_STRATEGIC_DECODER = msgspec.json.Decoder(float_hook=_strategic_number)
 
 
 def _json_patch(document: Document, patch: Any, _: Resource) -> Document:

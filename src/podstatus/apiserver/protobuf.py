@@ -35,16 +35,16 @@ ServiceAccount: 1=metadata:ObjectMeta 2=secrets:[ObjectReference]
 ObjectReference: 1=kind 2=namespace 3=name 4=uid 5=apiVersion 6=resourceVersion 7=fieldPath
 LocalObjectReference: 1=name
 Lease: 1=metadata:ObjectMeta 2=spec:LeaseSpec
-LeaseSpec: 1=holderIdentity:str? 2=leaseDurationSeconds:int? 3=acquireTime:MicroTime
-  4=renewTime:MicroTime 5=leaseTransitions:int? 6=strategy:str? 7=preferredHolder:str?
-ObjectMeta: 1=name 2=generateName 3=namespace 4=selfLink 5=uid 6=resourceVersion 7=generation:int
-  8=creationTimestamp:Time 9=deletionTimestamp:Time 10=deletionGracePeriodSeconds:int?
+LeaseSpec: 1=holderIdentity:str? 2=leaseDurationSeconds:int32? 3=acquireTime:MicroTime
+  4=renewTime:MicroTime 5=leaseTransitions:int32? 6=strategy:str? 7=preferredHolder:str?
+ObjectMeta: 1=name 2=generateName 3=namespace 4=selfLink 5=uid 6=resourceVersion 7=generation:int64
+  8=creationTimestamp:Time 9=deletionTimestamp:Time 10=deletionGracePeriodSeconds:int64?
   11=labels:{str} 12=annotations:{str} 13=ownerReferences:[OwnerReference] 14=finalizers:[str]
 OwnerReference: 1=kind 3=name 4=uid 5=apiVersion 6=controller:bool? 7=blockOwnerDeletion:bool?
-DeleteOptions: 1=gracePeriodSeconds:int? 2=preconditions:Preconditions 3=orphanDependents:bool?
+DeleteOptions: 1=gracePeriodSeconds:int64? 2=preconditions:Preconditions 3=orphanDependents:bool?
   4=propagationPolicy:str? 5=dryRun:[str]
 Preconditions: 1=uid:str? 2=resourceVersion:str?
-Timestamp: 1=seconds:int 2=nanos:int
+Timestamp: 1=seconds:int64 2=nanos:int32
 """
 """Field numbers, names and types; a field without a type is a string. `?` is a pointer: its zero
 is kept, while the zeros of others are not on the wire in JSON either. `[…]` is a list, `{…}` a map
@@ -126,6 +126,11 @@ def _number(value: int | bytes) -> int:
     return value - 2**64 if value >= 2**63 else value
 
 
+def _low_bits(number: int) -> int:
+    """The number as an int32: like Go's decoder, it drops the bits above."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
 def _bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
         raise _MalformedError("a number is where none belongs")
@@ -140,7 +145,8 @@ def _instant(value: int | bytes) -> Time:
 
 _READERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
     "str": _text,
-    "int": _number,
+    "int32": lambda value: _low_bits(_number(value)),
+    "int64": _number,
     "bool": lambda value: bool(_number(value)),
     "bytes": lambda value: base64.b64encode(_bytes(value)).decode(),
     "raw": _bytes,

@@ -11,9 +11,11 @@ import hmac
 from podstatus.apiserver import problems
 from podstatus.apiserver.certificates import CLIENT_GROUP, CLIENT_NAME
 from podstatus.apiserver.exchange import Answer, Request, answer
+from podstatus.apiserver.field_validation import check_types, unhandled
 from podstatus.apiserver.reading import list_at, map_at, text_at, value_at
 from podstatus.apiserver.strategy import Document
 from podstatus.kube.rules.causes import Cause, invalid_value
+from podstatus.kube.schemas import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 
 USER = "podstatus"
 """Whoever has the token."""
@@ -38,8 +40,10 @@ class Reviews:
             raise problems.method_not_allowed()
         asked = request.document()
         is_token = request.path == TOKEN_REVIEWS
-        status = self._token_status(asked) if is_token else _access_status(asked)
         kind = "TokenReview" if is_token else "SubjectAccessReview"
+        schema = TOKEN_REVIEW if is_token else SUBJECT_ACCESS_REVIEW
+        check_types(request.body, schema, unhandled(kind))
+        status = self._token_status(asked) if is_token else _access_status(asked)
         version = request.path.removeprefix("/apis/").rpartition("/")[0]
         named = {"kind": kind, "apiVersion": version, "metadata": {}}
         return answer(named | {"spec": map_at(asked, "spec"), "status": status}, 201)

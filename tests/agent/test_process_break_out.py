@@ -181,20 +181,57 @@ def test_a_path_of_the_host_is_written_only_if_the_spec_says_so(scene: Scene) ->
         assert [path.name for path in Path(folder).iterdir()] == ["write"]
 
 
-@pytest.mark.parametrize("way", ["straight", "by a link", "from above"])
-def test_the_agents_folder_is_no_path_of_the_host(scene: Scene, way: str) -> None:
+HOST_PATHS = {
+    "a procfs": ("/proc", True, "is a procfs"),
+    "a procfs below": ("/", True, "is a procfs"),
+    "a procfs by /proc/self": ("/proc/self/root", True, "/proc/self is a symbolic link"),
+    "cgroups": ("/sys/fs/cgroup", False, "mount it readOnly"),
+    "the kernel's settings": ("/sys", False, "mount it readOnly"),
+    "devices": ("/dev", False, "mount it readOnly"),
+    "a device": ("/dev/null", True, "containers are given no devices"),
+    "the agent's folder": ("{root}", True, "it is the agent's own"),
+    "below the agent's folder": ("{root}/runtime/pods", True, "it is the agent's own"),
+    "the agent's folder by dots": ("{root}/./runtime//", True, "it is the agent's own"),
+    "the agent's folder by a link": ("{folder}/link", True, "is a symbolic link"),
+    "below a link to the agent's folder": ("{folder}/link/runtime", True, "is a symbolic link"),
+    "around the agent's folder": ("{folder}", False, "it holds what is the agent's own"),
+}
+"""Paths of the host that are ways out: what, whether for reading only, and why it is refused."""
+
+
+@pytest.mark.parametrize("way", HOST_PATHS)
+def test_a_path_of_the_host_is_no_way_out(scene: Scene, way: str) -> None:
     node = scene.node
     link = node.folder / "link"
     if not link.is_symlink():
         link.symlink_to(node.root_dir)
-    path = {"straight": node.root_dir, "by a link": link, "from above": node.folder}[way]
-    name = f"host-{way.replace(' ', '-')}"
+    path, read_only, why = HOST_PATHS[way]
+    path = path.format(root=node.root_dir, folder=node.folder)
+    name = f"host-{list(HOST_PATHS).index(way)}"
+    node.cluster.create(_on_host(name, path, "echo broken out", readOnly=read_only))
+    found = node.cluster.wait_for(name, _why_waiting)
+    (status,) = found["status"]["containerStatuses"]
+    assert status["state"]["waiting"]["reason"] == "CreateContainerConfigError"
+    assert why in _why_waiting(found)
+
+
+def test_the_agents_folder_is_empty_in_a_path_of_the_host(scene: Scene) -> None:
+    node = scene.node
     script = f"cat /host/{node.root_dir.name}/kubeconfig 2>&- || echo '\"refused\"'"
-    node.cluster.create(_on_host(name, str(path), script))
-    if way == "from above":
-        assert node.result(name) == "refused"
-    else:
-        node.cluster.wait_for_event("FailedMount", name, "it is the agent's own")
+    node.cluster.create(_on_host("host-above", str(node.folder), script, readOnly=True))
+    assert node.result("host-above") == "refused"
+
+
+def test_no_file_of_ours_is_handed_in_with_a_path_of_the_host(scene: Scene) -> None:
+    with tempfile.TemporaryDirectory(prefix="podstatus-", dir=scene.node.folder) as folder:
+        Path(folder).chmod(0o777)
+        aim: Document = {"folders": {}, "covered": {}, "files": {}, "processes": {}}
+        words = Path(break_out.__file__).read_text(), json.dumps({**aim, "sockets": {}, "urls": {}})
+        pod = python_pod("host-files", *words)
+        pod["spec"]["volumes"] = [{"name": "h", "hostPath": {"path": folder}}]
+        pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "h", "mountPath": "/host"}]
+        scene.node.cluster.create(pod)
+        assert scene.node.result("host-files")["inherited"] == {}
 
 
 @pytest.mark.parametrize("path", ["..", "a/../../..", "/etc"])

@@ -23,17 +23,21 @@ from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.isolation import find_bubblewrap
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.prepare import Command, Preparer
+from podstatus.runtime.process.shim.host_paths import open_all
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.pods import ObjectsInMemory
 
 
 def outlives(command: Command) -> bool:
     """Whether the command is still there some time after its bubblewrap was killed."""
-    program, *arguments = command.bubblewrap or ()
-    handle, told = _args(arguments), os.pipe()
+    handed = handed_files(command)
+    told = os.pipe()
     bwrap = subprocess.Popen(
-        [program, "--args", str(handle), "--json-status-fd", str(told[1]), "--", *command.argv],
-        pass_fds=[handle, told[1]],
+        [
+            (command.bubblewrap or ("",))[0],
+            *("--args", str(handed[0]), "--json-status-fd", str(told[1]), "--", *command.argv),
+        ],
+        pass_fds=[*handed, told[1]],
         env={},
     )
     # It is written in pieces: only a line is whole.
@@ -50,8 +54,14 @@ def outlives(command: Command) -> bool:
     return not gone
 
 
-def _args(arguments: list[str]) -> int:
-    return _in_memory(b"".join(argument.encode() + b"\0" for argument in arguments))
+def handed_files(command: Command) -> list[int]:
+    """The file with bubblewrap's arguments, and those of the host that they name."""
+    arguments = list(command.bubblewrap or ())
+    opened = open_all([msgspec.structs.asdict(path) for path in command.host_paths])
+    for wanted, file in zip(command.host_paths, opened, strict=True):
+        arguments[wanted.argument] = str(file)
+    words = b"".join(argument.encode() + b"\0" for argument in arguments[1:])
+    return [_in_memory(words), *opened]
 
 
 def _in_memory(content: bytes) -> int:
@@ -63,15 +73,20 @@ def _in_memory(content: bytes) -> int:
 
 def run(command: Command) -> subprocess.CompletedProcess[str]:
     """Run it as the shim does: nothing of ours in its arguments or environment."""
-    program, *arguments = command.bubblewrap or ()
-    handles = {"--args": _args(arguments)}
+    return run_with(command, handed_files(command))
+
+
+def run_with(command: Command, handed: list[int]) -> subprocess.CompletedProcess[str]:
+    """The same, with files that were opened before; they are closed."""
+    handles = {"--args": handed[0]}
     if command.seccomp:
         handles["--seccomp"] = _in_memory(command.seccomp)
     options = [word for name, handle in handles.items() for word in (name, str(handle))]
+    handed = [*handles.values(), *handed[1:]]
     try:
         return subprocess.run(
-            [program, *options, "--", *command.argv],
-            pass_fds=[*handles.values()],
+            [(command.bubblewrap or ("",))[0], *options, "--", *command.argv],
+            pass_fds=handed,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -81,8 +96,8 @@ def run(command: Command) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     finally:
-        for handle in handles.values():
-            os.close(handle)
+        for file in handed:
+            os.close(file)
 
 
 async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:

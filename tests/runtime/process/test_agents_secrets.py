@@ -38,7 +38,9 @@ def output(root: Path, hidden: Path, script: str, *mounted: Path) -> str:
     """What a container says that has these of the host, below /host."""
     names = [f"v{number}" for number, _ in enumerate(mounted)]
     container: dict[str, Any] = {"name": "a", "command": ["/bin/sh", "-c", script]}
-    container["volumeMounts"] = [{"name": n, "mountPath": f"/host/{n}"} for n in names]
+    container["volumeMounts"] = [
+        {"name": n, "mountPath": f"/host/{n}", "readOnly": True} for n in names
+    ]
     volumes = [
         {"name": name, "hostPath": {"path": str(path)}}
         for name, path in zip(names, mounted, strict=True)
@@ -69,10 +71,18 @@ def test_it_is_empty_through_a_path_of_the_host_as_well(tmp_path: Path, secret: 
     assert output(tmp_path, secret, script, secret.parent, secret.parent.parent) == "for all"
 
 
-@pytest.mark.parametrize("named", ["kubeconfig", "link"])
-def test_it_cannot_be_mounted(tmp_path: Path, secret: Path, named: str) -> None:
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("kubeconfig", "it is the agent's own"),
+        ("hard", "it is the agent's own"),
+        ("link", "link is a symbolic link"),
+    ],
+)
+def test_it_cannot_be_mounted(tmp_path: Path, secret: Path, named: str, why: str) -> None:
     (secret.parent / "link").symlink_to(secret)
-    with pytest.raises(CannotStartError, match="it is the agent's own"):
+    (secret.parent / "hard").hardlink_to(secret)
+    with pytest.raises(CannotStartError, match=why):
         output(tmp_path, secret, "true", secret.parent / named)
 
 

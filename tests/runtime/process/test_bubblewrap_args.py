@@ -12,7 +12,7 @@ WHO = Credentials(user=0, group=0, capabilities=("KILL",))
 
 
 def arguments(box: Sandbox, who: Credentials = WHO, *, root: bool = True) -> list[str]:
-    return list(bubblewrap_args("/usr/bin/bwrap", box, who, root=root))
+    return list(bubblewrap_args("/usr/bin/bwrap", box, who, root=root).words)
 
 
 def position(found: list[str], *wanted: str) -> int:

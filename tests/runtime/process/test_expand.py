@@ -62,7 +62,7 @@ def test_references_without_an_end_take_linear_time(text: str) -> None:
 
 def test_nothing_longer_is_built_than_a_process_can_be_given() -> None:
     class Huge(str):
-        """Whoever builds something of it fails."""
+        """Longer than any memory."""
 
         __slots__ = ()
 

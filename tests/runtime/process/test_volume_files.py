@@ -194,7 +194,7 @@ def test_an_agent_that_died_half_way_leaves_nothing_in_the_way(tmp_path: Path) -
 
 def host_path(path: Path | str, kind: str = "", secret: tuple[str, ...] = ()) -> str:
     source = HostPathVolumeSource(path=str(path), type=kind or None)
-    return ready_host_path(source, secret)
+    return ready_host_path(source, secret, read_only=False).path
 
 
 def test_paths_of_the_host_are_checked_in_upstreams_words(tmp_path: Path) -> None:
@@ -233,9 +233,11 @@ def test_paths_of_the_host_that_nobody_gets(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     (tmp_path / "secret").mkdir()
     secret = (str(tmp_path / "secret"),)
-    for path in (tmp_path / "secret", tmp_path / "secret/in", tmp_path / "link"):
+    for path in (tmp_path / "secret", tmp_path / "secret/in"):
         with pytest.raises(CannotStartError, match="the agent's own"):
             host_path(path, "Directory", secret)
+    with pytest.raises(CannotStartError, match="link is a symbolic link"):
+        host_path(tmp_path / "link", "Directory", secret)
     with pytest.raises(CannotStartError, match="must not contain"):
         host_path(f"{tmp_path}/../x")
     with pytest.raises(CannotStartError, match="no devices"):

@@ -16,12 +16,32 @@ _READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
+class HostPath(msgspec.Struct, frozen=True, kw_only=True):
+    """A file or folder of the host that was checked."""
+
+    path: str
+    """Without links."""
+    device: int
+    inode: int
+
+
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
     """Something of the host that is to be seen in a container."""
 
     source: str
     target: str
     read_only: bool = False
+    host_path: HostPath | None = None
+    """What was checked at the source: that very file is mounted, whatever has its name then."""
+
+
+class BubblewrapArgs(msgspec.Struct, frozen=True, kw_only=True):
+    """How bubblewrap is called, up to the command."""
+
+    words: tuple[str, ...]
+    """The program and its arguments."""
+    descriptors: Mapping[int, HostPath] = {}
+    """By their position among the words: those that become the number of an open file."""
 
 
 class OpenedFolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +76,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     share_ipc: bool = False
 
 
-def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool) -> tuple[str, ...]:
+def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool) -> BubblewrapArgs:
     """The program and its arguments, up to the command. `root` is whether the agent is."""
     arguments = [program, "--unshare-pid", "--as-pid-1", "--die-with-parent"]
     arguments += ["--unshare-cgroup-try"]
@@ -67,7 +87,7 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
         for name in kept_capabilities(who):
             arguments += ["--cap-add", f"CAP_{name}"]
     arguments += _root(box)
-    arguments += _mounts(box)
+    descriptors = _add_mounts(box, arguments)
     for path in box.hidden_in_mounts:
         arguments += ["--tmpfs", path, "--remount-ro", path]
     for path in box.masked_in_mounts:
@@ -77,7 +97,7 @@ def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool)
     arguments += ["--clearenv"]
     for name, value in box.env.items():
         arguments += ["--setenv", name, value]
-    return (*arguments, "--chdir", box.cwd)
+    return BubblewrapArgs(words=(*arguments, "--chdir", box.cwd), descriptors=descriptors)
 
 
 def kept_capabilities(who: Credentials) -> tuple[str, ...]:
@@ -127,15 +147,21 @@ def _root(box: Sandbox) -> Iterator[str]:
     yield from ("--bind", box.tmp, "/tmp")  # noqa: S108
 
 
-def _mounts(box: Sandbox) -> Iterator[str]:
+def _add_mounts(box: Sandbox, arguments: list[str]) -> dict[int, HostPath]:
     """Parents before children. Bubblewrap would make the way to each for root alone."""
+    descriptors = {}
     mounts = sorted(box.mounts, key=lambda mount: _depth(mount.target))
     volumes = tuple(f"{mount.target}/" for mount in mounts)
     for mount in mounts:
         for above in _ways(mount.target):
             if not f"{above}/".startswith(volumes):
-                yield from ("--perms", "0755", "--dir", above)
-        yield from ("--ro-bind" if mount.read_only else "--bind", mount.source, mount.target)
+                arguments += ["--perms", "0755", "--dir", above]
+        option = "--ro-bind" if mount.read_only else "--bind"
+        if mount.host_path is not None:
+            option += "-fd"
+            descriptors[len(arguments) + 1] = mount.host_path
+        arguments += [option, mount.source, mount.target]
+    return descriptors
 
 
 def _ways(path: str) -> Iterator[str]:

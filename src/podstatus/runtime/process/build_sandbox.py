@@ -10,8 +10,9 @@ import msgspec
 from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod
 from podstatus.kube.text import go_quoted
-from podstatus.runtime.process.bubblewrap_args import Mount, Sandbox
+from podstatus.runtime.process.bubblewrap_args import HostPath, Mount, Sandbox
 from podstatus.runtime.process.mount_plan import PlannedMount, is_empty_dir, writers_beside
+from podstatus.runtime.process.mount_table import lies_in
 from podstatus.runtime.process.refusals import config_error
 from podstatus.runtime.process.safe_paths import UnsafePathError, kind_below, open_folder
 from podstatus.runtime.process.sandbox_root import (
@@ -19,7 +20,6 @@ from podstatus.runtime.process.sandbox_root import (
     find_target,
     hidden_files,
     hidden_folders,
-    lies_in,
     masked_files,
     open_folders,
 )
@@ -29,6 +29,8 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
     """Something of the host, and where the spec wants it."""
 
     source: Path
+    host_path: HostPath | None = None
+    """What was checked at the source, if that is of the host."""
     planned: PlannedMount | None = None
     """None: the file for the message."""
     target: str
@@ -75,7 +77,12 @@ class SandboxBuilder:
         if missing_in is not None:
             self._missing_in.add(missing_in)
         self._make_room(target, thing)
-        mount = Mount(source=str(thing.source), target=target, read_only=thing.read_only)
+        mount = Mount(
+            source=str(thing.source),
+            target=target,
+            read_only=thing.read_only,
+            host_path=thing.host_path,
+        )
         self._mounts.append((mount, thing))
         self._covered.add(target)
         self._targets.add(target)

@@ -31,6 +31,8 @@ class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     setpriv: str = ""
     """What changes the user inside; empty if there is none."""
+    binds_descriptors: bool = False
+    """Whether it mounts a file that it is handed open, and not only one that has a name."""
 
 
 class NoBubblewrapError(Exception):
@@ -46,8 +48,11 @@ def find_bubblewrap() -> Bubblewrap:
     sandbox = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     _output(program, *sandbox, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--", "true")
     # Inside, only what the system has is to be seen.
+    binds = "--ro-bind-fd" in _output(program, "--help")
     setpriv = find_program("setpriv", PATH) or ""
-    return Bubblewrap(program=os.path.realpath(program), version=version, setpriv=setpriv)
+    return Bubblewrap(
+        program=os.path.realpath(program), version=version, setpriv=setpriv, binds_descriptors=binds
+    )
 
 
 def _output(program: str, *arguments: str) -> str:

@@ -53,6 +53,7 @@ def make_launch(
         env=command.env,
         cwd=command.cwd,
         bubblewrap=command.bubblewrap,
+        host_paths=command.host_paths,
         user=command.user,
         group=command.group,
         groups=command.groups,

@@ -15,6 +15,7 @@ from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.bubblewrap_args import (
+    BubblewrapArgs,
     bubblewrap_args,
     kept_capabilities,
     switch_user,
@@ -28,13 +29,15 @@ from podstatus.runtime.process.environment import (
     referenced_names,
 )
 from podstatus.runtime.process.expand import MAX_TOTAL, ExecBudget, TooLargeError
+from podstatus.runtime.process.host_paths import PROC, read_mount_table
 from podstatus.runtime.process.isolation import Bubblewrap
 from podstatus.runtime.process.layout import ContainerFolder
-from podstatus.runtime.process.mount_plan import plan_mounts, target_of
+from podstatus.runtime.process.mount_plan import PlannedMount, plan_mounts, target_of
 from podstatus.runtime.process.not_isolated import own_folders, own_message
 from podstatus.runtime.process.outside import Outside
 from podstatus.runtime.process.pod_objects import PodObjects, References
-from podstatus.runtime.process.refusals import config_error
+from podstatus.runtime.process.records import HostPathArgument
+from podstatus.runtime.process.refusals import config_error, not_honoured
 from podstatus.runtime.process.refused_fields import check_fields
 from podstatus.runtime.process.safe_paths import make_private
 from podstatus.runtime.process.sandbox_limits import check_arguments, check_spec
@@ -51,6 +54,10 @@ _NO_COMMAND = (
     "no command specified: an image is only a label here, and nothing of it runs; "
     "put a command into the spec"
 )
+_OLD_BUBBLEWRAP = (
+    "this bubblewrap mounts by name only, and another pod may change what has the name; install "
+    "one that has --bind-fd (0.10, or an update of your distribution since August 2024)"
+)
 _SANDBOX_HOME = "/tmp"  # noqa: S108 - its own, and the one place where it may surely write
 
 
@@ -61,6 +68,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     cwd: str
     bubblewrap: tuple[str, ...] | None = None
+    host_paths: tuple[HostPathArgument, ...] = ()
     user: int | None = None
     group: int | None = None
     groups: tuple[int, ...] | None = None
@@ -167,15 +175,8 @@ class Preparer:
         who: Credentials,
         program: bytes,
     ) -> Command:
-        things = [
-            Placed(
-                source=self._volumes.source(pod, planned, container.name),
-                planned=planned,
-                target=planned.target,
-                read_only=planned.read_only,
-            )
-            for planned in plan_mounts(pod, container, declared)
-        ]
+        planned_mounts = plan_mounts(pod, container, declared)
+        things = [self._placed(bubblewrap, pod, container, mount) for mount in planned_mounts]
         message = container.termination_message_path or DEFAULT_MESSAGE_PATH
         target = target_of(message, "terminationMessagePath")
         things.append(Placed(source=place.message, target=target))
@@ -184,22 +185,44 @@ class Preparer:
         env = full_environment(
             declared, hostname=hostname or socket.gethostname(), home=_SANDBOX_HOME
         )
-        builder = SandboxBuilder(pod, container, self._hidden)
+        builder = SandboxBuilder(pod, container, self._unseen())
         box = builder.build(things, tmp=place.tmp, env=env, hostname=hostname)
         switched = switch_user(bubblewrap.setpriv, who) if who.groups is not None else ()
         root = os.geteuid() == 0
         arguments = bubblewrap_args(bubblewrap.program, box, who, root=root)
-        _check_words(arguments)
-        check_arguments(arguments, (*switched, *argv), env, len(things))
+        _check_words(arguments.words)
+        check_arguments(arguments.words, (*switched, *argv), env, len(things))
         return Command(
             argv=(*switched, *argv),
             env=env,
             cwd="",
-            bubblewrap=arguments,
+            bubblewrap=arguments.words,
+            host_paths=_host_paths(arguments),
             capabilities=capability_numbers(kept_capabilities(who)) if root else None,
             seccomp=program,
             message_path=str(place.message),
         )
+
+    def _placed(
+        self, bubblewrap: Bubblewrap, pod: Pod, container: Container, planned: PlannedMount
+    ) -> Placed:
+        host_path = self._volumes.host_path(planned)
+        if host_path is not None and not bubblewrap.binds_descriptors:
+            raise not_honoured("volumes.hostPath.path", host_path.path, _OLD_BUBBLEWRAP)
+        return Placed(
+            source=Path(host_path.path)
+            if host_path is not None
+            else self._volumes.source(pod, planned, container.name),
+            host_path=host_path,
+            planned=planned,
+            target=planned.target,
+            read_only=planned.read_only,
+        )
+
+    def _unseen(self) -> tuple[str, ...]:
+        """What no container sees: what is the agent's, wherever it is mounted, and each procfs."""
+        table = read_mount_table()
+        return (*table.places_of(self._hidden), *(m.point for m in table.of_kind(PROC)))
 
     def _around(self) -> Surroundings:
         return Surroundings(self._host_ips(), self._allocatable())
@@ -214,6 +237,13 @@ class Preparer:
             machine=os.uname().machine,
             no_seccomp=_why_no_seccomp(),
         )
+
+
+def _host_paths(arguments: BubblewrapArgs) -> tuple[HostPathArgument, ...]:
+    return tuple(
+        HostPathArgument(argument=position, path=found.path, device=found.device, inode=found.inode)
+        for position, found in arguments.descriptors.items()
+    )
 
 
 def max_exec_bytes() -> int:

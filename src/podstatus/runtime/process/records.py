@@ -44,6 +44,18 @@ class ShimRecord(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_id: str
 
 
+class HostPathArgument(msgspec.Struct, frozen=True, kw_only=True):
+    """A file or folder of the host that bubblewrap is handed open."""
+
+    argument: int
+    """Which of bubblewrap's arguments becomes its number; the program is 0."""
+    path: str
+    """Without links: none is followed."""
+    device: int
+    inode: int
+    """What was checked; if there is another by now, the attempt is not started."""
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """How to start an attempt; also what the agent wants to know of it later."""
 
@@ -69,6 +81,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of bubblewrap, its program first, up to the command; None: not isolated. All but
     the program are handed over by `--args`, so that nobody sees them in a list of processes. The
     environment is among them: bubblewrap itself runs with an empty one."""
+    host_paths: tuple[HostPathArgument, ...] = ()
     user: int | None = None
     """Who it runs as; with `bubblewrap` the command itself changes to that inside, and this stays
     None."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from podstatus.runtime.process.bubblewrap_args import OpenedFolder
+from podstatus.runtime.process.mount_table import lies_in
 from podstatus.runtime.process.refusals import config_error, not_honoured
 
 OWN = ("/dev", "/proc", "/tmp")  # noqa: S108
@@ -26,7 +27,7 @@ _MAX_ENTRIES = 1000
 
 def hidden_folders(more: Iterable[str]) -> tuple[str, ...]:
     """The folders that are hidden, of those that are there; none that lies in another one."""
-    real = {os.path.realpath(path) for path in (*HIDDEN, *more) if Path(path).is_dir()}
+    real = {os.path.realpath(path) for path in (*HIDDEN, *more) if Path(path).is_dir()} - {*OWN}
     return tuple(sorted(path for path in real if not lies_in_any(path, {*OWN, *real} - {path})))
 
 
@@ -40,11 +41,6 @@ def hidden_files(paths: Iterable[str], hidden: Collection[str]) -> tuple[str, ..
 def masked_files() -> tuple[str, ...]:
     """Files of /proc that are not for containers, of those that are there."""
     return tuple(path for path in _MASKED if Path(path).exists())
-
-
-def lies_in(path: str, folder: str) -> bool:
-    """Whether a path is a folder, or in it."""
-    return folder in ("/", path) or path.startswith(folder + "/")
 
 
 def lies_in_any(path: str, folders: Iterable[str]) -> bool:

@@ -12,8 +12,9 @@ from podstatus.kube.text import go_quoted
 from podstatus.kube.volumes import ProjectedVolumeSource, Volume
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.atomic_files import DATA, give_folder, write_atomically
+from podstatus.runtime.process.bubblewrap_args import HostPath
 from podstatus.runtime.process.downward import Surroundings
-from podstatus.runtime.process.host_paths import ready_host_path
+from podstatus.runtime.process.host_paths import UnsafeHostPathError, ready_host_path
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.mount_plan import PlannedMount, is_empty_dir
 from podstatus.runtime.process.pod_objects import References
@@ -82,11 +83,19 @@ class Volumes:
             with suppress(FileNotFoundError):
                 self._fill(self._folder(pod, volume), files, owner)
 
+    def host_path(self, planned: PlannedMount) -> HostPath | None:
+        """What of the host was asked for, checked; None if it is the pod's own.
+
+        Raises CannotStartError.
+        """
+        source = planned.volume.host_path
+        if source is None:
+            return None
+        return ready_host_path(source, self._secret, read_only=planned.read_only)
+
     def source(self, pod: Pod, planned: PlannedMount, container: str) -> Path:
-        """What of the host is to be mounted. Raises CannotStartError."""
+        """What of the pod's own is to be mounted. Raises CannotStartError."""
         volume = planned.volume
-        if volume.host_path is not None:
-            return Path(ready_host_path(volume.host_path, self._secret))
         folder = self._folder(pod, volume)
         if not planned.steps:
             return folder
@@ -116,7 +125,9 @@ class Volumes:
                 folder.chmod(_FOR_ALL)
             give_folder(folder, owner, writable=True)
         elif volume.host_path is not None:
-            ready_host_path(volume.host_path, self._secret)
+            # What is not safe is reported by the containers that mount it.
+            with suppress(UnsafeHostPathError):
+                ready_host_path(volume.host_path, self._secret, read_only=True)
 
     async def _files(self, pod: Pod, source: ProjectedVolumeSource, owner: Ownership) -> Files:
         """What is to be in a volume."""

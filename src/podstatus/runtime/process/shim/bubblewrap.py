@@ -9,6 +9,9 @@ import json
 import os
 from pathlib import Path
 
+from .complaints import complain
+from .host_paths import open_all
+from .monitor import hide_monitor
 from .processes import Process, find
 from .records import Launch
 from .start import CannotStartError, Program, encode
@@ -27,6 +30,9 @@ class Sandbox:
         command = [encode(argument) for argument in launch.argv]
         if not arguments or not command:
             raise CannotStartError("no command")
+        host_paths = open_all(launch.host_paths)
+        for wanted, opened in zip(launch.host_paths, host_paths, strict=True):
+            arguments[wanted["argument"]] = b"%d" % opened
         self.status, told = os.pipe()
         os.set_blocking(self.status, False)
         words = b"".join(argument + b"\0" for argument in arguments[1:])
@@ -35,15 +41,19 @@ class Sandbox:
             handed[b"--seccomp"] = _in_memory(base64.b64decode(launch.seccomp))
         options = [word for name, file in handed.items() for word in (name, b"%d" % file)]
         argv = [arguments[0], *options, b"--", *command]
-        self.program = Program(argv, {}, "/", tuple(handed.values()))
+        # An ordinary user's sandbox has a user namespace of its own, and no rights outside of it.
+        traced = os.geteuid() == 0
+        self.program = Program(argv, {}, "/", (*handed.values(), *host_paths), traced)
         self._own_line = _command_line_of(argv)
         self._unread = b""
         self.command: Process | None = None
         """The command, or what will become it."""
         self.exit_code: int | None = None
 
-    def started(self) -> None:
-        """Bubblewrap has its own of our files now."""
+    def started(self, pid: int) -> None:
+        """Bubblewrap is executed: it has its own of our files now, and is to be hidden."""
+        if self.program.traced and not hide_monitor(pid):
+            complain("bubblewrap's monitor stays dumpable: it could not be traced")
         for file in self.program.inherited:
             os.close(file)
 

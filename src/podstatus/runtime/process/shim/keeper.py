@@ -117,7 +117,7 @@ class Keeper:
                 return
             self._sandbox = Sandbox(self._launch)
             self._pid = start(self._sandbox.program, self._launch, ends)
-            self._sandbox.started()
+            self._sandbox.started(self._pid)
         finally:
             ends.close()
 

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 _SET_PARENT_DEATH_SIGNAL = 1
+_SET_DUMPABLE = 4
 _SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
 _HERE = -100
@@ -26,6 +27,11 @@ def die_with(parent: int, number: signal.Signals) -> bool:
     """Be sent a signal when the parent ends; False if it has ended already."""
     _prctl(_SET_PARENT_DEATH_SIGNAL, number)
     return os.getppid() == parent
+
+
+def hide_memory() -> None:
+    """Let no process without CAP_SYS_PTRACE look into this one, nor reach files by its root."""
+    _prctl(_SET_DUMPABLE, 0)
 
 
 def set_name(name: str) -> None:

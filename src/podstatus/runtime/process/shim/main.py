@@ -169,6 +169,9 @@ def _stand_alone() -> None:
         os.setsid()
     kernel.set_name("podstatus-shim")
     kernel.adopt_orphans()
+    if os.geteuid() == 0:
+        # Also for the keepers, which are forked from here.
+        kernel.hide_memory()
     os.chdir("/")
     os.umask(0o077)
     signal.pthread_sigmask(signal.SIG_SETMASK, _SIGNALS)

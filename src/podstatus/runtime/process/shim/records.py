@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .kernel import move_once
 from .processes import Process, boot_id, find
@@ -35,6 +35,7 @@ class Launch(NamedTuple):
     log_max_bytes: int
     log_max_files: int
     bubblewrap: list[str] | None = None
+    host_paths: list[dict[str, Any]] = []  # never written  # noqa: RUF012
     user: int | None = None
     group: int | None = None
     groups: list[int] | None = None

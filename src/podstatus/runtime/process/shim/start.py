@@ -9,7 +9,7 @@ import termios
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from . import confinement, kernel
+from . import confinement, kernel, monitor
 from .records import Launch
 from .signals import restore_defaults
 from .streams import Ends
@@ -30,6 +30,8 @@ class Program(NamedTuple):
     cwd: str
     inherited: Sequence[int] = ()
     """Open files that it gets besides 0, 1 and 2, under their numbers."""
+    traced: bool = False
+    """Whether it stops when it is executed, for `monitor.hide_monitor`."""
 
 
 def plain(launch: Launch) -> Program:
@@ -83,6 +85,8 @@ def _become(program: Program, launch: Launch, ends: Ends, *, tell: int, keeper: 
         os.umask(_UMASK)
         for file in program.inherited:
             os.set_inheritable(file, True)
+        if program.traced:
+            monitor.await_tracer()
         # Only now: it is forgotten when the user changes.
         if kernel.die_with(keeper, signal.SIGKILL):
             _confine(launch)

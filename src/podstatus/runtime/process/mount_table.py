@@ -1,0 +1,106 @@
+"""What is mounted where: which file system a path is on, and under which other paths it is seen.
+
+A path alone does not tell what it shows: the same folder can be mounted a second time elsewhere,
+and a mount below a folder comes along when that folder is mounted in a container.
+
+Upstream: mountinfo, proc_pid_mountinfo(5).
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+class Mounted(msgspec.Struct, frozen=True, kw_only=True):
+    """A mount of this mount namespace."""
+
+    id: int
+    device: str
+    """Of the file system, as `major:minor`."""
+    root: str
+    """Which folder or file of the file system is seen."""
+    point: str
+    """Where it is mounted."""
+    kind: str
+    """The type of the file system."""
+
+
+def parse_mount_table(mountinfo: str) -> "MountTable":
+    """From /proc/self/mountinfo."""
+    return MountTable(tuple(_parsed(line) for line in mountinfo.splitlines() if line))
+
+
+class MountTable:
+    """All mounts of this mount namespace, in the order in which they were made."""
+
+    def __init__(self, mounts: tuple[Mounted, ...]) -> None:
+        self._mounts = mounts
+        self._by_id = {mount.id: mount for mount in mounts}
+
+    def holding(self, path: str, mount_id: int | None = None) -> Mounted | None:
+        """The mount that shows a path, by its ID if that is known and still there."""
+        if mount_id in self._by_id:
+            return self._by_id[mount_id]
+        found = None
+        for mount in self._mounts:
+            # The later one covers an earlier one at the same point.
+            deeper = found is None or len(mount.point) >= len(found.point)
+            if deeper and lies_in(path, mount.point):
+                found = mount
+        return found
+
+    def below(self, path: str) -> Iterator[Mounted]:
+        """The mounts that come along if a folder is mounted with all below it."""
+        return (m for m in self._mounts if m.point != path and lies_in(m.point, path))
+
+    def of_kind(self, kind: str) -> Iterator[Mounted]:
+        """The mounts of a type of file system."""
+        return (mount for mount in self._mounts if mount.kind == kind)
+
+    def places_of(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """These paths, and all others under which they, or parts of them, are seen."""
+        places = dict.fromkeys(paths)
+        for path in tuple(places):
+            places |= dict.fromkeys(self._places(path))
+        return tuple(places)
+
+    def _places(self, path: str) -> Iterator[str]:
+        mount = self.holding(path)
+        if mount is None:
+            return
+        inside = _join(mount.root, path[len(mount.point.rstrip("/")) :])
+        for other in self._mounts:
+            if other.device != mount.device:
+                continue
+            if lies_in(inside, other.root):
+                yield _join(other.point, inside[len(other.root.rstrip("/")) :])
+            elif lies_in(other.root, inside):
+                yield other.point
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or in it."""
+    return folder in ("/", path) or path.startswith(folder + "/")
+
+
+def _parsed(line: str) -> Mounted:
+    left, _, right = line.partition(" - ")
+    number, _, device, root, point, *_ = left.split(" ")
+    return Mounted(
+        id=int(number),
+        device=device,
+        root=_plain(root),
+        point=_plain(point),
+        kind=right.partition(" ")[0],
+    )
+
+
+def _join(folder: str, rest: str) -> str:
+    return folder.rstrip("/") + ("/" + rest.strip("/") if rest.strip("/") else "") or "/"
+
+
+def _plain(text: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), text)

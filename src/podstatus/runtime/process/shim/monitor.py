@@ -1,0 +1,139 @@
+"""Bubblewrap's monitor, made non-dumpable: no container gets at the host through its /proc entries.
+
+The monitor stays outside of the sandbox, as root and without capabilities. That is the very right
+by which the kernel lets a container that runs as root open `/proc/<monitor>/root`, wherever it
+finds a procfs. A process that is not dumpable takes CAP_SYS_PTRACE on the host to look into.
+Bubblewrap makes itself dumpable when it has dropped its capabilities, so it is traced until it
+does so, and the value that it sets is changed from 1 to 0.
+
+See ptrace(2), PR_SET_DUMPABLE in prctl(2), and `drop_privs` of bubblewrap.c v0.8.0.
+"""
+
+import ctypes
+import os
+import platform
+import signal
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+_TRACE_ME, _SYSCALL, _DETACH = 0, 24, 17
+_SET_OPTIONS, _GET_REGISTERS, _SET_REGISTERS, _GET_SYSCALL = 0x4200, 0x4204, 0x4205, 0x420E
+_MARK_SYSCALLS, _KILL_WITH_TRACER = 0x1, 0x100000
+_AT_SYSCALL = signal.SIGTRAP | 0x80
+_ENTRY = 1
+_GENERAL_REGISTERS = 1
+_SET_DUMPABLE, _DUMPABLE, _NOT_DUMPABLE = 4, 1, 0
+_MAX_STOPS = 20_000
+"""Bubblewrap makes some hundred calls until then, and two more for each file it was handed."""
+_ENDED = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+
+
+class _Machine(NamedTuple):
+    prctl: int
+    """The number of the system call."""
+    registers: int
+    """How many bytes they take."""
+    second: int
+    """Where the one with the second argument of a system call is."""
+
+
+_MACHINES = {
+    "x86_64": _Machine(prctl=157, registers=27 * 8, second=13 * 8),
+    "aarch64": _Machine(prctl=167, registers=34 * 8, second=1 * 8),
+}
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.restype = ctypes.c_long
+
+
+class _Vector(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+def await_tracer() -> None:
+    """Stop when the next program is executed, for `hide_monitor` of the parent to go on from.
+
+    Nothing happens where the kernel, or its administrator, forbids tracing.
+    """
+    if platform.machine() in _MACHINES:
+        _libc.ptrace(ctypes.c_long(_TRACE_ME), 0, 0, 0)
+
+
+def hide_monitor(pid: int) -> bool:
+    """Let a bubblewrap that awaits us run until it is hidden; whether it is.
+
+    One that ends before that is left to be reaped.
+    """
+    machine = _MACHINES.get(platform.machine())
+    if machine is None or not _is_traced(pid):
+        return False
+    try:
+        return _hide(pid, machine)
+    except OSError:
+        # It is gone, which the keeper sees, or it would stand still for good.
+        if not _has_ended(pid):
+            os.kill(pid, signal.SIGKILL)
+        return False
+
+
+def _hide(pid: int, machine: _Machine) -> bool:
+    if _next_stop(pid) is None:
+        return False
+    _ptrace(_SET_OPTIONS, pid, 0, _MARK_SYSCALLS | _KILL_WITH_TRACER)
+    deliver, hidden = 0, False
+    for _ in range(_MAX_STOPS):
+        _ptrace(_SYSCALL, pid, 0, deliver)
+        stop = _next_stop(pid)
+        if stop is None:
+            return False
+        deliver = 0 if stop in (_AT_SYSCALL, signal.SIGTRAP) else stop
+        if stop == _AT_SYSCALL and _makes_itself_dumpable(pid, machine):
+            _set_second(pid, machine, _NOT_DUMPABLE)
+            hidden = True
+            break
+    _ptrace(_DETACH, pid, 0, deliver)
+    return hidden
+
+
+def _next_stop(pid: int) -> int | None:
+    """The signal that it stopped with; None if it has ended."""
+    event = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+    if event is None or event.si_code in _ENDED:
+        return None
+    return event.si_status
+
+
+def _has_ended(pid: int) -> bool:
+    event = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+    return event is not None
+
+
+def _makes_itself_dumpable(pid: int, machine: _Machine) -> bool:
+    buffer = ctypes.create_string_buffer(96)
+    _ptrace(_GET_SYSCALL, pid, len(buffer), ctypes.addressof(buffer))
+    kind, number, first, second = struct.unpack_from("=B23xQQQ", buffer.raw)
+    return (kind, number, first, second) == (_ENTRY, machine.prctl, _SET_DUMPABLE, _DUMPABLE)
+
+
+def _set_second(pid: int, machine: _Machine, value: int) -> None:
+    buffer = ctypes.create_string_buffer(machine.registers)
+    vector = _Vector(ctypes.addressof(buffer), len(buffer))
+    _ptrace(_GET_REGISTERS, pid, _GENERAL_REGISTERS, ctypes.addressof(vector))
+    struct.pack_into("=Q", buffer, machine.second, value)
+    vector.length = len(buffer)
+    _ptrace(_SET_REGISTERS, pid, _GENERAL_REGISTERS, ctypes.addressof(vector))
+
+
+def _is_traced(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return f"\nTracerPid:\t{os.getpid()}\n" in status
+
+
+def _ptrace(request: int, pid: int, address: int, data: int) -> None:
+    words = (ctypes.c_long(request), ctypes.c_long(pid))
+    if _libc.ptrace(*words, ctypes.c_void_p(address), ctypes.c_void_p(data)) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"ptrace {request:#x}: {os.strerror(number)}")

@@ -117,8 +117,7 @@ class SandboxBuilder:
             )
 
     def _masked(self) -> tuple[str, ...]:
-        of_the_machine = masked_files() if os.geteuid() == 0 else ()
-        return (*of_the_machine, *hidden_files(self._secret, self._hidden))
+        return (*masked_files(), *hidden_files(self._secret, self._hidden))
 
     def _seen_in_mounts(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Where what is the agent's would be seen through a path of the host."""

@@ -85,7 +85,7 @@ sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_i
 sched_setaffinity sched_setattr sched_setparam sched_setscheduler sched_yield seccomp
 set_robust_list set_thread_area set_tid_address setfsgid setfsuid setgid setgroups setpgid
 setpriority setregid setresgid setresuid setreuid setrlimit setsid setuid sigaltstack tgkill tkill
-uretprobe vfork wait4 waitid
+uprobe uretprobe vfork wait4 waitid
 """
 _MESSAGES: Final = """
 accept accept4 bind connect getpeername getsockname getsockopt listen mq_getsetattr mq_notify
@@ -101,7 +101,8 @@ timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times
 ALWAYS: Final = frozenset(
     " ".join((_FILES, _WAITING, _MEMORY, _PROCESSES, _MESSAGES, _TIME_AND_MACHINE)).split()
 )
-"""Calls that every container may make."""
+"""Calls that every container may make. Of uprobe and uretprobe, which only code that the kernel
+itself has placed can make, Linux asks no filter."""
 
 BY_CAPABILITY: Final[Mapping[str, frozenset[str]]] = {
     capability: frozenset(names.split())

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from podstatus.testing.real_parts import MissingPartsError, find_parts
+from tests.break_out_table import tables
 
 if TYPE_CHECKING:
     from tests.api_servers import EmbeddedServer, RealServer, Server
@@ -149,6 +150,16 @@ def real_server(
         server = RealServer(running)
         yield server
         server.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Every way that was tried to break out of a pod, whatever came of the tests."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            # Reports of setting up and tearing down have the same properties.
+            if getattr(report, "when", "") == "call":
+                for line in tables(report.user_properties):
+                    terminalreporter.write_line(line)
 
 
 class RealTests:

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tests.agent.process_node import (
     python_pod,
 )
 from tests.agent_process import Document, container
+from tests.break_out_table import PROPERTY, table
 
 pytestmark = pytest.mark.slow
 
@@ -159,7 +160,11 @@ def test_no_file_of_ours_is_handed_in(scene: Scene) -> None:
     assert scene.came["inherited"] == {}
 
 
-def test_nothing_came_of_it_outside(scene: Scene) -> None:
+def test_nothing_came_of_it_outside(
+    scene: Scene, record_property: Callable[[str, Any], None], request: pytest.FixtureRequest
+) -> None:
+    title = f"files and processes, agent as {request.node.callspec.params['scene']}"
+    record_property(PROPERTY, table(title, {"container": scene.came}))
     assert PSST not in json.dumps(scene.came)
     assert [p for p in scene.aim["folders"].values() if Path(p, "probe").exists()] == []
     for pid in scene.aim["processes"].values():

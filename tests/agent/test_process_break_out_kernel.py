@@ -97,7 +97,7 @@ def test_no_way_leads_out(name: str, record_property: Callable[[str, Any], None]
         other_abis_do_not_exist(tried)
         containers_have_a_cgroup_of_their_own(tried)
         a_pod_of_the_restricted_standard_runs(tried)
-        only_root_under_bubblewrap_must_be_confined(tried)
+        who_is_isolated_must_be_confined(tried)
 
 
 @contextmanager
@@ -257,14 +257,14 @@ def a_pod_of_the_restricted_standard_runs(tried: Tried) -> None:
     assert tried.node.result("restricted") == [2, 65534]
 
 
-def only_root_under_bubblewrap_must_be_confined(tried: Tried) -> None:
+def who_is_isolated_must_be_confined(tried: Tried) -> None:
     context = {"seccompProfile": {"type": "Unconfined"}}
     script = 'set $(grep Seccomp: /proc/self/status); echo "[$2]"'
     pod = command_pod(
         "unconfined", "sh", "-c", script, securityContext=context, restartPolicy="Never"
     )
     tried.node.cluster.create(pod)
-    if tried.scene.isolation == "bubblewrap" and not tried.scene.ordinary:
+    if tried.scene.isolation == "bubblewrap":
         tried.node.cluster.wait_for_event("Failed", "unconfined", "leave it out, or set RuntimeDef")
     else:
         assert tried.node.result("unconfined") == [0]

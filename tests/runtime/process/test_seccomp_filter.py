@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Mapping
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,7 @@ NO_CONTAINER_MAY = (
 )
 
 
+@cache
 def program_of(machine: str, *capabilities: str) -> bytes:
     architecture = ARCHITECTURES[machine]
     return assemble(architecture.audit, default_profile(architecture, capabilities))

@@ -18,9 +18,9 @@ from podstatus.runtime.process.syscall_numbers import ARCHITECTURES
 _FIELD: Final = "securityContext.seccompProfile.type"
 _RUNTIME_DEFAULT, _UNCONFINED = "RuntimeDefault", "Unconfined"
 _TO_CHANGE: Final = "leave it out, or set RuntimeDefault"
-_AS_ROOT: Final = (
-    "the agent is root: in a user namespace of its own a container without a filter reaches "
-    f"keyrings and file systems of the machine; {_TO_CHANGE}"
+_ISOLATED: Final = (
+    "the filter is part of the isolation: in a user namespace of its own a container without it "
+    f"reaches keyrings, and cgroups of the agent's user; {_TO_CHANGE}"
 )
 
 
@@ -28,8 +28,8 @@ def seccomp_program(pod: Pod, container: Container, who: Credentials, can: Possi
     """The filter as a BPF program; empty for none. Raises CannotStartError."""
     wanted = _type(pod, container)
     if wanted == _UNCONFINED:
-        if can.root and can.isolated:
-            raise not_honoured(_FIELD, wanted, _AS_ROOT)
+        if can.isolated:
+            raise not_honoured(_FIELD, wanted, _ISOLATED)
         return b""
     if wanted not in ("", _RUNTIME_DEFAULT):
         why = f"there are no profiles of this machine; {_TO_CHANGE}"

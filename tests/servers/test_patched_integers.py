@@ -208,3 +208,12 @@ def test_numbers_in_a_query_must_fit(
     why = "value out of range" if value.isdigit() else "invalid syntax"
     shown = value.replace("%20", " ")
     assert answer["message"] == f'strconv.ParseInt: parsing "{shown}": {why}'
+
+
+def test_nulls_in_the_labels_of_a_binding_are_empty_texts(server: Server, namespace: str) -> None:
+    created(server.client, pods(namespace), pod("a", node=""))
+    meta = {"name": "a", "labels": {"a": None}, "annotations": {"b": None}}
+    sent = {"metadata": meta, "target": {"name": "node-1"}}
+    assert server.client.create(pods(namespace, "a", "binding"), sent)[0] == 201
+    found = server.client.get(pods(namespace, "a"))[1]["metadata"]
+    assert (found["labels"], found["annotations"]) == ({"a": ""}, {"b": ""})

@@ -23,7 +23,9 @@ def bound_pod(pod: Document, binding: Document, now: Time) -> Document:
     given = binding.get("metadata") or {}
     for key in ("labels", "annotations"):
         if given.get(key):
-            pod = changed_meta(pod, **{key: (meta.get(key) or {}) | given[key]})
+            # Go reads null as the empty text.
+            added = {name: value or "" for name, value in given[key].items()}
+            pod = changed_meta(pod, **{key: (meta.get(key) or {}) | added})
     return pod | {
         "spec": spec | {"nodeName": target["name"]},
         "status": _scheduled(pod.get("status") or {}, now),

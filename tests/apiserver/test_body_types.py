@@ -68,6 +68,15 @@ def test_a_number_of_a_megabyte_is_not_repeated(client: Client) -> None:
     assert (code, len(answer["message"]) < 500) == (400, True)
 
 
+@pytest.mark.parametrize("kind", [STRATEGIC, MERGE])
+def test_a_patch_of_a_megabyte_is_not_repeated(client: Client, kind: str) -> None:
+    client.create(PODS, {"metadata": {"name": "large"}, "spec": SPEC})
+    patch = {"spec": {"priority": "x", "nodeName": "x" * 2**20}}
+    code, answer = client.patch(f"{PODS}/large", patch, kind)
+    assert (code, len(answer["message"]) < 2**15) == (422, True)
+    assert answer["message"].endswith("Go struct field PodSpec.spec.priority of type int32")
+
+
 def test_an_exponent_that_upstream_does_not_survive_is_refused(client: Client) -> None:
     """kube-apiserver answers 504 after a minute."""
     for amount in ("1e999999999", "1e601", "-1e999999999"):

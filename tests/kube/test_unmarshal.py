@@ -153,6 +153,15 @@ def test_a_quantity_or_number_of_a_megabyte_costs_as_much_as_reading_it() -> Non
         assert seconds(f'{{"spec": {wrong}}}') < 3
 
 
+def test_the_first_error_is_found_in_and_after_a_long_list() -> None:
+    groups = ",".join(["7"] * 200_000)
+    context = f'{{"supplementalGroups": [{groups}], "fsGroup": 1.5}}'
+    text = f'{{"spec": {{"securityContext": {context}}}}}'
+    assert "fsGroup of type int64" in error_of(text, POD)
+    text = text.replace("[7,", "[1.0,", 1)
+    assert "supplementalGroups of type int64" in error_of(text, POD)
+
+
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (

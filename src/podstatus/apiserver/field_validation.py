@@ -36,6 +36,8 @@ _DIRECTIVES: Final = ("", IGNORE, STRICT, WARN)
 _NOWHERE: Final = object()
 _SUMMARY: Final = 30
 """How much of a body is repeated, in bytes."""
+_MAX_SHOWN: Final = 16 * 1024
+"""How much of a patch is repeated, in characters, twice in an answer: a patch may have 3 MB."""
 
 
 def check_types(body: bytes, schema: Schema, what: str = "") -> None:
@@ -86,7 +88,9 @@ def check_patched_types(
     if value_fits(touched, resource.schema):
         return
     if wrong := unmarshal_error(touched, resource.schema):
-        message = f"Invalid value: {go_quoted(shown())}: {wrong}"
+        text = shown()
+        text = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} ..."
+        message = f"Invalid value: {go_quoted(text)}: {wrong}"
         raise problems.invalid("", "", [Cause("FieldValueInvalid", "patch", message)])
 
 

@@ -37,6 +37,8 @@ INTEGER_BOUNDS: Final = {
 _INTEGER: Final = re.compile("-?[0-9]{1,19}")
 _MAX_SHOWN: Final = 100
 """Of a number, in characters: a body may be one number of a megabyte."""
+_MAX_MORE: Final = 10_000
+"""Values that are read after the first error, in search of one that ends the decoding."""
 _QUANTITY: Final = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?+[eEinumkKMGTP]*+[+-]?[0-9]*+")
 _NO_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -96,9 +98,15 @@ class _Reading:
 
     def __init__(self) -> None:
         self.saved = ""
+        self._more = _MAX_MORE
+
+    def _is_enough(self) -> bool:
+        """Whether an error was found that no other is likely to replace."""
+        self._more -= bool(self.saved)
+        return self._more < 0
 
     def read(self, value: Any, of_type: str, go: str, at: _Struct) -> None:
-        if value is None or of_type == "FieldsV1":
+        if value is None or of_type == "FieldsV1" or self._is_enough():
             return
         if of_type in _UNMARSHALERS:
             _unmarshal(value, of_type, at)
@@ -114,6 +122,8 @@ class _Reading:
     def _read_all(self, items: Iterable[Any], of_type: str, go: str, at: _Struct) -> None:
         element = of_type[1:-1]
         go = element_go_type(go, element)
+        if element in _SCALARS and (self.saved or _plainly_fit(items := list(items), element)):
+            return
         for item in items:
             self.read(item, element, go, at)
 
@@ -146,6 +156,18 @@ def _mismatch(value: Any, of_type: str) -> str:
     if of_type in INTEGER_BOUNDS and kind == "number":
         return "" if _is_integer(value, of_type) else f"number {_spelled(value)}"
     return "" if _SCALARS.get(of_type) == kind else kind
+
+
+def _plainly_fit(items: list[Any], of_type: str) -> bool:
+    """Whether all elements of a list are short and of the type: a list may have a million."""
+    kinds = set(map(type, items))
+    if of_type in INTEGER_BOUNDS:
+        if kinds == {int}:
+            low, high = INTEGER_BOUNDS[of_type]
+            return bool(low <= min(items) and max(items) <= high)
+        digits = kinds == {Number} and "".join(items).isdecimal()
+        return digits and max(map(len, items)) < len(str(2**31))
+    return kinds == {bool if of_type == "bool" else str}
 
 
 def json_kind(value: Any) -> str:

@@ -16,6 +16,8 @@ _MAX_MESSAGE = 4096
 _MAX_REASON = 128
 """Upstream's have 25 at most."""
 
+_MAX_RETRY_SECONDS = 3600.0
+
 _UID = "metadata.uid"
 
 
@@ -39,7 +41,7 @@ class Status(msgspec.Struct, frozen=True):
     @property
     def retry_after(self) -> float | None:
         """Seconds after which to ask again, if it says so."""
-        return self.details.retry_after_seconds or None if self.details else None
+        return _bounded(self.details.retry_after_seconds) if self.details else None
 
     @property
     def refused_fields(self) -> frozenset[str]:
@@ -105,4 +107,9 @@ def _advice(code: int, source: str) -> str:
 def _seconds(retry_after: str | None) -> float | None:
     """Retry-After in seconds; its other form, a date, is not used by API servers."""
     is_number = retry_after is not None and len(retry_after) <= 9 and retry_after.isdecimal()
-    return float(retry_after or 0) if is_number else None
+    return _bounded(float(retry_after or 0)) if is_number else None
+
+
+def _bounded(seconds: float) -> float | None:
+    """Seconds to wait, if these are some; a server that asks for a year gets an hour."""
+    return min(seconds, _MAX_RETRY_SECONDS) if seconds > 0 else None

@@ -8,7 +8,7 @@ from typing import Any, Self
 from podstatus.client.access import Access
 from podstatus.client.contact import Contact
 from podstatus.client.limits import TokenBucket
-from podstatus.client.request import JSON, STRATEGIC_MERGE, Request, with_query
+from podstatus.client.request import JSON, MAX_LIST_BYTES, STRATEGIC_MERGE, Request, with_query
 from podstatus.client.resources import Resource
 from podstatus.client.transport import Stream, Timing, Transport
 from podstatus.client.watching import Watching
@@ -98,7 +98,8 @@ class ApiClient:
             "continue": continue_token,
             "resourceVersion": resource_version,
         }
-        return await self._call(Request("GET", with_query(resource.collection(namespace), query)))
+        path = with_query(resource.collection(namespace), query)
+        return await self._call(Request("GET", path, max_bytes=MAX_LIST_BYTES))
 
     def watch(
         self,

@@ -23,19 +23,19 @@ class HttpNodeApi:
 
     async def get_node(self, name: str) -> Node:
         """Read a node."""
-        return _read(await self._client.get(NODES, name), Node)
+        return _read_node(await self._client.get(NODES, name), name)
 
     async def create_node(self, node: Node) -> Node:
         """Create a node, with its status; the node afterwards."""
-        return _read(await self._client.create(NODES, _written(node)), Node)
+        return _read_node(await self._client.create(NODES, _written(node)), node.metadata.name)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
         """Apply a strategic merge patch; the node afterwards."""
-        return _read(await self._client.patch(NODES, name, patch), Node)
+        return _read_node(await self._client.patch(NODES, name, patch), name)
 
     async def patch_node_status(self, name: str, patch: bytes) -> Node:
         """Apply a strategic merge patch to the `status` subresource; the node afterwards."""
-        return _read(await self._client.patch(NODES, name, patch, subresource="status"), Node)
+        return _read_node(await self._client.patch(NODES, name, patch, subresource="status"), name)
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
         """Read a lease."""
@@ -57,6 +57,14 @@ class HttpNodeApi:
 
 def _written(value: Wire) -> bytes:
     return encode_document(to_document(value))
+
+
+def _read_node(body: bytes, name: str) -> Node:
+    """The node that was asked for. A server that answers with another one is broken."""
+    node = _read(body, Node)
+    if node.metadata.name != name or not node.metadata.uid:
+        raise RejectedError(f"the server's answer is not the node {name}")
+    return node
 
 
 def _read(body: bytes, kind: type[W]) -> W:

@@ -19,7 +19,7 @@ class HttpPodApi:
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """Read one pod."""
-        return _read(await self._client.get(PODS, name, namespace=namespace))
+        return _read(await self._client.get(PODS, name, namespace=namespace), namespace, name)
 
     async def managed_fields(
         self, namespace: str, name: str, *, uid: ApiUID
@@ -34,9 +34,10 @@ class HttpPodApi:
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
         """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
-        return _read(
-            await self._client.patch(PODS, name, patch, namespace=namespace, subresource="status")
+        answer = await self._client.patch(
+            PODS, name, patch, namespace=namespace, subresource="status"
         )
+        return _read(answer, namespace, name)
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int | None
@@ -53,8 +54,12 @@ class HttpPodApi:
         await self._client.delete(PODS, name, namespace=namespace, options=body)
 
 
-def _read(body: bytes) -> Pod:
+def _read(body: bytes, namespace: str, name: str) -> Pod:
+    """The pod that was asked for. A server that answers with another one is broken."""
     try:
-        return decode_trimmed(body, Pod)
+        pod = decode_trimmed(body, Pod)
     except DecodeError as error:
         raise RejectedError(f"the server's answer cannot be read: {error}") from error
+    if pod.full_name != (namespace, name) or not pod.uid:
+        raise RejectedError(f"the server's answer is not the pod {namespace}/{name}")
+    return pod

@@ -83,7 +83,9 @@ class Reflector(Generic[T]):
         self._clock = clock or SystemClock()
         self._random = random
         self._reflection = Reflection(str(selection), kind, handler)
-        self._lister = Lister(source, selection, kind, page=policy.page)
+        self._lister = Lister(
+            source, selection, kind, page=policy.page, max_objects=policy.max_objects
+        )
         self._listing = asyncio.Lock()
         self._synced = asyncio.Event()
         self._following = Outage(logger, f"watch of {selection}", policy.backoff, random)
@@ -238,6 +240,8 @@ class Reflector(Generic[T]):
         now = self._clock.now()
         if self._reflection.take_event(event, now):
             self._is_idle = False
+        if len(self._reflection.replica) > self._policy.max_objects:
+            raise UnavailableError(f"there are more than {self._policy.max_objects} objects")
         if not self._is_short(now):
             self._works(now)
 

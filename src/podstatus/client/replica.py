@@ -47,7 +47,9 @@ class Listing(msgspec.Struct, Generic[T], frozen=True):
     version: ResourceVersion
     items: Sequence[Sighting[T]]
     undecodable: int = 0
-    """Items that are there without their content, or not at all, as they have no name."""
+    """Items that are there without their content, or not at all, as they have no name or UID."""
+    is_whole: bool = True
+    """Whether what is not among the items is gone; it may be one that could not be told."""
 
 
 class _Known(msgspec.Struct, Generic[T], frozen=True):
@@ -101,7 +103,7 @@ class Replica(Generic[T]):
         if self._floor.is_after(listing.version):
             return ()
         changes: list[Change[T]] = []
-        for key in self._unlisted(listing):
+        for key in self._unlisted(listing) if listing.is_whole else ():
             changes += self._remove(key)
         for seen in listing.items:
             changes += self._take_item(seen, listing.version)

@@ -5,6 +5,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
+MAX_OBJECT_BYTES = 16 << 20
+"""Of an object. etcd takes some of a few megabytes at most."""
+MAX_LIST_BYTES = 256 << 20
+"""Of one page of a list."""
 JSON = "application/json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
@@ -19,6 +23,8 @@ class Request(msgspec.Struct, frozen=True):
     """With the query, ready to be sent."""
     body: bytes | None = None
     content_type: str = JSON
+    max_bytes: int = MAX_OBJECT_BYTES
+    """Of the body of the answer."""
 
     def __post_init__(self) -> None:
         body: object = self.body

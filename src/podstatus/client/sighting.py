@@ -40,6 +40,9 @@ class HasMetadata(Protocol):
 
 T = TypeVar("T", bound=HasMetadata)
 
+_MAX_NAME, _MAX_UID = 253, 512
+"""Characters. The first is Kubernetes' own limit; its UIDs have 36."""
+
 
 class ObjectKey(NamedTuple):
     """Where an object is; objects of a cluster have an empty namespace."""
@@ -66,16 +69,16 @@ def key_of(object_: HasMetadata) -> ObjectKey:
 def read_object(data: bytes, kind: type[T] | Digest[T]) -> Sighting[T] | None:
     """The object, without its content if that cannot be decoded.
 
-    None if not even its name can be read.
+    None if not even its name and its UID can be read.
     """
     try:
         found = read_kept(bytes(data), kind)
     except DecodeError:
         return read_metadata(data)
     metadata = found.metadata
-    if not metadata.name:
-        return None
     key = ObjectKey(metadata.namespace, metadata.name)
+    if not _is_one(key, metadata.uid):
+        return None
     return Sighting(key, metadata.uid, ResourceVersion.parse(metadata.resource_version), found)
 
 
@@ -100,10 +103,22 @@ def read_item(
 def read_metadata(data: bytes) -> Sighting[T] | None:
     """Where an object is, which one and how new; None if that cannot be read."""
     metadata = _metadata(data)
-    if metadata is None or not metadata.name:
+    if metadata is None:
         return None
-    key = ObjectKey(metadata.namespace or "", metadata.name)
+    key = ObjectKey(metadata.namespace or "", metadata.name or "")
+    if not _is_one(key, metadata.uid or ""):
+        return None
     return Sighting(key, metadata.uid or "", read_version(metadata))
+
+
+def _is_one(key: ObjectKey, uid: str) -> bool:
+    """Whether an object can have this name and this UID.
+
+    One without could not be told from others; a name with a slash would lead to another path.
+    """
+    if not uid or len(uid) > _MAX_UID or key.name in ("", ".", ".."):
+        return False
+    return max(map(len, key)) <= _MAX_NAME and not any("/" in part for part in key)
 
 
 def read_bookmark(data: bytes) -> ResourceVersion | None:

@@ -12,6 +12,7 @@ from yarl import URL
 
 from podstatus.client.access import Access, Credentials
 from podstatus.client.answers import read_status, refusal
+from podstatus.client.bodies import is_success, read_body
 from podstatus.client.contact import Contact
 from podstatus.client.deadlines import Deadlines
 from podstatus.client.errors import SilentError
@@ -29,6 +30,10 @@ than the 90 s after which an API server closes it."""
 _MOST_URLS = 1024
 """That are remembered, with what is found out about each: a node's pods are patched again and
 again, and it has some hundred of them at most."""
+
+
+_FOREIGN = (aiohttp.ClientError, OSError, ValueError)
+"""What the HTTP library raises for what a server sends, and for a header that cannot be sent."""
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +98,7 @@ class Transport:
                 renewed = await self._access.renew(credentials)
                 if renewed is not None:
                     response, body = await self._exchange(request, renewed)
-        except (aiohttp.ClientError, OSError) as error:
+        except _FOREIGN as error:
             raise self._failed(request, error) from _cause(error)
         finally:
             self._requests.called(time.monotonic() - began, request.method, self._host)
@@ -107,7 +112,7 @@ class Transport:
         try:
             response = await self._send(request, credentials, self._unlimited)
             # Gives the connection back, or ends it if it fails: `async with` would do so again.
-            return response, await response.read()
+            return response, await read_body(response, request.max_bytes)
         except asyncio.CancelledError as error:
             if self._deadlines.is_missed(task):
                 raise TimeoutError from error
@@ -121,7 +126,9 @@ class Transport:
         """The body of an answer as it comes, to be closed. Raises ApiError."""
         within = self._within(total_seconds, silence_seconds)
         with self._translated(request):
-            response = await self._answer(request, within)
+            # A server may say `100 Continue` for as long as a watch may take.
+            async with asyncio.timeout(self._timing.total_seconds):
+                response = await self._answer(request, within)
         stream = Stream(
             response,
             silence_seconds=silence_seconds,
@@ -132,9 +139,11 @@ class Transport:
         )
         self._streams.add(stream)
         try:
-            if response.status >= 300 or _is_page(response):
+            if not is_success(response.status) or _is_page(response):
                 with self._translated(request):
-                    self._checked(request, response, await response.read())
+                    async with asyncio.timeout(self._timing.total_seconds):
+                        body = await read_body(response, request.max_bytes)
+                    self._checked(request, response, body)
         except BaseException:
             stream.close()
             raise
@@ -155,7 +164,7 @@ class Transport:
         response = await self._send(request, credentials, within)
         if response.status != 401:
             return response
-        await response.read()  # gives the connection back
+        await read_body(response, request.max_bytes)  # gives the connection back
         renewed = await self._access.renew(credentials)
         return response if renewed is None else await self._send(request, renewed, within)
 
@@ -192,7 +201,7 @@ class Transport:
 
     def _checked(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> bytes:
         source = self._access.source
-        if response.status >= 300:
+        if not is_success(response.status):
             after = response.headers.get("Retry-After")
             status = read_status(body, self.redact)
             raise refusal(_tried(request), source, response.status, status, after)
@@ -228,7 +237,7 @@ class Translation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, aiohttp.ClientError | OSError):
+        if isinstance(error, _FOREIGN):
             raise self._failed(error) from _cause(error)
 
 

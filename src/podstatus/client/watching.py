@@ -10,8 +10,8 @@ from podstatus.client.answers import read_status, refusal
 from podstatus.client.watch_event import ERROR, WatchEvent
 from podstatus.kube.errors import ApiError, UnavailableError
 
-_MOST_BYTES = 64 << 20
-"""Of one event. etcd takes objects of a few megabytes at most."""
+MAX_EVENT_BYTES = 16 << 20
+"""Of one line. etcd takes objects of a few megabytes at most."""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -44,7 +44,8 @@ class Watching(AsyncIterator[WatchEvent]):
         self._source = source
         self._redact = redact
         self._lines: deque[bytes] = deque()
-        self._rest = b""
+        self._rest = bytearray()
+        """The beginning of a line. Grown in place: a line may come byte by byte."""
 
     def __aiter__(self) -> "Watching":
         return self
@@ -68,12 +69,16 @@ class Watching(AsyncIterator[WatchEvent]):
         self._take(chunk)
 
     def _take(self, chunk: bytes) -> None:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        self._lines.extend(line for line in lines if line)
-        if len(self._rest) > _MOST_BYTES:
+        first, *others = chunk.split(b"\n")
+        self._rest += first
+        if len(self._rest) > MAX_EVENT_BYTES:
             raise UnavailableError(
-                f"{self._tried}: an event is longer than {_MOST_BYTES >> 20} MiB"
+                f"{self._tried}: an event is longer than {MAX_EVENT_BYTES >> 20} MiB"
             )
+        if others:
+            lines = [bytes(self._rest), *others[:-1]]
+            self._rest = bytearray(others[-1])
+            self._lines.extend(line for line in lines if line)
 
     def _read_event(self, line: bytes) -> WatchEvent:
         try:

@@ -178,7 +178,10 @@ class LeaseService:
             renew_time=MicroTime.from_unix_nanos(self._clock.now()),
         )
         owners = self._owners(lease.metadata.owner_references or ())
-        metadata = structs.replace(lease.metadata, owner_references=owners)
+        # The names are ours, whatever the answer says: one without them led nowhere.
+        metadata = structs.replace(
+            lease.metadata, name=self._node, namespace=NAMESPACE, owner_references=owners
+        )
         return structs.replace(lease, metadata=metadata, spec=spec)
 
     def _owners(self, owners: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...] | None:

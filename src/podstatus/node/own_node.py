@@ -3,6 +3,9 @@
 from podstatus.base.clock import Clock
 from podstatus.kube.node import Node
 
+_MAX_DIGITS = 40
+"""Of a resource version. A number has at most 20; Python refuses to read thousands of them."""
+
 
 class OwnNode:
     """The newest Node object that is known; before there is one, the one we would register.
@@ -57,7 +60,13 @@ class OwnNode:
 
 def _is_older(node: Node, known: Node) -> bool:
     """Whether it is the same Node, as it was before. Versions that are no numbers say nothing."""
-    seen, newest = node.metadata.resource_version, known.metadata.resource_version
-    if node.metadata.uid != known.metadata.uid or not (seen.isdecimal() and newest.isdecimal()):
+    seen = _number(node.metadata.resource_version)
+    newest = _number(known.metadata.resource_version)
+    if node.metadata.uid != known.metadata.uid or seen is None or newest is None:
         return False
-    return int(seen) < int(newest)
+    return seen < newest
+
+
+def _number(version: str) -> int | None:
+    is_number = version.isascii() and version.isdecimal() and len(version) <= _MAX_DIGITS
+    return int(version) if is_number else None

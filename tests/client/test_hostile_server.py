@@ -1,0 +1,402 @@
+"""Whatever a server answers: one of our errors, bounded memory, and linear cost."""
+
+import asyncio
+import gzip
+import json
+import time
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
+
+from podstatus.base.loop import SystemClock
+from podstatus.client.api_client import ApiClient
+from podstatus.client.event_sink import HttpEventSink
+from podstatus.client.listing import Lister
+from podstatus.client.node_api import HttpNodeApi
+from podstatus.client.pod_api import HttpPodApi
+from podstatus.client.pod_objects import HttpPodObjects
+from podstatus.client.reflection import Reflection
+from podstatus.client.replica import Added, Change, Removed, Updated
+from podstatus.client.resources import PODS
+from podstatus.client.reviews import HttpReviews
+from podstatus.client.source import Selection
+from podstatus.client.transport import Timing
+from podstatus.client.watch_event import WatchEvent
+from podstatus.client.watching import MAX_EVENT_BYTES, Watching
+from podstatus.kube.errors import ApiError, UnavailableError
+from podstatus.kube.event import Event
+from podstatus.kube.meta import ObjectMeta
+from podstatus.kube.pod import Pod
+from podstatus.kube.reviews import SubjectAccessReviewSpec, TokenReviewSpec
+from podstatus.node.lease import LeaseService
+from podstatus.testing.builders import make_pod
+from tests.client.loops import in_loop
+from tests.client.plain_access import PlainAccess
+from tests.client.raw_server import Say, answer, chunk, chunked_head, raw_server
+from tests.mutations import LINES, RAW, encoded, mutated, whole
+
+Call = Callable[[ApiClient], Awaitable[object]]
+TIMING = Timing(connect_seconds=30, total_seconds=30)
+META = {"name": "a", "namespace": "b", "uid": "u1", "resourceVersion": "7"}
+STATUS = {
+    "phase": "Running",
+    "startTime": "2024-01-01T00:00:00Z",
+    "conditions": [{"type": "Ready", "status": "True"}],
+    "containerStatuses": [
+        {"name": "c", "ready": True, "restartCount": 1, "state": {"running": {}}}
+    ],
+}
+POD = {
+    "kind": "Pod",
+    "metadata": META,
+    "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+    "status": STATUS,
+}
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "a", "uid": "n1", "resourceVersion": "8"},
+    "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]},
+    "status": {"capacity": {"cpu": "2"}, "conditions": [{"type": "Ready", "status": "True"}]},
+}
+LEASE = {
+    "kind": "Lease",
+    "metadata": META,
+    "spec": {"holderIdentity": "a", "renewTime": "2024-01-01T00:00:00.000000Z"},
+}
+TOKEN = {"spec": {}, "status": {"token": "t", "expirationTimestamp": "2024-01-01T00:00:00Z"}}
+REVIEW = {"status": {"authenticated": True, "user": {"username": "me", "groups": ["g"]}}}
+RIGHT = {"status": {"allowed": True}}
+BINARY = {"metadata": META, "data": {"k": "dg=="}, "binaryData": {"b": "dg=="}}
+EVENT = {"metadata": META, "reason": "r", "count": 2, "lastTimestamp": "2024-01-01T00:00:00Z"}
+LIST = {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": [POD, POD]}
+
+
+def node_api(call: Callable[[HttpNodeApi], Awaitable[object]]) -> Call:
+    return lambda client: call(HttpNodeApi(client))
+
+
+CALLS: dict[str, tuple[dict[str, Any], Call]] = {
+    "pod": (POD, lambda it: HttpPodApi(it).get_pod("b", "a")),
+    "status": (POD, lambda it: HttpPodApi(it).patch_pod_status("b", "a", b"{}")),
+    "managers": (POD, lambda it: HttpPodApi(it).managed_fields("b", "a", uid="u1")),  # type: ignore[arg-type]
+    "node": (NODE, node_api(lambda it: it.get_node("a"))),
+    "node status": (NODE, node_api(lambda it: it.patch_node_status("a", b"{}"))),
+    "lease": (LEASE, node_api(lambda it: it.get_lease("b", "a"))),
+    "token": (TOKEN, lambda it: HttpPodObjects(it).service_account_token(make_pod(), "", 600)),
+    "configMap": (BINARY, lambda it: HttpPodObjects(it).config_map("b", "a")),
+    "secret": (BINARY, lambda it: HttpPodObjects(it).secret("b", "a")),
+    "review": (REVIEW, lambda it: HttpReviews(it).review_token(TokenReviewSpec(token="t"))),  # noqa: S106
+    "right": (RIGHT, lambda it: HttpReviews(it).review_access(SubjectAccessReviewSpec())),
+    "event": (
+        EVENT,
+        lambda it: HttpEventSink(it).create(Event(metadata=ObjectMeta(name="a", namespace="b"))),
+    ),
+    "list": (LIST, lambda it: lister(it).read(lambda _: None)),
+}
+
+
+def lister(source: Any) -> Lister[Pod]:
+    return Lister(source, Selection(resource=PODS), Pod, page=10, max_objects=1000)
+
+
+def saying(answers: Iterator[bytes]) -> Say:
+    async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(next(answers))
+        await writer.drain()
+
+    return say
+
+
+@asynccontextmanager
+async def client_of(say: Say) -> AsyncIterator[ApiClient]:
+    async with raw_server(say) as url, ApiClient(PlainAccess(url), timing=TIMING) as client:
+        yield client
+
+
+async def survives(call: Awaitable[object]) -> bool:
+    """Whether it came to something; the only alternative is an error of ours, in short words."""
+    try:
+        await call
+    except ApiError as error:
+        if len(str(error)) > 5000:
+            raise
+        return False
+    return True
+
+
+@in_loop
+@pytest.mark.parametrize("name", CALLS)
+async def test_answers_with_a_field_that_is_wrong_are_survived(name: str) -> None:
+    document, call = CALLS[name]
+    random = Random(19)
+    texts = (whole(mutated(json.loads(encoded(document)), random)) for _ in range(60))
+    async with client_of(saying(texts)) as client:
+        good = [await survives(call(client)) for _ in range(30)]
+    assert any(good)
+
+
+@in_loop
+@pytest.mark.parametrize("name", ["pod", "lease", "list"])
+async def test_answers_that_are_none_are_survived(name: str) -> None:
+    document, call = CALLS[name]
+    for what, make in RAW.items():
+        said = make(encoded(document))
+        async with client_of(saying(iter([said] * 3))) as client:
+            good = await survives(call(client))
+        assert good or what not in ("gzip", "an odd date"), what
+
+
+@in_loop
+@pytest.mark.parametrize("what", LINES)
+async def test_lines_that_are_no_events_are_survived(what: str) -> None:
+    line = b'{"type":"ADDED","object":' + encoded(POD) + b"}\n"
+    said = chunked_head() + chunk(LINES[what](line)) + chunk(line) + chunk(b"")
+    async with client_of(saying(iter([said]))) as client:
+        await survives(read_watch(client))
+
+
+async def read_watch(client: ApiClient) -> None:
+    async with client.watch(PODS) as events:
+        async for _ in events:
+            pass
+
+
+def gzip_bomb(size: int) -> bytes:
+    packer = zlib.compressobj(9, wbits=31)
+    part = b" " * (1 << 20)
+    parts = [packer.compress(part) for _ in range(size >> 20)]
+    return b"".join([*parts, packer.flush()])
+
+
+BOMB = gzip_bomb(128 << 20)
+"""128 MiB of blanks."""
+
+
+@in_loop
+@pytest.mark.parametrize(("code", "told"), [("200 OK", "more than 16 mib"), ("500 Oh", "500 ")])
+async def test_what_is_decompressed_is_bounded(code: str, told: str) -> None:
+    said = answer(BOMB, code, "Content-Encoding: gzip")
+    async with client_of(saying(iter([said] * 2))) as client:
+        with pytest.raises(UnavailableError, match=told):
+            await client.get(PODS, "a", namespace="b")
+        with pytest.raises(UnavailableError):
+            async with client.watch(PODS) as events:
+                await anext(events)
+
+
+@in_loop
+async def test_compressed_answers_are_read() -> None:
+    said = answer(gzip.compress(encoded(POD)), "200 OK", "Content-Encoding: gzip")
+    async with client_of(saying(iter([said]))) as client:
+        assert (await HttpPodApi(client).get_pod("b", "a")).uid == "u1"
+
+
+class Endless:
+    """A body that goes on for as long as it is read."""
+
+    def __init__(self, head: bytes, part: bytes) -> None:
+        self._head = head
+        self._part = part
+        self.said = 0
+
+    async def __call__(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(self._head)
+        while True:
+            writer.write(self._part)
+            self.said += len(self._part)
+            await writer.drain()
+
+
+@in_loop
+async def test_bodies_without_end_are_cut_off() -> None:
+    endless = Endless(chunked_head(), chunk(b"x" * 60_000))
+    async with client_of(endless) as client:
+        with pytest.raises(UnavailableError, match="more than 16 mib"):
+            await client.get(PODS, "a", namespace="b")
+        with pytest.raises(UnavailableError, match="longer than 16 MiB"):
+            async with client.watch(PODS) as events:
+                await anext(events)
+    assert endless.said < 6 * MAX_EVENT_BYTES
+
+
+@in_loop
+async def test_interim_answers_without_end_are_cut_off() -> None:
+    endless = Endless(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
+    async with raw_server(endless) as url:
+        timing = Timing(connect_seconds=30, total_seconds=1.0)
+        async with ApiClient(PlainAccess(url), timing=timing) as client:
+            with pytest.raises(UnavailableError):
+                async with client.watch(PODS) as events:
+                    await anext(events)
+
+
+class Drops:
+    """A body that comes byte by byte, from memory."""
+
+    def __init__(self, body: bytes) -> None:
+        self._bytes = iter([body[at : at + 1] for at in range(len(body))])
+
+    async def read(self) -> bytes:
+        return next(self._bytes, b"")
+
+
+async def seconds_to_read(size: int) -> float:
+    line = b'{"type":"ADDED","object":"' + b"x" * size + b'"}\n'
+    began = time.process_time()
+    (event,) = [it async for it in Watching(Drops(line), "watch", "test")]
+    assert len(event.object) == size + 2
+    return time.process_time() - began
+
+
+@in_loop
+async def test_a_line_that_comes_byte_by_byte_costs_no_more_than_its_length() -> None:
+    await seconds_to_read(1000)
+    small, large = await seconds_to_read(1 << 14), await seconds_to_read(1 << 18)
+    assert large < 16 * 4 * small
+
+
+@in_loop
+@pytest.mark.parametrize("odd", [{}, {"namespace": ""}, {"name": ".."}, {"namespace": "a/b"}])
+async def test_a_lease_is_renewed_under_our_names_whatever_the_answer_says(
+    odd: dict[str, str],
+) -> None:
+    metadata = {"resourceVersion": "7"} | odd
+    paths: list[bytes] = []
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        paths.append(b" ".join(head.split(b" ")[:2]))
+        writer.write(whole(encoded(LEASE | {"metadata": metadata})))
+
+    async with (
+        raw_server(say, greets=True) as url,
+        ApiClient(PlainAccess(url), timing=TIMING) as client,
+    ):
+        api, clock = HttpNodeApi(client), SystemClock()
+        lease = LeaseService(api, "us", clock=clock, node_uid=lambda: "u")
+        assert await lease.renew_once()
+        assert await lease.renew_once()
+    ours = b"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/us"
+    assert paths == [b"GET " + ours, b"PUT " + ours, b"PUT " + ours]
+
+
+class Pages:
+    """Lists whose pages are as they are given."""
+
+    def __init__(self, pages: Iterator[bytes]) -> None:
+        self._pages = pages
+        self.asked = 0
+
+    async def list(self, *_: object, **__: object) -> bytes:
+        self.asked += 1
+        return next(self._pages)
+
+
+def endless_pages() -> Iterator[bytes]:
+    number = 0
+    while True:
+        number += 1
+        item = POD | {"metadata": META | {"name": f"p{number}", "uid": f"u{number}"}}
+        yield encoded({"metadata": {"continue": str(number)}, "items": [item]})
+
+
+@in_loop
+async def test_lists_without_end_are_cut_off() -> None:
+    pages = Pages(endless_pages())
+    with pytest.raises(UnavailableError, match="more than 1000 objects"):
+        await lister(pages).read(lambda _: None)
+    empty = Pages(
+        encoded({"metadata": {"continue": str(number)}, "items": []}) for number in range(20_000)
+    )
+    with pytest.raises(UnavailableError, match="more than 10000 pages"):
+        await lister(empty).read(lambda _: None)
+
+
+@in_loop
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"kind": "Status", "metadata": {}, "status": "Success"},
+        {"kind": "Pod", "metadata": {}, "items": []},
+        {"kind": "PodList", "metadata": {"resourceVersion": "9"}},
+        {"metadata": None, "items": []},
+    ],
+)
+async def test_what_is_no_list_does_not_say_that_all_is_gone(page: dict[str, Any]) -> None:
+    with pytest.raises(UnavailableError, match="is no list"):
+        await lister(Pages(iter([encoded(page)]))).read(lambda _: None)
+
+
+class Told:
+    """What a reflection tells, checked."""
+
+    def __init__(self) -> None:
+        self.there: dict[tuple[str, str], Pod] = {}
+
+    def __call__(self, change: Change[Pod]) -> None:
+        match change:
+            case Removed(last):
+                del self.there[last.full_name]
+            case Added(new) | Updated(_, new):
+                assert new.uid
+                assert new.name
+                self.there[new.full_name] = new
+
+
+def honest_pods() -> list[dict[str, Any]]:
+    metas = [META | {"name": f"p{n}", "uid": f"u{n}", "resourceVersion": str(n)} for n in range(5)]
+    return [POD | {"metadata": meta} for meta in metas]
+
+
+@in_loop
+@pytest.mark.parametrize("seed", range(20))
+async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
+    random, told = Random(seed), Told()
+    reflection = Reflection("pods", Pod, told)
+    document = {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": honest_pods()}
+
+    async def take(text: bytes) -> None:
+        newest = reflection.progress.newest
+        listing = await lister(Pages(iter([text]))).read(reflection.replica.get)
+        reflection.take_list(listing, 1, newest, beside=False)
+
+    for _ in range(20):
+        await survives(take(mutated(json.loads(encoded(document)), random)))
+        for pod in honest_pods():
+            type_ = random.choice(("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "", "FOO"))
+            text = mutated(json.loads(encoded(pod)), random)
+            reflection.take_event(WatchEvent(type_, text), 1)
+    await take(encoded(document))
+    assert sorted(told.there) == [("b", f"p{n}") for n in range(5)]
+    assert reflection.counts.undecodable
+    assert reflection.counts.handler_failures == 0
+
+
+@in_loop
+@pytest.mark.parametrize("wrong", [{"uid": ""}, {"uid": None}, {"name": ""}, {"name": "a/b"}])
+async def test_objects_without_names_are_skipped_counted_and_take_nothing_away(
+    wrong: dict[str, Any],
+) -> None:
+    told = Told()
+    reflection = Reflection("pods", Pod, told)
+    pods = honest_pods()
+
+    async def take(items: list[dict[str, Any]], version: str) -> None:
+        text = encoded({"metadata": {"resourceVersion": version}, "items": items})
+        listing = await lister(Pages(iter([text]))).read(reflection.replica.get)
+        reflection.take_list(listing, 1, reflection.progress.newest, beside=False)
+
+    await take(pods, "9")
+    bad = POD | {"metadata": META | wrong | {"resourceVersion": "10"}}
+    await take([bad, *pods[1:]], "10")
+    assert len(told.there) == 5
+    assert reflection.counts.undecodable == 1
+    assert not reflection.take_event(WatchEvent("ADDED", encoded(bad)), 1)
+    assert reflection.counts.undecodable == 2
+    assert len(told.there) == 5

@@ -38,6 +38,7 @@ from podstatus.runtime.process.seccomp_support import NoSeccompError, find_archi
 logger = logging.getLogger(__name__)
 
 _AUTO = "auto"
+_LIMITED = ("cpu", "memory")
 _MOST_SHOWN = 150
 """Of a node name, in that of a cgroup, which may have 200."""
 
@@ -132,10 +133,13 @@ def cgroups_name(node_name: str, root_dir: Path) -> str:
 
 def _cgroups(settings: AgentSettings) -> Cgroups:
     try:
-        return find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
+        found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
     except NoCgroupsError as error:
         logger.info("limits of containers are not enforced: %s", error)
         return no_cgroups(str(error))
+    if why := {found.missing[name] for name in _LIMITED if name in found.missing}:
+        logger.info("limits of containers are not all enforced: %s", "; ".join(sorted(why)))
+    return found
 
 
 def _unlimited(recorder: Recorder) -> OnUnlimited:

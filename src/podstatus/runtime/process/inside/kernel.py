@@ -21,6 +21,8 @@ _SUBREAPER, _NO_NEW_PRIVILEGES, _AMBIENT = 36, 38, 47
 _AMBIENT_RAISE, _AMBIENT_CLEAR = 2, 4
 _CAPABILITIES_V3 = 0x20080522
 _CAPABILITIES, _WORD = 64, 32
+_NOTHING_MORE_TO_DROP = (errno.EINVAL, errno.EPERM)
+"""The kernel knows fewer capabilities; or we have no SETPCAP, and no_new_privs has to do."""
 _MS_READ_ONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000
 _UNLOCK_TERMINAL, _OPEN_PEER = 0x40045431, 0x5441
 
@@ -84,9 +86,8 @@ def limit_gains(numbers: frozenset[int]) -> None:
             try:
                 _prctl(_BOUNDING_DROP, number)
             except OSError as error:
-                if error.errno != errno.EINVAL:
+                if error.errno not in _NOTHING_MORE_TO_DROP:
                     raise
-                # The kernel knows fewer.
                 return
 
 

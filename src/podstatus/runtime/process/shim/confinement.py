@@ -10,6 +10,8 @@ _FILTER_MODE = 2
 _INSTRUCTION_BYTES = 8
 _CAPABILITIES_V3 = 0x20080522
 _CAPABILITIES, _WORD = 64, 32
+_NOTHING_MORE_TO_DROP = (errno.EINVAL, errno.EPERM)
+"""The kernel knows fewer capabilities; or we have no SETPCAP, and no_new_privs has to do."""
 _JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 """The C library has no name for this call."""
@@ -69,9 +71,9 @@ def drop_others(numbers: frozenset[int]) -> None:
             try:
                 _prctl(_DROP_FROM_BOUNDING_SET, ctypes.c_ulong(number))
             except OSError as error:
-                if error.errno != errno.EINVAL:
+                if error.errno not in _NOTHING_MORE_TO_DROP:
                     raise
-                return  # the kernel knows fewer
+                return
 
 
 def _capabilities() -> tuple[int, int, int]:

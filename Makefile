@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test churn flood soak day test-real real-parts lint bench-core bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
+.PHONY: help run tour test churn flood soak day test-real real-parts lint bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -54,6 +54,9 @@ lint: $(READY) ## style, types, import contracts
 
 bench-core: $(READY) ## what the core costs, next to one decode of the same pod
 	@$(BIN)/python bench/statuses.py
+
+bench-containers: $(READY) ## what a container costs in pods of 10, 1,000 and 10,000 of them
+	@$(BIN)/python bench/containers.py
 
 bench-replay: $(READY) ## how long a recorded scenario takes
 	@$(BIN)/python bench/replay.py

@@ -149,10 +149,10 @@ def test_a_record_reads_back_as_it_was_written(record: PodRecord) -> None:
 @given(records())
 def test_nothing_changes_before_the_moment_at_which_something_does(record: PodRecord) -> None:
     def seen(now: int) -> object:
-        return runtime_pod(record, now), [probe_verdicts(a, now)[0] for a in record.attempts]
+        return runtime_pod(record, now)[0], [probe_verdicts(a, now)[0] for a in record.attempts]
 
     now, steps = 0, 0
-    while (moment := next_moment(record, now)) is not None and steps < 30:
+    while (moment := next_moment(record, now, next_end(record, now))) is not None and steps < 30:
         assert moment > now
         assert seen(moment - 1) == seen(now)
         now, steps = moment, steps + 1
@@ -166,9 +166,9 @@ def test_facts_change_when_a_container_ends_and_an_end_stays(record: PodRecord) 
     while (end := next_end(record, moments[-1])) is not None:
         moments.append(end)
     for before, after in pairwise(moments):
-        assert runtime_pod(record, before) == runtime_pod(record, after - 1)
-        assert runtime_pod(record, before) != runtime_pod(record, after)
-        old, new = runtime_pod(record, before).facts, runtime_pod(record, after).facts
+        assert runtime_pod(record, before)[0] == runtime_pod(record, after - 1)[0]
+        assert runtime_pod(record, before)[0] != runtime_pod(record, after)[0]
+        old, new = runtime_pod(record, before)[0].facts, runtime_pod(record, after)[0].facts
         for was, is_now in zip(old.containers, new.containers, strict=True):
             assert was.state is ContainerRunState.RUNNING or was == is_now
 

@@ -19,7 +19,6 @@ from podstatus.kube.pod import Pod
 from podstatus.kube.pod_spec import PodReadinessGate
 from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
 from podstatus.status.generate import (
-    find_status,
     generate_all_containers_restarting_condition,
     generate_containers_ready_condition,
     generate_containers_ready_condition_for_terminal_phase,
@@ -509,8 +508,11 @@ def test_initialized_carries_the_generation() -> None:
     assert decided.observed_generation == 3
 
 
-def test_the_first_status_of_a_container_is_found() -> None:
-    first, second = running("a"), ended("a")
-    assert find_status((waiting("b"), first, second), "a") is first
-    assert find_status((first,), "b") is None
-    assert find_status(None, "a") is None
+def test_the_first_status_of_a_container_counts() -> None:
+    pod = make_pod()
+    names = [container.name for container in pod.spec.containers or ()]
+    twice = (*map(running, names), *map(ended, names))
+    for statuses, expected in ((twice, "True"), (twice[::-1], "False")):
+        ready = tuple(structs.replace(s, ready=s.state.running is not None) for s in statuses)
+        decided = generate_containers_ready_condition(pod, PodStatus(), ready, "Running")
+        assert decided.status == expected

@@ -46,6 +46,7 @@ def _field_path(pod: Pod, container_name: str) -> str:
         ("initContainers", spec.init_containers),
         ("ephemeralContainers", spec.ephemeral_containers),
     ):
-        if any(container.name == container_name for container in containers or ()):
-            return f"spec.{place}{{{container_name}}}"
+        for container in containers or ():
+            if container.name == container_name:
+                return f"spec.{place}{{{container_name}}}"
     return ""

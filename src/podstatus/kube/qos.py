@@ -52,9 +52,9 @@ def _total(lists: Sequence[ResourceList | None]) -> dict[str, Quantity]:
     """What is asked for of each resource that counts, where that is more than nothing."""
     total: dict[str, Quantity] = {}
     for resources in lists:
-        for name in _COUNTED:
-            quantity = (resources or {}).get(name, _ZERO)
-            if quantity.compare(_ZERO) > 0:
+        for name in _COUNTED if resources else ():
+            quantity = (resources or {}).get(name)
+            if quantity is not None and quantity.compare(_ZERO) > 0:
                 total[name] = total.get(name, _ZERO).plus(quantity)
     return total
 

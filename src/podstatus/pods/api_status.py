@@ -18,7 +18,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from podstatus.kube.cri import PodFacts
+from podstatus.kube.by_name import first_by_name
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod, is_terminal_phase
@@ -28,6 +29,7 @@ from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restarts import all_containers_could_restart
 from podstatus.kube.times import Time
 from podstatus.pods.addresses import with_host_ips, with_pod_ips
+from podstatus.pods.attempts import newest_attempts
 from podstatus.pods.container_status import (
     ContainerView,
     StartFailure,
@@ -79,9 +81,13 @@ def generate_api_pod_status(
     check_kind(pod, Pod)
     old = pod.status if old_status is None else old_status
     facts = _checked(facts, old, now=now, host_ips=host_ips)
+    listed = first_by_name(facts.containers)
     view = ContainerView(
         pod=pod,
         facts=facts,
+        attempts=newest_attempts(facts),
+        listed=listed,
+        past_init=_is_past_init(pod, listed),
         start_failures=_checked_failures(start_failures or {}),
         restarting_all=gates.restart_all_containers_on_container_exits
         and generate.should_all_containers_restart(pod, facts, old),
@@ -162,6 +168,11 @@ def _with_phase(
     if is_terminal_phase(pod.status.phase):
         phase = pod.status.phase
     return structs.replace(status, phase=phase, reason=reason, message=message)
+
+
+def _is_past_init(pod: Pod, listed: Mapping[str, ContainerFacts]) -> bool:
+    first = [listed.get(container.name) for container in pod.spec.containers or ()]
+    return any(a is not None and a.state is not ContainerRunState.UNKNOWN for a in first)
 
 
 def _has_begun(view: ContainerView) -> bool:

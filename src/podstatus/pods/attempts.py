@@ -8,7 +8,9 @@ Upstream: convertContainerStatus, kubelet_pods.go v1.36.4.
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 
+from podstatus.kube.by_name import all_by_name
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.features import FeatureGates
@@ -28,10 +30,13 @@ UNSEEN_EXIT_CODE = 137
 """Of a container that nobody saw end, as if it had been killed."""
 
 
-def newest_attempts(facts: PodFacts, name: str) -> list[ContainerFacts]:
-    """The attempts at this container, newest first."""
-    attempts = [attempt for attempt in facts.containers if attempt.name == name]
-    return sorted(attempts, key=lambda attempt: attempt.created_at, reverse=True)
+def newest_attempts(facts: PodFacts) -> dict[str, list[ContainerFacts]]:
+    """By container the attempts at it, newest first."""
+    attempts = all_by_name(facts.containers)
+    for made in attempts.values():
+        if len(made) > 1:
+            made.sort(key=attrgetter("created_at"), reverse=True)
+    return attempts
 
 
 def status_of_attempts(

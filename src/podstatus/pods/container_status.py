@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerRunState, PodFacts
+from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_status import (
@@ -28,7 +28,6 @@ from podstatus.kube.wire import Wire
 from podstatus.pods.attempts import (
     CONTAINER_STATUS_UNKNOWN,
     UNSEEN_EXIT_CODE,
-    newest_attempts,
     status_of_attempts,
 )
 from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
@@ -59,6 +58,12 @@ class ContainerView(msgspec.Struct, frozen=True, kw_only=True):
 
     pod: Pod
     facts: PodFacts
+    attempts: Mapping[str, Sequence[ContainerFacts]]
+    """By container, newest first."""
+    listed: Mapping[str, ContainerFacts]
+    """By container the attempt that the runtime lists first."""
+    past_init: bool
+    """Whether a regular container was created, so that all init containers had succeeded."""
     start_failures: Mapping[str, StartFailure]
     restarting_all: bool
     """Whether the whole pod is being restarted in place."""
@@ -95,7 +100,7 @@ def _by_name(statuses: Statuses | None) -> dict[str, ContainerStatus]:
 def _known(
     view: ContainerView, container: Container, old: ContainerStatus | None
 ) -> ContainerStatus:
-    attempts = newest_attempts(view.facts, container.name)
+    attempts = view.attempts.get(container.name)
     if attempts:
         return status_of_attempts(
             container, attempts, old, restarting_all=view.restarting_all, gates=view.gates
@@ -169,20 +174,14 @@ def _unless_done(
     view: ContainerView, container: Container, status: ContainerStatus
 ) -> ContainerStatus:
     """An init container that has succeeded is not started again, whatever its policy."""
-    attempt = view.facts.find(container.name)
+    attempt = view.listed.get(container.name)
     if attempt is not None:
         done = attempt.state is ContainerRunState.EXITED and attempt.exit_code == 0
         return status if done else _unless_starting(view, container, status)
     waits = status.state.waiting is not None
-    if waits and not is_restartable_init_container(container) and _is_past_init(view):
+    if waits and not is_restartable_init_container(container) and view.past_init:
         return structs.replace(status, state=_taken_for_done())
     return _unless_starting(view, container, status)
-
-
-def _is_past_init(view: ContainerView) -> bool:
-    """Whether a regular container was created, so that all init containers had succeeded."""
-    first = [view.facts.find(c.name) for c in view.pod.spec.containers or ()]
-    return any(a is not None and a.state is not ContainerRunState.UNKNOWN for a in first)
 
 
 def _taken_for_done() -> ContainerState:
@@ -214,7 +213,7 @@ def _is_to_be_started(view: ContainerView, container: Container) -> bool:
     """Upstream: ShouldContainerBeRestarted, pkg/kubelet/container/helpers.go v1.36.4."""
     if view.pod.metadata.deletion_timestamp is not None:
         return False
-    attempt = view.facts.find(container.name)
+    attempt = view.listed.get(container.name)
     if attempt is None or attempt.state in (ContainerRunState.CREATED, ContainerRunState.UNKNOWN):
         return True
     if attempt.state is ContainerRunState.RUNNING:

@@ -3,12 +3,13 @@
 Upstream: UpdatePodStatus, pkg/kubelet/prober/prober_manager.go v1.36.4.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec import structs
 
+from podstatus.kube.by_name import first_by_name
 from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_status import ContainerStatus, PodStatus
@@ -18,6 +19,8 @@ from podstatus.status.conditions import READY, is_condition_true
 
 _RESTART_GRACE = 10 * 1_000_000_000
 """Upstream's: a container younger than that may have been started by the agent that went."""
+
+WasReady: TypeAlias = Callable[[ContainerStatus], bool]
 
 
 class Prober(Protocol):
@@ -44,31 +47,41 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of its containers set; `old` was shown before."""
-        pod = pod if self.watching_since else structs.replace(pod, status=old)
+        was_ready = self._was_ready(pod, old)
+        regular, init = first_by_name(pod.spec.containers), first_by_name(pod.spec.init_containers)
         return structs.replace(
             status,
             container_statuses=tuple(
-                self._mark_regular(pod, _find_container(pod.spec.containers, s.name), s)
+                self._mark_regular(was_ready, regular.get(s.name) or Container(name=s.name), s)
                 for s in status.container_statuses or ()
             ),
             init_container_statuses=tuple(
-                self._mark_init(pod, _find_container(pod.spec.init_containers, s.name), s)
+                self._mark_init(was_ready, init.get(s.name) or Container(name=s.name), s)
                 for s in status.init_container_statuses or ()
             ),
         )
 
+    def _was_ready(self, pod: Pod, old: PodStatus) -> WasReady:
+        """Whether a container was ready before, of which no probe has spoken yet."""
+        if self.watching_since:
+            is_shown = is_condition_true(pod.status.conditions, READY)
+            return lambda status: is_shown and self._was_running_before(status)
+        listed = (*(old.container_statuses or ()), *(old.init_container_statuses or ()))
+        shown = {status.container_id for status in listed if status.ready}
+        return lambda status: status.container_id in shown
+
     def _mark_regular(
-        self, pod: Pod, container: Container, status: ContainerStatus
+        self, was_ready: WasReady, container: Container, status: ContainerStatus
     ) -> ContainerStatus:
         started = self._has_started(container, status)
-        ready = self._is_ready(pod, container, status) if started else status.ready
+        ready = self._is_ready(was_ready, container, status) if started else status.ready
         return structs.replace(status, started=started, ready=ready)
 
     def _mark_init(
-        self, pod: Pod, container: Container, status: ContainerStatus
+        self, was_ready: WasReady, container: Container, status: ContainerStatus
     ) -> ContainerStatus:
         if is_restartable_init_container(container):
-            return self._mark_regular(pod, container, status)
+            return self._mark_regular(was_ready, container, status)
         ended = status.state.terminated
         return structs.replace(
             status,
@@ -85,29 +98,14 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
         # It had started before the agent did.
         return bool(status.started) or container.startup_probe is None
 
-    def _is_ready(self, pod: Pod, container: Container, status: ContainerStatus) -> bool:
+    def _is_ready(self, was_ready: WasReady, container: Container, status: ContainerStatus) -> bool:
         if container.readiness_probe is None:
             return True
         verdict = self.ready.get(status.container_id)
-        if verdict is not None:
-            return verdict
-        if self.watching_since:
-            is_old = self._was_running_before(status)
-            return is_old and is_condition_true(pod.status.conditions, READY)
-        return _is_shown_ready(pod.status, status.container_id)
+        return was_ready(status) if verdict is None else verdict
 
     def _was_running_before(self, status: ContainerStatus) -> bool:
         running = status.state.running
         if running is None:
             return False
         return UNSET_TIME < running.started_at < self.watching_since - _RESTART_GRACE
-
-
-def _is_shown_ready(shown: PodStatus, container_id: str) -> bool:
-    listed = (*(shown.container_statuses or ()), *(shown.init_container_statuses or ()))
-    return any(status.container_id == container_id and status.ready for status in listed)
-
-
-def _find_container(containers: Sequence[Container] | None, name: str) -> Container:
-    """The container of this name, or one of which nothing else is known."""
-    return next((c for c in containers or () if c.name == name), Container(name=name))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from podstatus.kube.by_name import first_by_name
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import ContainerRunState, NetworkMode, PodFacts, SandboxState
 from podstatus.kube.features import FeatureGates
@@ -55,8 +56,9 @@ def generate_containers_ready_condition(
         return structs.replace(decided, status="False", reason="UnknownContainerStatuses")
     sidecars = filter(is_restartable_init_container, pod.spec.init_containers or ())
     unknown, unready = [], []
+    by_name = first_by_name(statuses)
     for container in (*sidecars, *(pod.spec.containers or ())):
-        status = find_status(statuses, container.name)
+        status = by_name.get(container.name)
         if status is None:
             unknown.append(container.name)
         elif not status.ready:
@@ -84,9 +86,12 @@ def generate_pod_ready_condition(
     )
     if decided.status != "True":
         return decided
+    if not pod.spec.readiness_gates:
+        return decided
     closed = []
-    for gate in pod.spec.readiness_gates or ():
-        condition = find_condition(conditions, gate.condition_type)
+    by_type = {condition.type: condition for condition in reversed(conditions or ())}
+    for gate in pod.spec.readiness_gates:
+        condition = by_type.get(gate.condition_type)
         name = go_quoted(gate.condition_type)
         if condition is None:
             closed.append(f"corresponding condition of pod readiness gate {name} does not exist.")
@@ -129,9 +134,12 @@ def generate_pod_initialized_condition(
 
 def _not_initialized(spec: PodSpec, statuses: Statuses | None) -> tuple[list[str], list[str]]:
     """The init containers of which nothing is known, and those that are not done."""
+    if not spec.init_containers:
+        return [], []
     unknown, incomplete = [], []
-    for container in spec.init_containers or ():
-        status = find_status(statuses, container.name)
+    by_name = first_by_name(statuses)
+    for container in spec.init_containers:
+        status = by_name.get(container.name)
         if status is None:
             unknown.append(container.name)
         elif not _is_initialized(container, status):
@@ -240,14 +248,6 @@ def need_to_reconcile_pod_readiness(pod: Pod) -> bool:
         pod, status, status.conditions, status.container_statuses, status.phase
     )
     return (current.status, current.message) != (due.status, due.message)
-
-
-def find_status(statuses: Statuses | None, name: str) -> ContainerStatus | None:
-    """The first status of this container."""
-    for status in statuses or ():
-        if status.name == name:
-            return status
-    return None
 
 
 def has_any_regular_container_started(spec: PodSpec, statuses: Statuses | None) -> bool:

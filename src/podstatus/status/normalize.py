@@ -4,10 +4,12 @@ The API server keeps whole seconds only, so a status must lose its fractions bef
 compared with what the server says. Upstream: normalizeStatus, status_manager.go v1.36.4.
 """
 
+from heapq import heappop, heappush
 from operator import attrgetter
 
 from msgspec import structs
 
+from podstatus.kube.containers import Container
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.pod_status import (
@@ -66,15 +68,29 @@ def sort_init_container_statuses(spec: PodSpec, statuses: Statuses | None) -> St
     """
     if not statuses or len(statuses) == 1:
         return statuses
+    containers = spec.init_containers or ()
+    if len(statuses) == len(containers) and all(map(_are_namesakes, containers, statuses)):
+        return statuses
     ordered = list(statuses)
+    # The places of each name, smallest first; those that hold another one by now are passed over.
+    places: dict[str, list[int]] = {}
+    for index, status in enumerate(ordered):
+        places.setdefault(status.name, []).append(index)
     place = 0
-    for container in spec.init_containers or ():
-        for index in range(place, len(ordered)):
-            if ordered[index].name == container.name:
+    for container in containers:
+        named = places.get(container.name, [])
+        while named:
+            index = heappop(named)
+            if index >= place and ordered[index].name == container.name:
                 ordered[place], ordered[index] = ordered[index], ordered[place]
+                heappush(places[ordered[index].name], index)
                 place += 1
                 break
     return tuple(ordered)
+
+
+def _are_namesakes(container: Container, status: ContainerStatus) -> bool:
+    return container.name == status.name
 
 
 def _message_limit(spec: PodSpec) -> int:

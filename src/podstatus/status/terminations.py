@@ -3,12 +3,12 @@
 Upstream: checkAndRecordTerminations in updateStatusInternal, status_manager.go v1.36.4.
 """
 
-from collections.abc import Sequence
 from enum import Enum
 from operator import attrgetter
 
 import msgspec
 
+from podstatus.kube.by_name import first_by_name
 from podstatus.kube.pod_status import ContainerStatus, PodStatus
 
 
@@ -37,15 +37,18 @@ class Termination(msgspec.Struct, frozen=True):
 
 def new_terminations(old: PodStatus, new: PodStatus) -> tuple[Termination, ...]:
     """The containers that the old status did not show ended and the new one does."""
-    found = []
+    found: list[Termination] = []
     for container_type, listed in _LISTS:
-        for status in listed(new) or ():
-            terminated = status.state.terminated
-            if terminated is not None and not _was_ended(status.name, listed(old) or ()):
-                found.append(Termination(container_type, terminated.exit_code, terminated.reason))
+        ended = [status for status in listed(new) or () if status.state.terminated is not None]
+        known = first_by_name(listed(old)) if ended else {}
+        found += [
+            Termination(container_type, end.exit_code, end.reason)
+            for status in ended
+            if (end := status.state.terminated) is not None
+            and not _is_ended(known.get(status.name))
+        ]
     return tuple(found)
 
 
-def _was_ended(name: str, statuses: Sequence[ContainerStatus]) -> bool:
-    known = next((status for status in statuses if status.name == name), None)
-    return known is not None and known.state.terminated is not None
+def _is_ended(status: ContainerStatus | None) -> bool:
+    return status is not None and status.state.terminated is not None

@@ -6,6 +6,7 @@ Upstream: checkContainerStateTransition, status_manager.go v1.36.4.
 
 from collections.abc import Sequence
 
+from podstatus.kube.by_name import all_by_name
 from podstatus.kube.containers import Container
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod_spec import PodSpec
@@ -27,10 +28,10 @@ def check_container_state_transition(
         return None
     if gates.restart_all_containers_on_container_exits and all_containers_could_restart(spec):
         return None
+    known, alive = all_by_name(spec.containers), _not_ended(new.container_statuses)
     for status in old.container_statuses or ():
-        if _must_stay_ended(status, spec.containers or (), spec, gates) and _is_revived(
-            status.name, new.container_statuses or ()
-        ):
+        containers = known.get(status.name, ())
+        if status.name in alive and _must_stay_ended(status, containers, spec, gates):
             return (
                 f"terminated container {status.name} attempted illegal transition "
                 "to non-terminated state"
@@ -43,15 +44,14 @@ def _check_init_containers(
 ) -> str | None:
     containers = spec.init_containers or ()
     statuses = old.init_container_statuses or ()
+    known, alive = all_by_name(containers), _not_ended(new.init_container_statuses)
     for index, status in enumerate(statuses):
         container = get_container_by_index(containers, statuses, index)
         if container is None:
             return f"found mismatch between pod spec and status, container: {status.name}"
         if is_restartable_init_container(container):
             continue
-        if _must_stay_ended(status, containers, spec, gates) and _is_revived(
-            status.name, new.init_container_statuses or ()
-        ):
+        if status.name in alive and _must_stay_ended(status, known[status.name], spec, gates):
             return (
                 f"terminated init container {status.name} attempted illegal transition "
                 "to non-terminated state"
@@ -71,6 +71,7 @@ def get_container_by_index(
 def _must_stay_ended(
     status: ContainerStatus, containers: Sequence[Container], spec: PodSpec, gates: FeatureGates
 ) -> bool:
+    """Whether it has ended for good; `containers` are those of its name."""
     terminated = status.state.terminated
     if terminated is None:
         return False
@@ -79,11 +80,11 @@ def _must_stay_ended(
     if not gates.container_restart_rules:
         return True
     return not any(
-        container.name == status.name
-        and container_should_restart(container, spec, terminated.exit_code, gates)
+        container_should_restart(container, spec, terminated.exit_code, gates)
         for container in containers
     )
 
 
-def _is_revived(name: str, statuses: Statuses) -> bool:
-    return any(status.name == name and status.state.terminated is None for status in statuses)
+def _not_ended(statuses: Statuses | None) -> set[str]:
+    """The names of containers that a status does not show ended."""
+    return {status.name for status in statuses or () if status.state.terminated is None}

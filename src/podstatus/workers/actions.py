@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
+from podstatus.kube.by_name import all_by_name
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.durations import go_duration
@@ -66,7 +67,14 @@ def compute_pod_actions(
     """What to do now. A pod that is being deleted needs nothing but to be stopped."""
     if pod.metadata.deletion_timestamp is not None:
         return PodActions()
-    view = PodView(pod=pod, facts=facts, verdicts=verdicts, gates=gates, resize=resize)
+    view = PodView(
+        pod=pod,
+        facts=facts,
+        verdicts=verdicts,
+        gates=gates,
+        by_name=all_by_name(facts.containers),
+        resize=resize,
+    )
     actions = _held_back(view, _wanted(view), crash_loops, now)
     return structs.replace(actions, resize=_resize(view, actions))
 

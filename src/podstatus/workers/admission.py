@@ -1,9 +1,9 @@
 """Whether a node takes a pod that was given to it.
 
-Looked at, in upstream's order: the operating system, supplemental groups, room, node selector
-and affinity, node name, host ports, taints of effect NoExecute. Who objects first speaks. Not
-looked at: pressure, devices, sysctls, AppArmor; and no other pod is ended to make room for a
-critical one.
+Looked at first: its size (`pod_limits`). Then, in upstream's order: the operating system,
+supplemental groups, room, node selector and affinity, node name, host ports, taints of effect
+NoExecute. Who objects first speaks. Not looked at: pressure, devices, sysctls, AppArmor; and no
+other pod is ended to make room for a critical one.
 
 Upstream: predicateAdmitHandler, pkg/kubelet/lifecycle/predicate.go v1.36.4; rejectPod,
 kubelet.go.
@@ -21,6 +21,7 @@ from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.taints import tolerates_no_execute
 from podstatus.workers.fits import shortages
 from podstatus.workers.host_ports import has_free_ports
+from podstatus.workers.pod_limits import find_excess
 from podstatus.workers.taken import Taken
 
 _OS_LABEL = "kubernetes.io/os"
@@ -47,6 +48,8 @@ def admit(pod: Pod, *, node: Node, others: Taken, max_pods: int) -> Admission:
 
     Of a pod that was granted resources before, give the allocation (`with_allocation`).
     """
+    if (excess := find_excess(pod)) is not None:
+        return Rejected(reason=excess.reason, message=excess.message)
     objections = _objections(pod, node, others, max_pods)
     return next(objections, None) or Admitted()
 

@@ -34,6 +34,7 @@ from podstatus.workers.grants import Grants
 from podstatus.workers.life import Stage
 from podstatus.workers.lives import Lives
 from podstatus.workers.occupancy import Occupancy
+from podstatus.workers.pod_limits import find_excess
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.resizes import Resizes
 from podstatus.workers.taken import Taken
@@ -95,15 +96,35 @@ class Dispatcher:
                 for pod in pods:
                     self._look_at_resources(pod)
             case PodUpdated(pod) | PodDeleting(pod):
+                pod = self._bounded(pod)
                 self._observe(pod)
                 self._hand_over(pod)
                 self._look_at_resources(pod)
             case PodReconciled(pod):
+                pod = self._bounded(pod)
                 self._observe(pod)
                 if not is_mirror_pod(pod) and need_to_reconcile_pod_readiness(pod):
                     self._hand_over(pod)
             case PodRemoved(pod):
                 self._removed(pod)
+
+    def _bounded(self, pod: Pod) -> Pod:
+        """The pod; with the spec that was admitted, if the new one is too large for the node.
+
+        The containers of a pod cannot change, except that ephemeral ones are added.
+        """
+        known = self._directory.pod_by_uid(pod.uid)
+        if known is None or known.spec is pod.spec or self._lives.get(pod.uid) is None:
+            return pod
+        if (excess := find_excess(pod)) is None or find_excess(known) is not None:
+            return pod
+        logger.warning(
+            "pod outgrew the node, its new spec is ignored: pod=%s/%s uid=%s why=%s",
+            *pod.full_name,
+            pod.uid,
+            excess.message,
+        )
+        return structs.replace(pod, spec=known.spec)
 
     def _observe(self, pod: Pod) -> None:
         self._directory.update_pod(pod)

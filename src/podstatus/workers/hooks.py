@@ -162,8 +162,11 @@ class Hooks:
 
 def _find(pod: Pod, name: str) -> Container | None:
     """The one with this name that may have hooks: ephemeral and plain init containers have none."""
-    containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
-    return next((container for container in containers if container.name == name), None)
+    for containers in (pod.spec.containers, pod.spec.init_containers):
+        for container in containers or ():
+            if container.name == name:
+                return container
+    return None
 
 
 def _failed(kind: str, what: str, pod: Pod, container: Container, why: str) -> HookFailedError:

@@ -1,5 +1,7 @@
 """A pod's spec beside what its runtime knows: the questions that decisions about it ask."""
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
 from podstatus.kube.containers import Container, Probe
@@ -20,6 +22,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
     facts: PodFacts
     verdicts: Verdicts
     gates: FeatureGates
+    by_name: Mapping[str, Sequence[ContainerFacts]]
+    """The attempts at each container, newest first."""
     resize: ResizePlan = NO_RESIZE
 
     @property
@@ -34,16 +38,16 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
 
     def newest(self, container: Container) -> ContainerFacts | None:
         """The newest attempt at a container."""
-        return self.facts.find(container.name)
+        return next(iter(self.by_name.get(container.name, ())), None)
 
     def here(self, container: Container) -> ContainerFacts | None:
         """The newest attempt at a container, if it was made in the sandbox of today."""
         attempt = self.newest(container)
         return attempt if attempt is not None and attempt.active else None
 
-    def attempts(self, container: Container) -> tuple[ContainerFacts, ...]:
+    def attempts(self, container: Container) -> Sequence[ContainerFacts]:
         """All attempts at a container, newest first."""
-        return tuple(a for a in self.facts.containers if a.name == container.name)
+        return self.by_name.get(container.name, ())
 
     def last_exit(self, container: Container) -> Time | None:
         """When the newest attempt that has ended did so."""

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.kube.allocation import PodResourceInfo
+from podstatus.kube.by_name import first_by_name
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts, ResourceFacts
 from podstatus.kube.pod import Pod
@@ -68,7 +69,8 @@ def plan_resize(pod: Pod, in_force: PodResourceInfo | None, facts: PodFacts) -> 
 
 def running_containers(pod: Pod, facts: PodFacts) -> dict[str, str]:
     """By name the IDs of all containers of the pod that run and can be resized."""
-    attempts = {c.name: _running(c, facts) for c in resizable_containers(pod)}
+    listed = first_by_name(facts.containers)
+    attempts = {c.name: _running(listed.get(c.name)) for c in resizable_containers(pod)}
     return {name: attempt.id for name, attempt in attempts.items() if attempt is not None}
 
 
@@ -125,9 +127,10 @@ def _differing(
     pod: Pod, in_force: PodResourceInfo, facts: PodFacts
 ) -> Iterator[tuple[Container, ContainerFacts | None]]:
     """The containers that lack something, and their attempts that run."""
+    listed = first_by_name(facts.containers)
     for container in resizable_containers(pod):
         if _changes(pod, container, in_force):
-            yield container, _running(container, facts)
+            yield container, _running(listed.get(container.name))
 
 
 def _changes(pod: Pod, container: Container, in_force: PodResourceInfo) -> set[str]:
@@ -144,8 +147,7 @@ def _needs_restart(pod: Pod, container: Container, in_force: PodResourceInfo) ->
     return any(needs_restart(container, name) for name in _changes(pod, container, in_force))
 
 
-def _running(container: Container, facts: PodFacts) -> ContainerFacts | None:
-    attempt = facts.find(container.name)
+def _running(attempt: ContainerFacts | None) -> ContainerFacts | None:
     if attempt is None or not attempt.active or attempt.state is not ContainerRunState.RUNNING:
         return None
     return attempt

@@ -15,6 +15,7 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
+from podstatus.kube.by_name import first_by_name
 from podstatus.kube.cri import ContainerRunState, PodFacts
 from podstatus.kube.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.pod_status import PodStatus
@@ -276,7 +277,8 @@ def _acts(actions: PodActions) -> bool:
 
 def _hang(actions: PodActions, facts: PodFacts) -> bool:
     """Whether one that was started neither runs nor has ended: it would be started without end."""
-    newest = [facts.find(start.container.name) for start in actions.start]
+    by_name = first_by_name(facts.containers)
+    newest = [by_name.get(start.container.name) for start in actions.start]
     return any(
         attempt is not None
         and attempt.state in (ContainerRunState.CREATED, ContainerRunState.UNKNOWN)

@@ -26,10 +26,13 @@ def stop_order(pod: Pod | None, facts: PodFacts) -> tuple[Wave, ...]:
     """
     left = [a for a in facts.containers if a.state is not ContainerRunState.EXITED]
     init = () if pod is None else pod.spec.init_containers or ()
-    sidecars = [c.name for c in reversed(init) if is_restartable_init_container(c)]
-    waves = [tuple(a for a in left if a.name not in sidecars)]
-    waves += [tuple(a for a in left if a.name == name) for name in sidecars]
-    return tuple(wave for wave in waves if wave)
+    last: dict[str, list[ContainerFacts]] = {
+        c.name: [] for c in reversed(init) if is_restartable_init_container(c)
+    }
+    first: list[ContainerFacts] = []
+    for attempt in left:
+        last.get(attempt.name, first).append(attempt)
+    return tuple(tuple(wave) for wave in (first, *last.values()) if wave)
 
 
 def container_grace(pod: Pod, own: int | None = None) -> int:

@@ -61,6 +61,8 @@ class End(msgspec.Struct, frozen=True):
 def find_end(attempt: Attempt) -> End | None:
     """When and how it ends if nothing else is asked of it; None if it never does."""
     script = attempt.script
+    if attempt.asked is attempt.forced is script.run is None and not attempt.start_error:
+        return None  # most do not end by themselves, and all of a pod are asked at each change
     if attempt.start_error:
         return End(attempt.began, _CANNOT_START, START_ERROR, attempt.start_error)
     by_itself = _after(attempt.began, script.run)

@@ -1,12 +1,21 @@
 """A simulated pod as it is kept: its sandboxes, the attempts at its containers, and no more."""
 
-from typing import Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal
 
 import msgspec
 from msgspec import structs
 
 from podstatus.base.usage import Usage
-from podstatus.kube.cri import NetworkMode, PodFacts, SandboxFacts, SandboxState
+from podstatus.kube.cri import (
+    ContainerFacts,
+    ContainerRunState,
+    NetworkMode,
+    PodFacts,
+    SandboxFacts,
+    SandboxState,
+)
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.limits import Limits
@@ -56,7 +65,10 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
         """The attempt with this number at a container, in the sandbox in use."""
         in_use = self.sandboxes[0].id if self.sandboxes else ""
         for found in self.attempts:
-            if (found.name, found.restart_count, found.sandbox) == (name, restart_count, in_use):
+            if found.name == name and (found.restart_count, found.sandbox) == (
+                restart_count,
+                in_use,
+            ):
                 return found
         return None
 
@@ -91,17 +103,50 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(found for found in self.attempts if not has_ended(found, now))
 
 
-def runtime_pod(record: PodRecord, now: int) -> RuntimePod:
-    """What the runtime lists of it."""
+class Shown(msgspec.Struct, frozen=True):
+    """What was listed of an attempt."""
+
+    attempt: Attempt
+    facts: ContainerFacts
+
+    def is_right(self, attempt: Attempt, now: int, *, active: bool) -> bool:
+        """Whether the same is to be listed of an attempt now."""
+        return (
+            self.attempt is attempt
+            and self.facts.active is active
+            and (self.facts.state is ContainerRunState.EXITED) is has_ended(attempt, now)
+        )
+
+
+NOTHING_SHOWN: Final[Mapping[str, Shown]] = MappingProxyType({})
+
+
+def runtime_pod(
+    record: PodRecord, now: int, shown: Mapping[str, Shown] = NOTHING_SHOWN
+) -> tuple[RuntimePod, dict[str, Shown]]:
+    """What the runtime lists of it, and the same by attempt: the next list is made from that.
+
+    Attempts that have not changed are the same objects in both lists, so that a change of one
+    container does not cost as much as all containers.
+    """
     in_use = record.sandboxes[0].id if record.sandboxes else ""
     sandbox = record.sandbox
+    by_id: dict[str, Shown] = {}
+    containers = []
+    for attempt in record.attempts:
+        active, before = attempt.sandbox == in_use, shown.get(attempt.id)
+        if before is None or not before.is_right(attempt, now, active=active):
+            before = Shown(attempt, facts_of(attempt, now, active=active))
+        by_id[attempt.id] = before
+        containers.append(before.facts)
     facts = PodFacts(
         sandboxes=tuple(_sandbox_facts(found) for found in record.sandboxes),
-        containers=tuple(facts_of(a, now, active=a.sandbox == in_use) for a in record.attempts),
+        containers=tuple(containers),
         ips=(sandbox.ip,) if sandbox is not None and sandbox.ip else (),
         resources=None if record.limits is None else limit_facts(record.limits),
     )
-    return RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
+    pod = RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
+    return pod, by_id
 
 
 def next_end(record: PodRecord, now: int) -> int | None:
@@ -110,10 +155,10 @@ def next_end(record: PodRecord, now: int) -> int | None:
     return min((end.at for end in ends if end is not None and end.at > now), default=None)
 
 
-def next_moment(record: PodRecord, now: int) -> int | None:
-    """When something of it is otherwise: an end, or what a probe says."""
-    moments = [probe_verdicts(attempt, now)[1] for attempt in record.attempts]
-    moments.append(next_end(record, now))
+def next_moment(record: PodRecord, now: int, end: int | None) -> int | None:
+    """When something of it is otherwise: the next end, or what a probe says."""
+    moments = [probe_verdicts(a, now)[1] for a in record.attempts if a.probes]
+    moments.append(end)
     return min((at for at in moments if at is not None), default=None)
 
 

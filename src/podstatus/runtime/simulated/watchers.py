@@ -82,6 +82,8 @@ class ProbeResults(AsyncIterator[ProbeResult]):
         before = self._told.pop(uid, {})
         said: dict[tuple[str, str], bool] = {}
         for attempt in record.attempts if record is not None else ():
+            if not attempt.probes:
+                continue
             for probe, success in probe_verdicts(attempt, now)[0].items():
                 said[attempt.id, probe] = success
                 if before.get((attempt.id, probe)) is not success:

@@ -4,10 +4,11 @@ Nothing in here waits. What was told is kept in the folder before anybody can se
 """
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import msgspec
+from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.kube.pod import PodUID
@@ -15,7 +16,14 @@ from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.addresses import Addresses
 from podstatus.runtime.simulated.alarm import Alarm
 from podstatus.runtime.simulated.moments import Moments
-from podstatus.runtime.simulated.record import PodRecord, next_end, next_moment, runtime_pod
+from podstatus.runtime.simulated.record import (
+    NOTHING_SHOWN,
+    PodRecord,
+    Shown,
+    next_end,
+    next_moment,
+    runtime_pod,
+)
 from podstatus.runtime.simulated.records import Records
 from podstatus.runtime.simulated.watchers import PodsToLookAt, ProbeResults
 
@@ -24,7 +32,10 @@ class _Listed(msgspec.Struct, frozen=True):
     """What is listed of a pod, and until when that is right."""
 
     pod: RuntimePod
+    attempts: Mapping[str, Shown]
     until: int | None
+    stale: bool = False
+    """Whether the pod has changed since."""
 
 
 class World:
@@ -60,14 +71,14 @@ class World:
     def listed(self, uid: PodUID) -> RuntimePod | None:
         """What is listed of this pod now: the same object as long as nothing changes."""
         found, now = self._listed.get(uid), self.now()
-        if found is not None and (found.until is None or now < found.until):
+        if found is not None and not found.stale and (found.until is None or now < found.until):
             return found.pod
         record = self._pods.get(uid)
         if record is None:
             return None
-        listed = _Listed(runtime_pod(record, now), next_end(record, now))
-        self._listed[uid] = listed
-        return listed.pod
+        pod, attempts = runtime_pod(record, now, NOTHING_SHOWN if found is None else found.attempts)
+        self._listed[uid] = _Listed(pod, attempts, next_end(record, now))
+        return pod
 
     def keep(self, record: PodRecord) -> None:
         """Make this what there is of a pod, and tell everybody. Raises RuntimeDownError."""
@@ -130,12 +141,14 @@ class World:
         if record.sandbox is not None and record.sandbox.ip is not None:
             self._addresses.claim(record.sandbox.ip)
         self._pods[record.uid] = record
-        self._listed.pop(record.uid, None)
+        if (listed := self._listed.get(record.uid)) is not None:
+            self._listed[record.uid] = structs.replace(listed, stale=True)
         self._expect(record, self.now())
 
     def _expect(self, record: PodRecord, now: int) -> None:
-        self._ends[record.uid] = next_end(record, now)
-        self._moments.put(record.uid, next_moment(record, now))
+        end = next_end(record, now)
+        self._ends[record.uid] = end
+        self._moments.put(record.uid, next_moment(record, now, end))
 
     def _free_addresses(self, old: PodRecord | None, new: PodRecord | None) -> None:
         had = old.sandbox.ip if old is not None and old.sandbox is not None else None

@@ -1,0 +1,208 @@
+"""What one container costs in pods of 10, 1,000 and 10,000: the same, whatever is done with them.
+
+Every step of a pod's way is measured alone, in CPU time: from its manifest over rules, decisions
+and statuses to the patch, and what observers make of it. Figures are microseconds per container,
+the best of some rounds; the ratio is that of the largest pod to the smallest. A node takes pods of
+1,000 containers (docs/decisions/0041-size-limits-of-pods.md); the larger one shows the growth.
+"""
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from podstatus import Pod, PodDirectory, PodStatus, StatusManager, Time, decode, to_document
+from podstatus.kube.cri import (
+    ContainerFacts,
+    ContainerRunState,
+    PodFacts,
+    SandboxFacts,
+    SandboxState,
+)
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.patch import apply_patch
+from podstatus.kube.rules.pod_spec import validate_new_pod
+from podstatus.kube.schemas import POD
+from podstatus.observe.summary import summarize
+from podstatus.observe.transitions import transitions
+from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.sources.manifest import read_manifest
+from podstatus.sources.static_pods import Origin
+from podstatus.status.merge import merge_pod_status
+from podstatus.status.patch import prepare_status_patch
+from podstatus.status.terminate import terminated_status
+from podstatus.workers.actions import compute_pod_actions
+from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.pod_limits import find_excess
+from podstatus.workers.stopping import stop_order
+
+RESULTS = Path(__file__).parent / "results" / "containers.json"
+SIZES = (10, 1_000, 10_000)
+ROUNDS = 3
+MAX_RATIO = 3.0
+"""Of the cost per container in the largest pod to that in the smallest: caches of the processor."""
+
+_SINCE = Time.parse("2024-01-01T00:00:00Z")
+_PROBE = {"exec": {"command": ["true"]}, "periodSeconds": 10, "timeoutSeconds": 1}
+_GATES = FeatureGates()
+
+Work = Callable[[], object]
+
+
+class NothingRuns:
+    """A node without containers."""
+
+    def could_have_running_containers(self, pod: Pod) -> bool:
+        """It has none."""
+        return False
+
+
+class Rig:
+    """A pod of so many containers, half of them sidecars, before and after they started."""
+
+    def __init__(self, containers: int) -> None:
+        names = [f"c{number}" for number in range(containers)]
+        half = containers // 2
+        self.text = msgspec.json.encode(_document(names[:half], names[half:]))
+        self.pod = decode(self.text, Pod)
+        self.running = PodFacts(
+            ips=("10.0.0.1",),
+            sandboxes=(SandboxFacts(state=SandboxState.READY, ip="10.0.0.1"),),
+            containers=tuple(_running(name) for name in reversed(names)),
+        )
+        self.before = self._status(PodFacts(), PodStatus())
+        self.after = self._status(self.running, self.before)
+        self.patch = prepare_status_patch(self.pod.uid, self.before, self.after).body
+        self.shown = structs.replace(self.pod, status=self.after)
+
+    def steps(self) -> dict[str, Work]:
+        """What is done with a pod, by name."""
+        pod, now, before, after = self.pod, _SINCE, self.before, self.after
+        documents = (
+            to_document(structs.replace(pod, status=before)),
+            msgspec.json.decode(self.patch),
+        )
+        origin = Origin(source="file", place="pod.json", node_name="n")
+        return {
+            "decode": lambda: decode(self.text, Pod),
+            "manifest": lambda: read_manifest(self.text, origin, now),
+            "validate": lambda: validate_new_pod(pod),
+            "admit": lambda: find_excess(pod),
+            "actions of a new pod": lambda: self._actions(PodFacts()),
+            "actions of a running pod": lambda: self._actions(self.running),
+            "status": lambda: self._status(self.running, before),
+            "set status": self._set_statuses,
+            "merge": lambda: self._merged(before, after),
+            "patch": lambda: prepare_status_patch(pod.uid, before, after),
+            "apply patch": lambda: apply_patch(*documents, POD),
+            "terminate": lambda: terminated_status(pod, after),
+            "stop order": lambda: stop_order(pod, self.running),
+            "summary": lambda: summarize(self.shown),
+            "transitions": lambda: transitions(before, after),
+        }
+
+    def _status(self, facts: PodFacts, old: PodStatus) -> PodStatus:
+        return generate_api_pod_status(self.pod, facts, now=_SINCE, old_status=old)
+
+    def _actions(self, facts: PodFacts) -> object:
+        return compute_pod_actions(self.pod, facts, now=_SINCE, crash_loops=CrashLoops())
+
+    def _merged(self, old: PodStatus, new: PodStatus) -> object:
+        return merge_pod_status(
+            self.pod, old, new, could_have_running_containers=False, now=_SINCE, gates=_GATES
+        )
+
+    def _set_statuses(self) -> None:
+        manager = StatusManager(None, PodDirectory(), NothingRuns())
+        for status in (self.before, self.after, terminated_status(self.pod, self.after)):
+            manager.set_pod_status(self.pod, status)
+
+
+def _document(sidecars: list[str], regular: list[str]) -> dict[str, Any]:
+    def container(name: str, **more: str) -> dict[str, Any]:
+        return {"name": name, "image": "busybox:1.37", "readinessProbe": _PROBE, **more}
+
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
+        "spec": {
+            "restartPolicy": "OnFailure",
+            "terminationGracePeriodSeconds": 30,
+            "initContainers": [container(name, restartPolicy="Always") for name in sidecars],
+            "containers": [container(name) for name in regular],
+        },
+    }
+
+
+def _running(name: str) -> ContainerFacts:
+    return ContainerFacts(
+        name=name,
+        state=ContainerRunState.RUNNING,
+        id=f"bench://{name}",
+        created_at=_SINCE,
+        started_at=_SINCE,
+        image="busybox:1.37",
+    )
+
+
+def seconds(work: Work) -> float:
+    """CPU seconds that the work takes, the best of some rounds."""
+    found = []
+    for _ in range(ROUNDS):
+        gc.collect()
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def repeated(work: Work, times: int) -> Work:
+    """The work, so often that a small pod takes as long as a large one."""
+
+    def run() -> None:
+        for _ in range(times):
+            work()
+
+    return run
+
+
+def measure() -> dict[str, dict[int, float]]:
+    """Microseconds per container, by step and size."""
+    found: dict[str, dict[int, float]] = {}
+    for size in SIZES:
+        times = max(SIZES) // size
+        for name, work in Rig(size).steps().items():
+            spent = seconds(repeated(work, times))
+            found.setdefault(name, {})[size] = spent / times / size * 1e6
+        print(f"{size} containers measured", file=sys.stderr)
+    return found
+
+
+def ratio(costs: dict[int, float]) -> float:
+    """Of the cost per container in the largest pod to that in the smallest."""
+    return costs[SIZES[-1]] / max(costs[SIZES[0]], 0.05)
+
+
+def main() -> None:
+    """Measure, print a table and write the figures."""
+    found = measure()
+    print(
+        f"{'µs per container':<26}" + "".join(f"{size:>10,}" for size in SIZES) + f"{'ratio':>10}"
+    )
+    for name, costs in found.items():
+        shown = "".join(f"{costs[size]:>10.2f}" for size in SIZES)
+        print(f"{name:<26}{shown}{ratio(costs):>10.2f}")
+    print(f"{'at most':<56}{MAX_RATIO:>10.2f}")
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

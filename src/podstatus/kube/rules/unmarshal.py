@@ -40,6 +40,8 @@ _MAX_SHOWN: Final = 100
 _MAX_MORE: Final = 10_000
 """Values that are read after the first error, in search of one that ends the decoding."""
 _QUANTITY: Final = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?+[eEinumkKMGTP]*+[+-]?[0-9]*+")
+_NANO_DIGITS: Final = 9
+"""Amounts are added up in units of 1e-9."""
 _NO_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -233,12 +235,12 @@ def _quantity_error(value: Any) -> str:
 def _read_quantity(_: type, value: Any) -> Quantity:
     """The hook of the fast path. Raises QuantityError.
 
-    Amounts that only fit because of their exponent (1e999999999) are refused: upstream does not
-    answer within its deadline, and Go clients that compare them hang.
+    Amounts that are short only because of their exponent (1e999999999) are refused: upstream does
+    not answer within its deadline, and sums of what passes can be worked with.
     """
     quantity = Quantity.parse(value)
     parts = quantity.parts
-    if parts.value and parts.scale > MAX_DIGITS:
+    if parts.value and len(str(abs(parts.value))) + parts.scale + _NANO_DIGITS > MAX_DIGITS:
         raise QuantityRangeError(f"quantity {quantity[:80]!r} needs over {MAX_DIGITS} digits")
     return quantity
 

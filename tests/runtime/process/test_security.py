@@ -160,7 +160,7 @@ def test_without_isolation_root_has_the_default_set_and_what_it_asks_for(
     assert set(run_as(PLAIN_ROOT, {"capabilities": asked}).capabilities) == left
 
 
-def test_without_isolation_nobody_else_has_any() -> None:
+def test_without_isolation_other_users_have_no_capabilities() -> None:
     assert run_as(PLAIN_ROOT, {"runAsUser": 5}).capabilities == ()
     asked = {"runAsUser": 5, "capabilities": {"add": ["KILL"]}}
     assert "leave out runAsUser" in refusal(PLAIN_ROOT, asked)

@@ -33,10 +33,10 @@ class Sandbox:
         host_paths = open_all(launch.host_paths)
         for wanted, opened in zip(launch.host_paths, host_paths, strict=True):
             arguments[wanted["argument"]] = b"%d" % opened
-        self.status, told = os.pipe()
+        self.status, writable = os.pipe()
         os.set_blocking(self.status, False)
         words = b"".join(argument + b"\0" for argument in arguments[1:])
-        handed = {b"--args": _in_memory(words), b"--json-status-fd": told}
+        handed = {b"--args": _in_memory(words), b"--json-status-fd": writable}
         if launch.seccomp:
             handed[b"--seccomp"] = _in_memory(base64.b64decode(launch.seccomp))
         options = [word for name, file in handed.items() for word in (name, b"%d" % file)]

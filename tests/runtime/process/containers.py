@@ -1,5 +1,6 @@
 """Containers to talk to, without a shim: a process, or one in bubblewrap."""
 
+import base64
 import json
 import os
 import shutil
@@ -13,11 +14,28 @@ import msgspec
 
 from podstatus.runtime.process.identity import identity_of, send_signal
 from podstatus.runtime.process.records import Launch, ProcessIdentity
+from podstatus.runtime.process.seccomp_filter import assemble
+from podstatus.runtime.process.seccomp_profile import default_profile
+from podstatus.runtime.process.seccomp_support import NoSeccompError, find_architecture
 from tests.runtime.process.a_log import a_launch
 
 BWRAP = shutil.which("bwrap")
 ENV = {"PATH": "/usr/bin:/bin", "QUOTES": "a 'b' \"c\"\n$(d) ü --chdir", "EMPTY": ""}
 USUAL = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
+
+
+def _filter() -> str:
+    """As make_launch has it, for a container without capabilities."""
+    try:
+        architecture = find_architecture()
+    except NoSeccompError:
+        return ""
+    program = assemble(architecture.audit, default_profile(architecture, ()))
+    return base64.b64encode(program).decode()
+
+
+FILTER = _filter()
+"""What is run in a container later has it, too; the command itself, which only sleeps, does not."""
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +53,7 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
 @contextmanager
 def plain_container(**changes: object) -> Iterator[Container]:
     popen = subprocess.Popen(["/bin/sleep", "600"], start_new_session=True)
-    launch = a_launch(**{"env": ENV, "cwd": "/usr", **changes})
+    launch = a_launch(**{"env": ENV, "cwd": "/usr", "seccomp": FILTER, **changes})
     yield from _running(launch, popen, popen.pid)
 
 
@@ -52,7 +70,7 @@ def isolated_container(
         *("--dev", "/dev", "--proc", "/proc", "--bind", str(tmp), "/tmp"),
         *("--cap-drop", "ALL", *capabilities, "--clearenv", *settings, "--chdir", "/usr"),
     )
-    launch = a_launch(**{"bubblewrap": arguments, "cwd": "", **changes})
+    launch = a_launch(**{"bubblewrap": arguments, "cwd": "", "seccomp": FILTER, **changes})
     told, tell = os.pipe()
     popen = subprocess.Popen(
         [*arguments, "--json-status-fd", str(tell), "--", *launch.argv], pass_fds=(tell,), env={}

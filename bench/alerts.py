@@ -13,9 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podstatus.alerts.alert import Subject
-from podstatus.alerts.compiled_rule import Environments, load_rules
+from podstatus.alerts.compiled_rule import Environments, compile_checked
 from podstatus.alerts.engine import Engine
+from podstatus.alerts.evaluation import About
 from podstatus.alerts.facts import pod_facts
+from podstatus.alerts.loaded_rules import load_rules
+from podstatus.alerts.rule_evaluation import RuleEvaluation
 from podstatus.alerts.windows import Windows
 from podstatus.kube.pod import PodUID
 from podstatus.kube.times import Time
@@ -59,7 +62,10 @@ class Rig:
         loaded = load_rules(RULES, environments)
         if loaded.mistakes:
             raise SystemExit(f"the rules are wrong: {loaded.mistakes}")
-        self.engine = Engine(loaded.rules, environments)
+        self.engine = Engine(loaded.rules)
+        self.evaluation = RuleEvaluation(
+            [compile_checked(it.rule, environments) for it in loaded.rules], environments
+        )
         self.windows = Windows()
         self.pods = [_pod(number) for number in range(PODS)]
         self.subjects = [
@@ -75,7 +81,8 @@ class Rig:
         for subject, pod in zip(self.subjects, self.pods, strict=True):
             self.windows.see(pod, self.now)
             facts = pod_facts(pod, self.now, self.windows.counts(pod.uid, self.now))
-            changed += len(self.engine.tell(subject, facts, self.now))
+            (answers,) = self.evaluation.evaluate([About("pod", facts)]).answers
+            changed += len(self.engine.apply(subject, answers, self.now))
         return changed
 
     def facts_alone(self) -> None:

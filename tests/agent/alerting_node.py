@@ -11,6 +11,7 @@ from podstatus.agent.load_alert_rules import load_alert_rules
 from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
+from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
@@ -89,12 +90,12 @@ class AlertingNode:
         file.write_text(rules or "")
         settings = read_settings(told, {}).settings
         serving = asyncio.get_running_loop().create_future()
-        with RootDir(settings.root_dir) as root:
+        with RootDir(settings.root_dir) as root, EvaluatorProcess() as evaluator:
             surroundings = Surroundings(
                 settings=settings,
                 root=root,
                 access=kubeconfig_access(self.server.kubeconfig),
-                rules=None if rules is None else load_alert_rules([file]),
+                rules=None if rules is None else load_alert_rules([file], evaluator),
             )
             agent = NodeAgent(surroundings, self.runtime, self.clock, heartbeats=self.heartbeats)
             self.agent = agent

@@ -121,7 +121,7 @@ def test_alert_rules_are_read(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("rules:\n- {name: Bad, expr: '!pod.ready'}\n")
     options = ("--root-dir", str(tmp_path / "root"), "--port", "0", "--alert-rules", str(file))
-    assert doctor(*options)[1]["alert-rules"] == ["ok", "15 rules, 14 of them default ones"]
+    assert doctor(*options)[1]["alert-rules"] == ["ok", "16 rules, 15 of them default ones"]
     file.write_text("rules:\n- {name: Bad, expr: pod.fase}\n")
     result, told = doctor(*options)
     assert result.exit_code == 1

@@ -2,12 +2,14 @@
 
 import os
 import subprocess
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from podstatus.agent.load_alert_rules import AlertRulesError, load_alert_rules
+from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.read_settings import SettingsError, read_settings
+from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.alerts.rule import Action
 from podstatus.client import files as client_files
 from tests.agent_process import ENVIRONMENT, SECONDS, agent, get_alerts, make_pod, until
@@ -15,6 +17,7 @@ from tests.programs import COMMAND
 
 ONE = "allowActions: [deletePod]\ndryRun: false\nrules:\n- {name: One, expr: '!pod.ready'}\n"
 TWO = "rules:\n- {name: Two, expr: pod.ready, actions: [log]}\n"
+EVALUATOR = EvaluatorProcess()
 LOG, EVENT = Action(kind="log"), Action(kind="event")
 
 
@@ -25,9 +28,19 @@ def files(folder: Path, *texts: str) -> list[Path]:
     return paths
 
 
+def load(paths: Iterable[Path]) -> AlertRules:
+    return load_alert_rules(paths, EVALUATOR)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _evaluator() -> Iterator[None]:
+    with EVALUATOR:
+        yield
+
+
 def test_each_file_allows_for_its_own_rules_alone(tmp_path: Path) -> None:
-    rules = load_alert_rules(files(tmp_path, ONE, TWO))
-    assert [it.rule.name for it in rules.compiled][-2:] == ["One", "Two"]
+    rules = load(files(tmp_path, ONE, TWO))
+    assert [it.rule.name for it in rules.loaded][-2:] == ["One", "Two"]
     one, two, nobody = map(rules.allowed, ("One", "Two", "Nobody"))
     assert (one.allow_actions, one.dry_run) == (frozenset({"deletePod"}), False)
     assert (two.allow_actions, two.dry_run) == (frozenset(), True)
@@ -35,14 +48,14 @@ def test_each_file_allows_for_its_own_rules_alone(tmp_path: Path) -> None:
 
 
 def test_rules_that_say_nothing_have_the_usual_done(tmp_path: Path) -> None:
-    actions = load_alert_rules(files(tmp_path, ONE, TWO)).actions([EVENT])
+    actions = load(files(tmp_path, ONE, TWO)).actions([EVENT])
     assert actions["One"] == (EVENT,)
     assert [it.kind for it in actions["Two"]] == ["log"]
 
 
 def test_default_rules_put_nothing_among_the_events_of_pods(tmp_path: Path) -> None:
     mine = "rules:\n- {name: PodStuckPending, expr: pod.phase == 'Pending'}\n"
-    actions = load_alert_rules(files(tmp_path, mine)).actions([LOG, EVENT])
+    actions = load(files(tmp_path, mine)).actions([LOG, EVENT])
     assert actions["PodCrashLooping"] == (LOG,)
     assert actions["NodePressure"] == (LOG, EVENT)
     assert actions["PodStuckPending"] == (LOG, EVENT)
@@ -52,7 +65,7 @@ def test_all_mistakes_of_all_files_are_told_with_their_places(tmp_path: Path) ->
     paths = files(tmp_path, ONE, ONE, "rules:\n- {name: X, expr: pod.fase == 1}\n", "a: [")
     paths.append(tmp_path / "none.yaml")
     with pytest.raises(AlertRulesError) as raised:
-        load_alert_rules(paths)
+        load(paths)
     told = str(raised.value).splitlines()
     assert told[0] == f"{paths[1]}:4:3: there is a rule One already, in {paths[0]}:4"
     assert told[1].startswith(f"{paths[2]}:2:19: expr: ")
@@ -62,7 +75,7 @@ def test_all_mistakes_of_all_files_are_told_with_their_places(tmp_path: Path) ->
 
 def test_notes_of_all_files_are_kept_with_their_places(tmp_path: Path) -> None:
     paths = files(tmp_path, ONE, "rules: []", "rules:\n- {name: X, expr: pod.phase == 'run'}\n")
-    first, second = load_alert_rules(paths).notes
+    first, second = load(paths).notes
     assert first.startswith(f"{paths[1]}:1:8: note: there are no rules in it")
     assert second.startswith(f"{paths[2]}:2:32: note: expr: ")
 
@@ -73,7 +86,7 @@ def test_a_pipe_that_nobody_writes_to_holds_up_no_start(
     monkeypatch.setattr(client_files, "_PIPE_SECONDS", 0.05)
     os.mkfifo(tmp_path / "rules.yaml")
     with pytest.raises(AlertRulesError, match="nothing came through the pipe"):
-        load_alert_rules([tmp_path / "rules.yaml"])
+        load([tmp_path / "rules.yaml"])
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a" * (2**20 + 1)])
@@ -81,7 +94,7 @@ def test_what_is_no_file_of_rules_is_refused(tmp_path: Path, content: bytes) -> 
     path = tmp_path / "rules.yaml"
     path.write_bytes(content)
     with pytest.raises(AlertRulesError, match=str(path)):
-        load_alert_rules([path])
+        load([path])
 
 
 def test_settings_name_files_and_an_alertmanager(tmp_path: Path) -> None:
@@ -99,14 +112,14 @@ def test_settings_name_files_and_an_alertmanager(tmp_path: Path) -> None:
 def test_a_rule_that_is_wrong_is_not_asked_and_the_others_are(tmp_path: Path) -> None:
     wrong = "- {name: X, expr: pod.fase == 1}\n- {name: Y, expr: pod.ready, actions: [nothing]}\n"
     paths = files(tmp_path, ONE, TWO + wrong)
-    rules = load_alert_rules(paths)
-    found = {it.rule.name: it for it in rules.compiled}
+    rules = load(paths)
+    found = {it.rule.name: it for it in rules.loaded}
     first, second = rules.unasked
     assert first.startswith(f"{paths[1]}:3:19: expr: ")
     assert second.startswith(f"{paths[1]}:4:")
     assert found["X"].problem.startswith("line 3: ")
     assert found["Y"].problem.startswith("line 4: ")
-    asked = {name for name, it in found.items() if it.condition is not None}
+    asked = {name for name, it in found.items() if not it.problem}
     assert set(found) - asked == {"X", "Y"}
 
 
@@ -116,7 +129,7 @@ def test_a_rule_that_is_wrong_is_not_asked_and_the_others_are(tmp_path: Path) ->
 def test_a_mistake_that_is_no_rules_own_is_refused(tmp_path: Path, text: str) -> None:
     (path,) = files(tmp_path, text)
     with pytest.raises(AlertRulesError, match=str(path)):
-        load_alert_rules([path])
+        load([path])
 
 
 def test_an_agent_does_not_start_with_a_file_of_no_use(tmp_path: Path) -> None:

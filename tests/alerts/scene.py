@@ -1,11 +1,16 @@
 """Rules, pods and nodes for tests of alerts."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from podstatus.alerts.alert import Alert, Subject
-from podstatus.alerts.compiled_rule import Environments, LoadedRules, compile_rule, load_rules
+from podstatus.alerts.compiled_rule import Environments, compile_checked
 from podstatus.alerts.engine import Engine
+from podstatus.alerts.evaluation import About, Evaluated, Question
+from podstatus.alerts.facts import Facts
+from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
 from podstatus.alerts.rule import Rule
+from podstatus.alerts.rule_evaluation import RuleEvaluation
 from podstatus.alerts.samples import samples
 from podstatus.kube.pod import PodUID
 
@@ -20,8 +25,58 @@ def load(text: str) -> LoadedRules:
     return load_rules(text, ENVIRONMENTS)
 
 
-def engine(*rules: Rule, environments: Environments = ENVIRONMENTS) -> Engine:
-    return Engine([compile_rule(rule, environments) for rule in rules], environments)
+class BlockingLocalEvaluator:
+    """Evaluates rules in this process, without budgets: a `BlockingEvaluator`."""
+
+    def __init__(
+        self, rules: Iterable[LoadedRule], environments: Environments = ENVIRONMENTS
+    ) -> None:
+        compiled = [compile_checked(it.rule, environments) for it in rules if not it.problem]
+        self._evaluation = RuleEvaluation(compiled, environments)
+
+    def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        return self._evaluation.evaluate([About(it.subject.scope, it.facts) for it in questions])
+
+
+class LocalEvaluator:
+    """The same as a `RuleEvaluator`."""
+
+    def __init__(self, rules: Iterable[LoadedRule]) -> None:
+        self._blocking = BlockingLocalEvaluator(rules)
+
+    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        return self._blocking.evaluate(questions)
+
+
+class AskingEngine(Engine):
+    """An engine whose rules are evaluated where it gets facts."""
+
+    def __init__(
+        self,
+        rules: Sequence[LoadedRule],
+        environments: Environments = ENVIRONMENTS,
+        *,
+        era: str = "",
+    ) -> None:
+        super().__init__(rules, era=era)
+        self._evaluator = BlockingLocalEvaluator(rules, environments)
+
+    def tell(
+        self, subject: Subject, facts: Facts, now: int, *, young: frozenset[str] = frozenset()
+    ) -> list[Alert]:
+        question = Question(subject=subject, facts=facts, now=now, young=young)
+        (answers,) = self._evaluator.evaluate([question]).answers
+        return self.apply(subject, answers, now, young=young)
+
+
+def checked(rule: Rule, environments: Environments = ENVIRONMENTS) -> LoadedRule:
+    (check,) = environments.check([rule])
+    problem = check.flaws[0][1].message if check.flaws else check.problem
+    return LoadedRule(rule=rule, problem=problem)
+
+
+def engine(*rules: Rule, environments: Environments = ENVIRONMENTS) -> AskingEngine:
+    return AskingEngine([checked(rule, environments) for rule in rules], environments)
 
 
 def pod(name: str = "web", *, node: str = "n1", uid: str = "") -> Subject:

@@ -8,16 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
-from podstatus.alerts.compiled_rule import compile_rule
 from podstatus.alerts.defaults import default_rules
+from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.alerts.rehearsal import Rehearsal
 from podstatus.alerts.rehearsal_file import read_rehearsals
 from podstatus.alerts.rehearse import rehearse
 from podstatus.alerts.rule import Rule
-from tests.alerts.scene import ENVIRONMENTS
+from tests.alerts.scene import ENVIRONMENTS, BlockingLocalEvaluator, checked
 
 DEFAULTS = default_rules(ENVIRONMENTS)
-NAMES = [compiled.rule.name for compiled in DEFAULTS.rules]
+NAMES = [loaded.rule.name for loaded in DEFAULTS.rules]
+EVALUATOR = BlockingLocalEvaluator(DEFAULTS.rules)
 REHEARSALS, MISTAKES = read_rehearsals(
     (Path(__file__).parent / "default_rules_test.yaml").read_text()
 )
@@ -25,12 +26,12 @@ REHEARSALS, MISTAKES = read_rehearsals(
 
 def test_nothing_is_wrong_with_them() -> None:
     assert (DEFAULTS.mistakes, DEFAULTS.hints) == ((), ())
-    assert len(NAMES) == 14
+    assert len(NAMES) == 15
 
 
 @pytest.mark.parametrize("rehearsal", REHEARSALS.rehearsals, ids=lambda it: it.name)
 def test_each_fires_and_resolves_as_rehearsed(rehearsal: Rehearsal) -> None:
-    outcome = rehearse(rehearsal, DEFAULTS.rules, ENVIRONMENTS)
+    outcome = rehearse(rehearsal, DEFAULTS.rules, EVALUATOR)
     assert (outcome.differences, outcome.problems) == ((), ())
 
 
@@ -43,7 +44,7 @@ def test_each_is_rehearsed_in_both_directions() -> None:
 
 
 def test_each_says_what_it_means_and_what_to_do() -> None:
-    outcomes = [rehearse(it, DEFAULTS.rules, ENVIRONMENTS) for it in REHEARSALS.rehearsals]
+    outcomes = [rehearse(it, DEFAULTS.rules, EVALUATOR) for it in REHEARSALS.rehearsals]
     alerts = [it.alert for outcome in outcomes for it in outcome.happened]
     fired = {alert.rule: alert.annotations for alert in alerts if alert.state == "firing"}
     assert set(fired) == set(NAMES)
@@ -85,8 +86,9 @@ def test_a_rule_that_is_a_little_different_is_noticed(name: str) -> None:
     rules = {it.rule.name: it for it in DEFAULTS.rules}
     about = [it for it in REHEARSALS.rehearsals if name in rules_of(it)]
     for other in (replace(rules[name].rule, expression="false"), *spoilt(rules[name].rule)):
-        compiled = (rules | {name: compile_rule(other, ENVIRONMENTS)}).values()
-        outcomes = [rehearse(it, [*compiled], ENVIRONMENTS) for it in about]
+        changed = [*(rules | {name: checked(other)}).values()]
+        evaluator = BlockingLocalEvaluator(changed)
+        outcomes = [rehearse(it, changed, evaluator) for it in about]
         assert any(it.differences for it in outcomes), other
 
 
@@ -94,28 +96,29 @@ def load(tmp_path: Path, *texts: str) -> AlertRules:
     paths = [tmp_path / f"rules-{number}.yaml" for number in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
-    return load_alert_rules(paths)
+    with EvaluatorProcess() as evaluator:
+        return load_alert_rules(paths, evaluator)
 
 
-def test_without_files_they_are_asked() -> None:
-    assert [it.rule.name for it in load_alert_rules([]).compiled] == NAMES
+def test_without_files_they_are_asked(tmp_path: Path) -> None:
+    assert [it.rule.name for it in load(tmp_path).loaded] == NAMES
 
 
 def test_rules_of_files_are_asked_beside_them(tmp_path: Path) -> None:
     loaded = load(tmp_path, "rules: [{name: Mine, expr: pod.ready}]")
-    assert [it.rule.name for it in loaded.compiled] == [*NAMES, "Mine"]
+    assert [it.rule.name for it in loaded.loaded] == [*NAMES, "Mine"]
 
 
 def test_a_rule_of_the_same_name_replaces_one(tmp_path: Path) -> None:
     loaded = load(tmp_path, "rules: [{name: PodNotReady, expr: '!pod.ready', for: 1m}]")
-    [found] = [it.rule for it in loaded.compiled if it.rule.name == "PodNotReady"]
+    [found] = [it.rule for it in loaded.loaded if it.rule.name == "PodNotReady"]
     assert (found.expression, found.for_seconds) == ("!pod.ready", 60.0)
-    assert len(loaded.compiled) == len(NAMES)
+    assert len(loaded.loaded) == len(NAMES)
 
 
 def test_one_can_be_switched_off(tmp_path: Path) -> None:
     loaded = load(tmp_path, "disable: [NodePressure, PodNotReady]", "rules: []")
-    names = [it.rule.name for it in loaded.compiled]
+    names = [it.rule.name for it in loaded.loaded]
     assert names == [name for name in NAMES if name not in ("NodePressure", "PodNotReady")]
 
 
@@ -128,6 +131,6 @@ def test_to_switch_off_what_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     ]
 
 
-def test_default_rules_may_change_nothing() -> None:
-    loaded = load_alert_rules([])
+def test_default_rules_may_change_nothing(tmp_path: Path) -> None:
+    loaded = load(tmp_path)
     assert [name for name in NAMES if loaded.allowed(name).allow_actions] == []

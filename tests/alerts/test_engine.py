@@ -1,10 +1,20 @@
 """Alerts come, wait, fire, and go."""
 
 from podstatus.alerts.alert import Alert
-from podstatus.alerts.compiled_rule import CompiledRule, Environments, compile_rule
-from podstatus.alerts.engine import Engine
+from podstatus.alerts.compiled_rule import Environments
+from podstatus.alerts.loaded_rules import LoadedRule
 from podstatus.alerts.rule import Rule
-from tests.alerts.scene import ENVIRONMENTS, SECOND, brief, engine, node, node_like, pod, pod_like
+from tests.alerts.scene import (
+    SECOND,
+    AskingEngine,
+    brief,
+    checked,
+    engine,
+    node,
+    node_like,
+    pod,
+    pod_like,
+)
 
 AT = 1_000_000 * SECOND
 PENDING = Rule(name="Pending", expression='pod.phase == "Pending"', for_seconds=60)
@@ -180,15 +190,33 @@ def test_a_pod_that_goes_is_failed_of_no_more() -> None:
 
 
 def test_a_rule_that_cannot_be_asked_is_shown_and_harms_no_other() -> None:
-    broken = CompiledRule(rule=Rule(name="Broken", expression="?"), problem="line 3: no")
+    broken = LoadedRule(rule=Rule(name="Broken", expression="?"), problem="line 3: no")
     good = engine(CRASHES)
-    both = Engine([broken, compile_rule(CRASHES, ENVIRONMENTS)], ENVIRONMENTS)
+    both = AskingEngine([broken, checked(CRASHES)])
     facts = pod_like(restarts=4)
     assert brief(both.tell(pod(), facts, AT)) == brief(good.tell(pod(), facts, AT))
     assert [(rule.name, rule.problem) for rule in both.rules()] == [
         ("Broken", "line 3: no"),
         ("Crashes", ""),
     ]
+
+
+def test_a_rule_that_is_switched_off_leaves_its_alerts_as_they_are() -> None:
+    asked = engine(PENDING, CRASHES)
+    asked.tell(pod(), pod_like(phase="Pending", restarts=4), AT)
+    asked.switch_off("Pending", "it takes too long")
+    asked.switch_off("Crashes", "it takes too long")
+    asked.switch_off("Unknown", "it is none of ours")
+    assert asked.due() is None
+    assert asked.run_out(AT + 3600 * SECOND) == []
+    assert asked.tell(pod(), pod_like(phase="Running", restarts=0), AT + 3600 * SECOND) == []
+    assert asked.tell(pod("new"), pod_like(restarts=4), AT + 3600 * SECOND) == []
+    assert {it.state for it in asked.alerts().values()} == {"pending", "firing"}
+    assert asked.switched_off == ("Pending", "Crashes")
+    assert [(it.problem, it.switched_off) for it in asked.rules()] == [
+        ("switched off: it takes too long", True)
+    ] * 2
+    assert len(asked.gone(pod(), AT + 3601 * SECOND)) == 2
 
 
 def test_a_for_goes_on_over_a_restart() -> None:
@@ -280,7 +308,7 @@ def test_alerts_of_rules_that_are_gone_or_of_another_scope_are_over() -> None:
 def test_a_broken_rule_keeps_its_alerts_until_their_subject_goes() -> None:
     before = engine(CRASHES)
     before.tell(pod(), pod_like(restarts=4), AT)
-    after = Engine([CompiledRule(rule=CRASHES, problem="line 3: no")], ENVIRONMENTS)
+    after = AskingEngine([LoadedRule(rule=CRASHES, problem="line 3: no")])
     after.restore(before.alerts().values())
     assert after.tell(pod(), pod_like(restarts=0), AT) == []
     assert after.synced("pod", AT) == []
@@ -363,7 +391,7 @@ def test_what_flaps_takes_no_room() -> None:
     assert asked._deadlines.room < 200
 
 
-def restarted(before: Engine, *rules: Rule) -> Engine:
+def restarted(before: AskingEngine, *rules: Rule) -> AskingEngine:
     after = engine(*rules)
     after.restore(list[Alert](before.alerts().values()))
     return after

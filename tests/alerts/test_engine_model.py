@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstatus.alerts.alert import Alert
-from podstatus.alerts.compiled_rule import compile_rule
-from podstatus.alerts.engine import Engine
 from podstatus.alerts.rule import Rule
-from tests.alerts.scene import ENVIRONMENTS, SECOND, pod, pod_like
+from tests.alerts.scene import SECOND, AskingEngine, checked, pod, pod_like
 
 AT = 1_000_000
 NAMES = ("a", "b", "c")
@@ -27,7 +25,7 @@ RULES = (
         keep_firing_for_seconds=3,
     ),
 )
-COMPILED = [compile_rule(rule, ENVIRONMENTS) for rule in RULES]
+LOADED = [checked(rule) for rule in RULES]
 
 
 class Like(msgspec.Struct, frozen=True):
@@ -107,7 +105,7 @@ class Pair:
     """An engine and the model, told the same."""
 
     def __init__(self) -> None:
-        self.engine = Engine(COMPILED, ENVIRONMENTS)
+        self.engine = AskingEngine(LOADED)
         self.model = Model()
         self.told: dict[str, Alert] = {}
         """What those who follow the engine know."""
@@ -147,7 +145,7 @@ class Pair:
     def restart(self, nanos: int) -> None:
         """What was told is all that another life has; all pods are told anew."""
         self.lives += 1
-        self.engine = Engine(COMPILED, ENVIRONMENTS, era=str(self.lives))
+        self.engine = AskingEngine(LOADED, era=str(self.lives))
         self.engine.restore(self.told.values())
         for name, like in self.model.pods.items():
             self.follow(self.engine.tell(pod(name), like.facts(), nanos))
@@ -179,7 +177,7 @@ def test_same_alerts_at_the_same_times_as_if_all_were_asked_all_the_time(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), LIKES, st.integers(-10, 10)), max_size=30))
 def test_a_clock_that_jumps_does_no_harm(steps: list[tuple[str, Like, int]]) -> None:
-    asked: Engine = Engine(COMPILED, ENVIRONMENTS)
+    asked = AskingEngine(LOADED)
     now = AT
     for name, like, jump in steps:
         now += jump

@@ -6,7 +6,9 @@ import threading
 
 import pytest
 
-from podstatus.alerts.expression import LONGEST, MOST_GROWING, Environment, ExpressionError, Failed
+from podstatus.alerts.evaluation import Failed
+from podstatus.alerts.expression import LONGEST, Environment
+from podstatus.alerts.expression_text import MOST_GROWING, ExpressionError
 from podstatus.alerts.rule import Place
 from tests.alerts.scene import pod_like
 
@@ -173,7 +175,8 @@ MONSTERS = """
 "[1,2,3,4,5,6,7,8].exists(a, " * 8 + "false" + ")" * 8
 """
 PROGRAM = """
-from podstatus.alerts.expression import Environment, ExpressionError
+from podstatus.alerts.expression import Environment
+from podstatus.alerts.expression_text import ExpressionError
 environment = Environment.of("pod")
 for text in [%s]:
     try:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.alerts.expression import Environment, Failed
+from podstatus.alerts.evaluation import Failed
+from podstatus.alerts.expression import Environment
 from podstatus.alerts.fact_table import CONTAINER_FACTS, NODE_FACTS, POD_FACTS, SYNC_FACTS
 from podstatus.alerts.facts import NodeReadings, health_moves, node_facts, pod_facts, sync_facts
 from podstatus.alerts.windows import WindowCounts

@@ -11,7 +11,7 @@ from podstatus.alerts.rehearse import Outcome, rehearse
 from podstatus.kube.pod import PodUID
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import Transition
-from tests.alerts.scene import ENVIRONMENTS, SECOND, load
+from tests.alerts.scene import SECOND, BlockingLocalEvaluator, load
 
 RULES = """
 rules:
@@ -22,6 +22,8 @@ rules:
 - {name: Meddled, expr: pod.foreignWrites10m > 0}
 """  # noqa: E501
 AT = 1_700_000_000 * SECOND
+LOADED = load(RULES).rules
+PLAYED = (LOADED, BlockingLocalEvaluator(LOADED))
 
 
 def rehearsals(steps: str, **more: str) -> Rehearsal:
@@ -33,7 +35,7 @@ def rehearsals(steps: str, **more: str) -> Rehearsal:
 
 
 def play(steps: str, **more: str) -> Outcome:
-    return rehearse(rehearsals(steps, **more), load(RULES).rules, ENVIRONMENTS)
+    return rehearse(rehearsals(steps, **more), *PLAYED)
 
 
 def lines(outcome: Outcome) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
@@ -203,18 +205,18 @@ def test_a_history_is_played() -> None:
         history="x.db",
     )
     play = partial(Recorded, moments=HISTORY)
-    outcome = rehearse(rehearsal, load(RULES).rules, ENVIRONMENTS, play)
+    outcome = rehearse(rehearsal, *PLAYED, play)
     assert lines(outcome) == []
 
 
 def test_a_history_without_moments_has_no_alerts() -> None:
     rehearsal = rehearsals("{at: 1h, expect: []}", history="x.db")
-    outcome = rehearse(rehearsal, load(RULES).rules, ENVIRONMENTS, partial(Recorded, moments=[]))
+    outcome = rehearse(rehearsal, *PLAYED, partial(Recorded, moments=[]))
     assert outcome.differences == ()
 
 
 def test_nothing_happens_after_the_last_moment_of_a_history() -> None:
     rehearsal = rehearsals("{at: 7d, expect: []}", history="x.db")
     play = partial(Recorded, moments=[*HISTORY[2:3], moment(800, "deletion", after="30 s")])
-    outcome = rehearse(rehearsal, load(RULES).rules, ENVIRONMENTS, play)
+    outcome = rehearse(rehearsal, *PLAYED, play)
     assert lines(outcome) == []

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podstatus.alerts.compiled_rule import compile_checked
 from podstatus.alerts.rule import Action, Place
-from tests.alerts.scene import load
+from tests.alerts.scene import ENVIRONMENTS, load
 
 FILE = """\
 allowActions: [deletePod]
@@ -317,7 +318,7 @@ def test_a_rule_with_a_mistake_is_shown_and_the_others_are_asked() -> None:
         ("B", "line 3: for: '1' is no length of time such as 30s, 2m or 1h30m"),
         ("C", ""),
     ]
-    assert [rule.condition is None for rule in loaded.rules] == [True, True, False]
+    assert [bool(rule.problem) for rule in loaded.rules] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -351,4 +352,5 @@ def test_a_file_that_was_spoilt_is_read_all_the_same(at: int, length: int, put: 
     lines = spoilt.count("\n") + 2
     loaded = load(spoilt)
     assert all(1 <= mistake.place.line <= lines for mistake in loaded.mistakes)
-    assert all(rule.problem or rule.condition is not None for rule in loaded.rules)
+    right = [rule.rule for rule in loaded.rules if not rule.problem]
+    assert all(compile_checked(rule, ENVIRONMENTS).condition is not None for rule in right)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.alerts.compiled_rule import compile_rule
-from podstatus.alerts.expression import Failed
+from podstatus.alerts.evaluation import Failed
 from podstatus.alerts.rule import Rule
 from podstatus.alerts.rule_groups import RuleGroup, group_rules
 from tests.alerts.scene import ENVIRONMENTS, pod_like

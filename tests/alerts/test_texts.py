@@ -2,7 +2,8 @@
 
 import pytest
 
-from podstatus.alerts.expression import Environment, ExpressionError
+from podstatus.alerts.expression import Environment
+from podstatus.alerts.expression_text import ExpressionError
 from podstatus.alerts.spans import SpanError, parse_span
 from podstatus.alerts.template import compile_template
 from tests.alerts.scene import pod_like

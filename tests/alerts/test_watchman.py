@@ -1,7 +1,7 @@
 """The service that asks rules: when it looks at whom, and what becomes of it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -9,9 +9,10 @@ from typing import NoReturn
 from msgspec import structs
 
 from podstatus.alerts.alert import Alert
-from podstatus.alerts.compiled_rule import Environments, load_rules
 from podstatus.alerts.dispatch import Dispatcher
 from podstatus.alerts.engine import Engine
+from podstatus.alerts.evaluation import Evaluated, EvaluatorError, Question
+from podstatus.alerts.loaded_rules import LoadedRule, load_rules
 from podstatus.alerts.ports import DeedError
 from podstatus.alerts.rule import Action
 from podstatus.alerts.store import AlertStore
@@ -22,10 +23,10 @@ from podstatus.kube.times import Time
 from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock
+from tests.alerts.scene import ENVIRONMENTS, LocalEvaluator
 from tests.web.fake_observatory import FakeObservatory
 from tests.workers.node_in_memory import in_loop
 
-ENVIRONMENTS = Environments()
 LOG = Action(kind="log")
 RULES = """
 rules:
@@ -72,6 +73,25 @@ class Heard:
         return [f"{it.rule} {it.subject.name} {it.state}" for it in self.alerts]
 
 
+class Unreliable:
+    """A `RuleEvaluator` that may be away, take its time, and switch rules off."""
+
+    def __init__(self, rules: Sequence[LoadedRule]) -> None:
+        self._local = LocalEvaluator(rules)
+        self.is_away = False
+        self.gate: asyncio.Event | None = None
+        self.switched_off: dict[str, str] = {}
+
+    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        if self.is_away:
+            raise EvaluatorError("it is away")
+        if self.gate is not None:
+            await self.gate.wait()
+        found = await self._local.evaluate(questions)
+        off, self.switched_off = self.switched_off, {}
+        return structs.replace(found, switched_off=off)
+
+
 class Scene:
     """Rules, and what they are asked about. Another may go on where this one ended."""
 
@@ -91,10 +111,12 @@ class Scene:
     def watchman(self) -> Watchman:
         loaded = load_rules(self.rules, ENVIRONMENTS)
         assert loaded.mistakes == ()
+        self.evaluator = Unreliable(loaded.rules)
         store = None if self.store is None else AlertStore.open(self.store)
         return Watchman(
             self.known,
-            Engine(loaded.rules, ENVIRONMENTS, era=str(self.clock.now())),
+            Engine(loaded.rules, era=str(self.clock.now())),
+            self.evaluator,
             Dispatcher(
                 {"log": self.heard, "mail": self.heard}, store, clock=self.clock, random=lambda: 0.5
             ),
@@ -411,11 +433,11 @@ async def test_a_node_that_could_not_be_asked_about_is_asked_about_again() -> No
     scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
     scene.has_nodes = False
     async with scene.running() as watchman:
-        watchman._engine.tell = refuse  # type: ignore[method-assign]
+        watchman._engine.apply = refuse  # type: ignore[method-assign]
         scene.has_nodes = True
         await scene.passes(10)
         assert shown(watchman) == []
-        del watchman._engine.tell
+        del watchman._engine.apply
         await scene.passes(5)
         assert shown(watchman) == ["NodeDown node-1 firing"]
 
@@ -433,6 +455,56 @@ rules:
         odd, _not_ready = watchman.rules()
         assert (odd.failing, odd.failures, "web" in odd.problem) == (1, 1, True)
         assert sorted(scene.heard.words) == ["NotReady other firing", "NotReady web firing"]
+
+
+@in_loop
+async def test_what_could_not_be_evaluated_is_evaluated_later() -> None:
+    scene = Scene()
+    scene.put(a_pod("old", ready=False))
+    async with scene.running() as watchman:
+        await scene.passes(0.1)
+        scene.evaluator.is_away = True
+        for number in range(120):
+            scene.put(a_pod(f"p{number}", ready=False))
+        scene.put(a_pod("gone"))
+        await scene.passes(5)
+        assert shown(watchman) == ["NotReady old pending"]
+        scene.known.board.remove(PodUID("uid-gone"))
+        # What only takes time goes on.
+        await scene.passes(16)
+        assert scene.heard.words == ["NotReady old firing"]
+        scene.evaluator.is_away = False
+        await scene.passes(2)
+        assert len(shown(watchman)) == 121
+        assert scene.heartbeats.stalled() == []
+
+
+@in_loop
+async def test_what_changes_while_rules_are_evaluated_is_asked_about_again() -> None:
+    scene = Scene()
+    async with scene.running() as watchman:
+        scene.evaluator.gate = asyncio.Event()
+        scene.put(a_pod(ready=False), a_pod("gone", ready=False))
+        await scene.passes(0.1)
+        scene.put(a_pod(ready=True))
+        scene.known.board.remove(PodUID("uid-gone"))
+        await scene.passes(0.1)
+        scene.evaluator.gate.set()
+        await scene.passes(0.1)
+        assert shown(watchman) == []
+
+
+@in_loop
+async def test_a_rule_that_is_switched_off_is_shown_and_alerted() -> None:
+    rule = "{name: Over, scope: node, expr: 'node.rulesOverBudget == \"NotReady\"'}"
+    scene = Scene(f"{RULES}- {rule}\n")
+    async with scene.running() as watchman:
+        scene.evaluator.switched_off = {"NotReady": "it takes too long"}
+        scene.put(a_pod(ready=False))
+        await scene.passes(6)
+        assert shown(watchman) == ["Over node-1 firing"]
+        off = [it.name for it in watchman.rules() if it.switched_off]
+        assert off == ["NotReady"]
 
 
 @in_loop

@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 from podstatus.alerts.action_table import CHANGING
-from podstatus.alerts.compiled_rule import Environments, load_rules
+from podstatus.alerts.compiled_rule import Environments
 from podstatus.alerts.guard import PER_KIND, PER_SUBJECT
+from podstatus.alerts.loaded_rules import load_rules
 from podstatus.alerts.own_names import OWN
 from podstatus.alerts.stated import AT_ONCE, TTL
 from podstatus.events import reasons

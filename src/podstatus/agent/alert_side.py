@@ -16,6 +16,7 @@ from podstatus.alerts.alert import Alert
 from podstatus.alerts.alertmanager import Alertmanager
 from podstatus.alerts.dispatch import Dispatcher
 from podstatus.alerts.engine import Engine
+from podstatus.alerts.evaluator_thread import EvaluatorThread
 from podstatus.alerts.event_deed import EventDeed, SubjectEvents
 from podstatus.alerts.guard import Guarded
 from podstatus.alerts.http_post import HttpPost
@@ -72,6 +73,7 @@ class AlertSide:
         self._rules = rules
         self._url = url
         self._http = HttpPost(clock=clock)
+        self._evaluator = EvaluatorThread(rules.evaluator)
         self._store = _open(root / ALERTS)
         here = KnownPods(pods.directory, all_known=lambda: pods.mux.all_delivered)
         changes: dict[str, Change] = {
@@ -103,7 +105,8 @@ class AlertSide:
             )
         self.watchman = Watchman(
             known,
-            Engine(rules.compiled, rules.environments, era=secrets.token_hex(4)),
+            Engine(rules.loaded, era=secrets.token_hex(4)),
+            self._evaluator,
             Dispatcher(deeds, self._store, clock=clock, random=random.random),
             actions=rules.actions(_usual(settings)),
             synced=Synced(pods=is_posted, nodes=lambda: _is_whole(node)),
@@ -120,7 +123,8 @@ class AlertSide:
         return wanted_taints(self.watchman.firing(), self._rules.allowed)
 
     async def close(self) -> None:
-        """Let go of the file and of all connections."""
+        """Let go of the file, of all connections, and of the process that evaluates rules."""
+        self._evaluator.close()
         await self._http.close()
         if self._store is not None:
             try:

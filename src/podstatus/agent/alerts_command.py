@@ -11,8 +11,10 @@ from podstatus.agent.load_alert_rules import AlertRulesError, read_rule_file, ru
 from podstatus.agent.print_tables import print_table
 from podstatus.agent.screen import show
 from podstatus.agent.tables import Table
-from podstatus.alerts.compiled_rule import Environments, LoadedRules, load_rules
 from podstatus.alerts.defaults import default_rules, unknown_disabled
+from podstatus.alerts.evaluation import EvaluatorError
+from podstatus.alerts.evaluator_process import EvaluatorProcess
+from podstatus.alerts.loaded_rules import LoadedRules, load_rules
 from podstatus.alerts.mistake import Mistake, in_order
 from podstatus.alerts.rule import Rule
 from podstatus.alerts.secret_files import unusable_files
@@ -38,22 +40,22 @@ def _alerts() -> None:
 @alerts.command()
 def check(files: Files) -> None:
     """Say what is wrong with files of alert rules, each with its line and column, or show them."""
-    environments = Environments()
-    right = [_check(str(file), environments) for file in files]
+    with EvaluatorProcess() as evaluator:
+        right = [_check(str(file), evaluator) for file in files]
     if not all(right):
         raise typer.Exit(1)
 
 
-def _check(file: str, environments: Environments) -> bool:
+def _check(file: str, evaluator: EvaluatorProcess) -> bool:
     """Whether nothing is wrong with it."""
     try:
-        text = _read(file)
-    except AlertRulesError as error:
+        loaded = load_rules(_read(file), evaluator)
+        defaults = default_rules(evaluator)
+    except (AlertRulesError, EvaluatorError) as error:
         show(f"{error}\n", err=True)
         return False
-    loaded = load_rules(text, environments)
     name = _STDIN_NAME if file == _STDIN else file
-    mistakes = (*loaded.mistakes, *unknown_disabled(default_rules(environments), loaded.rule_set))
+    mistakes = (*loaded.mistakes, *unknown_disabled(defaults, loaded.rule_set))
     for mistake in mistakes:
         show(f"{mistake.told(name)}\n", err=True)
     for hint in in_order((*loaded.hints, *_file_hints(loaded))):

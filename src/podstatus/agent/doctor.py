@@ -31,6 +31,8 @@ from podstatus.agent.findings import (
 from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
+from podstatus.alerts.evaluation import EvaluatorError
+from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.base.programs import find_program
 from podstatus.client.access import Access
@@ -222,7 +224,7 @@ def _bubblewrap(*, must: bool) -> Finding:
 
 
 def _counted(rules: AlertRules) -> str:
-    count = len(rules.compiled)
+    count = len(rules.loaded)
     return f"{count} rules, {count - len(rules.sets)} of them default ones"
 
 
@@ -230,7 +232,11 @@ def _alert_rules(settings: AgentSettings) -> Iterator[Finding]:
     if not settings.alerts or not settings.alert_rules:
         return
     try:
-        rules = load_alert_rules(settings.alert_rules)
+        with EvaluatorProcess() as evaluator:
+            rules = load_alert_rules(settings.alert_rules, evaluator)
+    except EvaluatorError as error:
+        yield Finding("alert-rules", PROBLEM, str(error), "see whether there is memory left")
+        return
     except AlertRulesError as error:
         told = _first_of(str(error).splitlines())
         yield Finding("alert-rules", PROBLEM, told, "mend it, or leave --alert-rules out")

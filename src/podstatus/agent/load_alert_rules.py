@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.alerts.compiled_rule import CompiledRule, Environments, LoadedRules, load_rules
 from podstatus.alerts.defaults import default_rules, kept_defaults, unknown_disabled
+from podstatus.alerts.evaluator_process import EvaluatorProcess
+from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
 from podstatus.alerts.rule import Action, Rule, RuleSet
 from podstatus.client.files import UnreadableError, read_file
 
@@ -20,8 +21,9 @@ class AlertRulesError(Exception):
 class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
     """All rules, and what each file allows."""
 
-    compiled: tuple[CompiledRule, ...] = ()
-    environments: Environments
+    loaded: tuple[LoadedRule, ...] = ()
+    evaluator: EvaluatorProcess
+    """Where they are evaluated; it has those of them that can be."""
     sets: dict[str, RuleSet] = {}
     """By the name of a rule, what its file says."""
     unasked: tuple[str, ...] = ()
@@ -35,7 +37,7 @@ class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def actions(self, usual: Sequence[Action]) -> dict[str, tuple[Action, ...]]:
         """What each rule wants to have done; `usual` of those that say nothing."""
-        rules = (compiled.rule for compiled in self.compiled)
+        rules = (loaded.rule for loaded in self.loaded)
         return {rule.name: rule.actions or self._usual(rule, usual) for rule in rules}
 
     def _usual(self, rule: Rule, usual: Sequence[Action]) -> tuple[Action, ...]:
@@ -45,15 +47,14 @@ class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(action for action in usual if action.kind not in without)
 
 
-def load_alert_rules(paths: Iterable[Path]) -> AlertRules:
-    """The default rules as these files leave them, and theirs.
+def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> AlertRules:
+    """The default rules as these files leave them, and theirs, ready to be evaluated.
 
     What is wrong with a rule keeps neither the others nor a node from their work: it is not asked,
-    and says why. Raises AlertRulesError for files that cannot be used.
+    and says why. Raises AlertRulesError for files that cannot be used, and EvaluatorError.
     """
-    environments = Environments()
-    defaults = default_rules(environments)
-    compiled: list[CompiledRule] = []
+    defaults = default_rules(evaluator)
+    theirs: list[LoadedRule] = []
     read: list[RuleSet] = []
     sets: dict[str, RuleSet] = {}
     where: dict[str, str] = {}
@@ -62,7 +63,7 @@ def load_alert_rules(paths: Iterable[Path]) -> AlertRules:
     notes: list[str] = []
     for path in paths:
         try:
-            loaded = load_rules(read_rule_file(path), environments)
+            loaded = load_rules(read_rule_file(path), evaluator)
         except AlertRulesError as error:
             mistakes.append(f"--alert-rules: {error}")
             continue
@@ -72,16 +73,18 @@ def load_alert_rules(paths: Iterable[Path]) -> AlertRules:
         unasked += (mistake.told(str(path)) for mistake in wrong if mistake.rule in broken)
         mistakes += _known_names(path, loaded, where)
         notes += (hint.told(str(path), "note: ") for hint in loaded.hints)
-        compiled += loaded.rules
+        theirs += loaded.rules
         read.append(loaded.rule_set)
         for rule in loaded.rule_set.rules:
             sets[rule.name] = loaded.rule_set
             where[rule.name] = f"{path}:{rule.place.line}"
     if len(mistakes) > len(unasked):
         raise AlertRulesError("\n".join(mistakes))
+    together = (*kept_defaults(defaults, read), *theirs)
+    evaluator.load(it.rule for it in together if not it.problem)
     return AlertRules(
-        compiled=(*kept_defaults(defaults, read), *compiled),
-        environments=environments,
+        loaded=together,
+        evaluator=evaluator,
         sets=sets,
         unasked=tuple(unasked),
         notes=tuple(notes),

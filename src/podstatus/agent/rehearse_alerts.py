@@ -10,8 +10,10 @@ import typer
 
 from podstatus.agent.load_alert_rules import AlertRulesError, read_rule_file
 from podstatus.agent.screen import show
-from podstatus.alerts.compiled_rule import CompiledRule, Environments, LoadedRules, load_rules
 from podstatus.alerts.defaults import default_rules, default_rules_text, kept_defaults
+from podstatus.alerts.evaluation import EvaluatorError
+from podstatus.alerts.evaluator_process import EvaluatorProcess
+from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
 from podstatus.alerts.mistake import Mistake, in_order
 from podstatus.alerts.play_history import Recorded
 from podstatus.alerts.rehearsal import Rehearsal, RehearsalFile, name_of, subject_text
@@ -37,8 +39,8 @@ class _WrongFileError(Exception):
 
 def test_rules(files: Files, *, verbose: Verbose = False) -> None:  # noqa: PT028 - no pytest
     """Play alert rules over scripted or recorded pods: are the alerts those that are expected?"""
-    environments = Environments()
-    right = [_test(file, environments, verbose=verbose) for file in files]
+    with EvaluatorProcess() as evaluator:
+        right = [_test(file, evaluator, verbose=verbose) for file in files]
     if not all(right):
         raise typer.Exit(1)
 
@@ -48,17 +50,18 @@ def defaults() -> None:
     show(default_rules_text())
 
 
-def _test(file: Path, environments: Environments, *, verbose: bool) -> bool:
+def _test(file: Path, evaluator: EvaluatorProcess, *, verbose: bool) -> bool:
     """Whether all is as it is expected to be."""
     try:
         read = _read(file)
-        rules = _rules(file, read, environments)
+        rules = _rules(file, read, evaluator)
+        evaluator.load(it.rule for it in rules if not it.problem)
         failed = [
             test.name
             for test in read.rehearsals
-            if not _play(file, test, rules, environments, verbose=verbose)
+            if not _play(file, test, rules, evaluator, verbose=verbose)
         ]
-    except _WrongFileError as error:
+    except (_WrongFileError, EvaluatorError) as error:
         show(f"{error}\n", err=True)
         return False
     count = len(read.rehearsals)
@@ -75,20 +78,20 @@ def _read(file: Path) -> RehearsalFile:
     return read
 
 
-def _rules(file: Path, read: RehearsalFile, environments: Environments) -> tuple[CompiledRule, ...]:
+def _rules(file: Path, read: RehearsalFile, evaluator: EvaluatorProcess) -> tuple[LoadedRule, ...]:
     """Those that the tests are about."""
     loaded: list[LoadedRules] = []
     wrong: list[str] = []
     for name in read.rules:
         if name != _DEFAULT:
             path = file.parent / name
-            loaded.append(load_rules(_text(path), environments))
+            loaded.append(load_rules(_text(path), evaluator))
             wrong += (mistake.told(str(path)) for mistake in loaded[-1].mistakes)
     theirs = [rule for each in loaded for rule in each.rules]
     if _DEFAULT in read.rules or not read.rules:
-        shipped = default_rules(environments)
+        shipped = default_rules(evaluator)
         theirs = [*kept_defaults(shipped, [each.rule_set for each in loaded]), *theirs]
-    known = {compiled.rule.name for compiled in theirs}
+    known = {loaded_rule.rule.name for loaded_rule in theirs}
     unknown = in_order(it for test in read.rehearsals for it in _unknown(test, known))
     wrong += (mistake.told(str(file)) for mistake in unknown)
     if wrong:
@@ -115,16 +118,16 @@ def _no_rule(name: str, known: Collection[str]) -> str:
 def _play(
     file: Path,
     test: Rehearsal,
-    rules: tuple[CompiledRule, ...],
-    environments: Environments,
+    rules: tuple[LoadedRule, ...],
+    evaluator: EvaluatorProcess,
     *,
     verbose: bool,
 ) -> bool:
     if test.history:
         moments = _moments(file, test)
-        outcome = rehearse(test, rules, environments, partial(Recorded, moments=moments))
+        outcome = rehearse(test, rules, evaluator, partial(Recorded, moments=moments))
     else:
-        outcome = rehearse(test, rules, environments, Told)
+        outcome = rehearse(test, rules, evaluator, Told)
     _show(file, test, outcome, verbose=verbose)
     return not outcome.differences and not outcome.problems
 

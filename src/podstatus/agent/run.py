@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -27,6 +27,8 @@ from podstatus.agent.serve_node import PortFiles, find_certificate, find_port_fi
 from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.settings import AgentSettings
 from podstatus.agent.tell_endpoints import can_tell, is_full, tell_when_there_is_room
+from podstatus.alerts.evaluation import EvaluatorError
+from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.client.access import Access
 from podstatus.client.errors import KubeconfigError
@@ -179,11 +181,10 @@ async def _run(
     restarted: str,
     folders: Iterable[str],
 ) -> None:
-    with (
-        RootDir(settings.root_dir, folders) as root,
-        logged_to(root.folder("logs"), settings.v, settings.log_format),
-    ):
-        rules = _load_rules(settings)
+    async with AsyncExitStack() as stack:
+        root = stack.enter_context(RootDir(settings.root_dir, folders))
+        stack.enter_context(logged_to(root.folder("logs"), settings.v, settings.log_format))
+        rules = await stack.enter_async_context(_alert_rules(settings))
         certificate = _make_certificate(settings, root)
         async with _server(settings, root, certificate) as server:
             surroundings = Surroundings(
@@ -229,14 +230,26 @@ async def _be_a_node(
         root.withdraw()
 
 
-def _load_rules(settings: AgentSettings) -> AlertRules | None:
-    """The alert rules, if they are to be asked. Raises CannotRunError for files of no use."""
+@asynccontextmanager
+async def _alert_rules(settings: AgentSettings) -> AsyncIterator[AlertRules | None]:
+    """The alert rules, if they are to be asked. Raises CannotRunError for files of no use.
+
+    They are checked in a thread: a stop ends the process that it waits for.
+    """
     if not settings.alerts:
-        return None
+        yield None
+        return
+    with EvaluatorProcess() as evaluator:
+        yield await asyncio.to_thread(_load_rules, settings, evaluator)
+
+
+def _load_rules(settings: AgentSettings, evaluator: EvaluatorProcess) -> AlertRules:
     try:
-        rules = load_alert_rules(settings.alert_rules)
+        rules = load_alert_rules(settings.alert_rules, evaluator)
     except AlertRulesError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
+    except EvaluatorError as error:
+        raise CannotRunError(f"alert rules cannot be checked: {error}") from error
     for mistake in rules.unasked:
         logger.error("alert rule is not asked: %s", mistake)
     for note in rules.notes:

@@ -62,3 +62,5 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
     """Subjects that it fails of now."""
     failures: int = 0
     """How often it has failed."""
+    switched_off: bool = False
+    """Whether it was over budget, and is not asked any more."""

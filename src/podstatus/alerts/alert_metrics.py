@@ -22,6 +22,8 @@ def alert_metrics(alerts: Alerts) -> Iterator[Told]:
     rules = alerts.rules()
     yield each(table.ALERT_RULES_FAILING, {rule.name: rule.failing for rule in rules})
     yield each(table.ALERT_RULE_FAILURES, {rule.name: rule.failures for rule in rules})
+    off = {rule.name: int(rule.switched_off) for rule in rules}
+    yield each(table.ALERT_RULE_SWITCHED_OFF, off)
     receivers = alerts.deliveries()
     yield each(table.ALERT_DELIVERIES, {it.name: it.delivered for it in receivers})
     yield each(table.ALERT_DELIVERIES_DROPPED, {it.name: it.dropped for it in receivers})

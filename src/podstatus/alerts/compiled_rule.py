@@ -1,16 +1,15 @@
-"""Rules that can be asked, and why others cannot."""
+"""Rules that can be asked, and why others cannot. For the process that evaluates rules."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from podstatus.alerts.expression import Environment, Expression, ExpressionError, Failed, Flaw
+from podstatus.alerts.evaluation import Failed, RuleCheck
+from podstatus.alerts.expression import Environment, Expression
 from podstatus.alerts.expression_cures import failure_told, kind_told
+from podstatus.alerts.expression_text import ExpressionError, Flaw
 from podstatus.alerts.fact_table import FACTS, SYNC_FACTS
-from podstatus.alerts.known_words import strange_words
-from podstatus.alerts.mistake import Mistake, in_order
-from podstatus.alerts.rule import Rule, RuleSet, Scope
-from podstatus.alerts.rule_file import ReadRules, read_rules
+from podstatus.alerts.rule import Rule, Scope
 from podstatus.alerts.samples import samples
 from podstatus.alerts.template import Template, compile_template
 
@@ -26,16 +25,6 @@ class CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, Template] = {}
     problem: str = ""
     """Why it cannot be asked."""
-
-
-class LoadedRules(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a file."""
-
-    rule_set: RuleSet
-    rules: tuple[CompiledRule, ...]
-    """All that have a name, in the order of the file."""
-    mistakes: tuple[Mistake, ...] = ()
-    hints: tuple[Mistake, ...] = ()
 
 
 class Environments:
@@ -56,36 +45,27 @@ class Environments:
         """With all facts that there are."""
         return self._all[scope]
 
+    def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
+        """What is wrong with each of them: a `RuleChecker` without a budget."""
+        return [check_rule(rule, self) for rule in rules]
 
-def load_rules(text: str, environments: Environments) -> LoadedRules:
-    """The rules of a file, compiled. What is wrong with one does not touch the others."""
-    read = read_rules(text)
-    broken = {m.rule: m for m in reversed(read.mistakes)}
-    compiled, mistakes, hints = [], list(read.mistakes), list(read.hints)
-    for rule in read.nameless:
-        mistakes += _placed_flaws(read, rule, environments)
-    for rule in read.rules.rules:
-        placed = _placed_flaws(read, rule, environments)
-        mistakes += placed
-        hints += () if placed else _hints(read, rule)
-        first = broken.get(rule.name) or next(iter(placed), None)
-        compiled.append(
-            compile_rule(rule, environments)
-            if first is None
-            else CompiledRule(rule=rule, problem=f"line {first.place.line}: {first.message}")
-        )
-    return LoadedRules(
-        rule_set=read.rules,
-        rules=tuple(compiled),
-        mistakes=in_order(mistakes),
-        hints=in_order(hints),
-    )
+
+def check_rule(rule: Rule, environments: Environments) -> RuleCheck:
+    """What is wrong with a rule, or why it does not apply here."""
+    if flaws := _flaws(rule, environments):
+        return RuleCheck(flaws=tuple(flaws))
+    return RuleCheck(problem=compile_checked(rule, environments).problem)
 
 
 def compile_rule(rule: Rule, environments: Environments) -> CompiledRule:
     """A rule that can be asked, or one that says why not."""
     if flaws := _flaws(rule, environments):
         return CompiledRule(rule=rule, problem=flaws[0][1].message)
+    return compile_checked(rule, environments)
+
+
+def compile_checked(rule: Rule, environments: Environments) -> CompiledRule:
+    """The same of a rule that was checked: it is not tried on samples again."""
     environment = environments.here(rule.scope)
     try:
         condition = environment.compile(rule.expression)
@@ -124,16 +104,3 @@ def _condition_flaws(rule: Rule, environment: Environment) -> Iterable[Flaw]:
         if isinstance(held, Failed):
             return [Flaw(failure_told(rule.expression, like, held.problem))]
     return []
-
-
-def _placed_flaws(read: ReadRules, rule: Rule, environments: Environments) -> list[Mistake]:
-    return [_placed(read, rule, field, flaw) for field, flaw in _flaws(rule, environments)]
-
-
-def _hints(read: ReadRules, rule: Rule) -> list[Mistake]:
-    return [_placed(read, rule, "expr", flaw) for flaw in strange_words(rule.expression)]
-
-
-def _placed(read: ReadRules, rule: Rule, field: str, flaw: Flaw) -> Mistake:
-    place = read.place(rule.name, field, flaw.place)
-    return Mistake(place=place, message=f"{field}: {flaw.message}", rule=rule.name)

@@ -5,7 +5,8 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
-from podstatus.alerts.compiled_rule import CompiledRule, Environments, LoadedRules, load_rules
+from podstatus.alerts.evaluation import RuleChecker
+from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
 from podstatus.alerts.mistake import Mistake
 from podstatus.alerts.rule import RuleSet
 
@@ -18,12 +19,12 @@ def default_rules_text() -> str:
     return (files("podstatus.alerts") / DEFAULT_RULES).read_text(encoding="utf-8")
 
 
-def default_rules(environments: Environments) -> LoadedRules:
-    """All of them."""
-    return load_rules(default_rules_text(), environments)
+def default_rules(checker: RuleChecker) -> LoadedRules:
+    """All of them. Raises EvaluatorError."""
+    return load_rules(default_rules_text(), checker)
 
 
-def kept_defaults(defaults: LoadedRules, sets: Sequence[RuleSet]) -> list[CompiledRule]:
+def kept_defaults(defaults: LoadedRules, sets: Sequence[RuleSet]) -> list[LoadedRule]:
     """Those that no file replaces by one of the same name, or switches off."""
     theirs = {rule.name for told in sets for rule in told.rules}
     off = {name for told in sets for name in told.disable}
@@ -32,7 +33,7 @@ def kept_defaults(defaults: LoadedRules, sets: Sequence[RuleSet]) -> list[Compil
 
 def unknown_disabled(defaults: LoadedRules, told: RuleSet) -> Iterable[Mistake]:
     """What a file switches off though there is no such rule."""
-    known = [compiled.rule.name for compiled in defaults.rules]
+    known = [loaded.rule.name for loaded in defaults.rules]
     for name, place in told.disable.items():
         if name not in known:
             yield Mistake(place=place, message=f"disable: {_no_such_rule(name, known)}")

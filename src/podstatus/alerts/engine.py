@@ -1,8 +1,8 @@
-"""Which alerts there are: rules asked about each pod and node when something of it changes.
+"""Which alerts there are: rules evaluated about each pod and node when something of it changes.
 
-The engine is told facts and the time, and says which alerts changed. It keeps those that are
+The engine is given answers and the time, and says which alerts changed. It keeps those that are
 alive: pending or firing. Nothing is asked twice about the same facts: what only takes time, a
-`for` that runs out, waits in a heap.
+`for` that runs out, waits in a heap. Where rules are evaluated: evaluation.py.
 
 A rule that fails of a subject leaves that subject's alert as it is, and so does one that cannot
 be asked at all. An alert of an earlier life of the agent waits until its subject is told, and
@@ -16,15 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from podstatus.alerts import life
 from podstatus.alerts.alert import Alert, AlertId, RuleState, Subject
-from podstatus.alerts.compiled_rule import CompiledRule, Environments
 from podstatus.alerts.deadlines import Deadlines
-from podstatus.alerts.expression import Failed
-from podstatus.alerts.fact_table import FACTS
-from podstatus.alerts.facts import Facts
+from podstatus.alerts.evaluation import Answer, Answers, Failed, Held
 from podstatus.alerts.failures import Failures
 from podstatus.alerts.living import Living, LivingAlerts, subject_key
+from podstatus.alerts.loaded_rules import LoadedRule
 from podstatus.alerts.rule import Rule, Scope
-from podstatus.alerts.rule_groups import RuleGroup, group_rules
 
 _TOO_EARLY = Failed("nobody can say yet that it is over")
 
@@ -32,52 +29,51 @@ _TOO_EARLY = Failed("nobody can say yet that it is over")
 class Engine:
     """All rules, and the alerts that they make."""
 
-    def __init__(
-        self, rules: Sequence[CompiledRule], environments: Environments, *, era: str = ""
-    ) -> None:
+    def __init__(self, rules: Sequence[LoadedRule], *, era: str = "") -> None:
         """`era` tells the ids of alerts from those of an earlier life of the agent."""
-        self._environments = environments
         self._era = era
-        self._rules = {compiled.rule.name: compiled for compiled in rules}
-        self._groups: dict[Scope, list[RuleGroup]] = {
-            scope: group_rules(
-                [compiled for compiled in rules if compiled.rule.scope == scope],
-                environments.here(scope),
-            )
-            for scope in FACTS
-        }
+        self._rules = {loaded.rule.name: loaded for loaded in rules}
+        self._off: dict[str, str] = {}
+        """Rules that were over budget, and why they were switched off."""
         self._living = LivingAlerts()
         self._failures = Failures()
         self._deadlines: Deadlines[tuple[str, str]] = Deadlines()
         self._begun = 0
         self._latest = 0
 
-    def tell(
-        self, subject: Subject, facts: Facts, now: int, *, young: frozenset[str] = frozenset()
+    @property
+    def switched_off(self) -> Sequence[str]:
+        """Rules that were over budget, in the order in which that was found out."""
+        return tuple(self._off)
+
+    def switch_off(self, rule: str, problem: str) -> None:
+        """A rule was over budget: it is not asked any more, and its alerts stay as they are."""
+        if rule in self._rules:
+            self._off[rule] = problem
+            for key, name in self._deadlines.waiting():
+                if name == rule:
+                    self._deadlines.cancel((key, name))
+
+    def apply(
+        self, subject: Subject, answers: Answers, now: int, *, young: frozenset[str] = frozenset()
     ) -> list[Alert]:
-        """The subject is like this now; the alerts that changed by it.
+        """All rules were evaluated about the subject; the alerts that changed by it.
 
         `young`: names of facts that do not say yet that something is over.
         """
         self._look_at_clock(now)
         key = subject_key(subject)
-        asked = self._environments.here(subject.scope).facts(facts)
-        answers: dict[str, bool | Failed] = {}
-        for group in self._groups[subject.scope]:
-            answers.update(group.ask(asked))
+        answers = dict(answers)
         self._failures.note(key, subject, answers)
         living = self._living.of(key)
         if not answers and not living:
             return []
         self._living.meet(key)
         for name, known in living.items():
-            if not answers.get(name) and self._may_hold(known, young):
+            if name not in answers and self._may_hold(known, young):
                 answers[name] = _TOO_EARLY
         concerned = [name for name in {**living, **answers} if self._can_ask(name, subject.scope)]
-        steps = [
-            self._step(name, subject, facts, now, held=answers.get(name, False))
-            for name in concerned
-        ]
+        steps = [self._step(name, subject, answers.get(name), now) for name in concerned]
         return [alert for alert in steps if alert is not None]
 
     def gone(self, subject: Subject, now: int) -> list[Alert]:
@@ -142,52 +138,54 @@ class Engine:
         """How each rule fares, in the order of their files."""
         counts = Counter((alert.rule, alert.state) for alert in self.alerts().values())
         states = []
-        for name, compiled in self._rules.items():
+        for name, loaded in self._rules.items():
             failing, problem = self._failures.of(name)
+            off = f"switched off: {self._off[name]}" if name in self._off else ""
             states.append(
                 RuleState(
                     name=name,
-                    scope=compiled.rule.scope,
+                    scope=loaded.rule.scope,
                     pending=counts[name, "pending"],
                     firing=counts[name, "firing"],
-                    problem=compiled.problem or problem,
+                    problem=loaded.problem or off or problem,
                     failing=failing,
                     failures=self._failures.count(name),
+                    switched_off=name in self._off,
                 )
             )
         return states
 
     def _may_hold(self, known: Living, young: frozenset[str]) -> bool:
-        compiled = self._rules.get(known.alert.rule)
-        return compiled is not None and known.may_hold(compiled.rule, young)
+        loaded = self._rules.get(known.alert.rule)
+        return loaded is not None and known.may_hold(loaded.rule, young)
 
-    def _step(
-        self, name: str, subject: Subject, facts: Facts, now: int, *, held: bool | Failed
-    ) -> Alert | None:
+    def _step(self, name: str, subject: Subject, answer: Answer | None, now: int) -> Alert | None:
         """A rule was asked of a subject; its alert, if that is another now."""
         key, rule = subject_key(subject), self._rules[name].rule
         known = self._living.of(key).get(name)
-        if isinstance(held, Failed):
+        if isinstance(answer, Failed):
             # Time does nothing to its alert until it can be asked again.
             self._deadlines.cancel((key, name))
             return None
         if known is None:
-            return self._begin(rule, subject, facts, now) if held else None
+            return None if answer is None else self._begin(rule, subject, answer, now)
         before = known.alert
         known.alert = life.move_back(before, now)
-        if not held:
+        if answer is None:
             return self._cease(known, rule, now)
         if known.alert.state == "pending":
-            known.alert, known.facts = life.move_to(known.alert, rule, subject), facts
+            known.alert = life.move_to(known.alert, rule, subject)
+            known.annotations = answer.annotations
             self._wait_or_fire(known, rule, now)
         elif known.alert.ceased:
             known.alert = life.hold_again(known.alert)
             self._deadlines.cancel((key, name))
         return known.alert if known.alert is not before else None
 
-    def _begin(self, rule: Rule, subject: Subject, facts: Facts, now: int) -> Alert:
+    def _begin(self, rule: Rule, subject: Subject, held: Held, now: int) -> Alert:
         self._begun += 1
-        known = Living(life.begin(rule, subject, now, f"{self._era}-{self._begun}"), facts)
+        alert = life.begin(rule, subject, now, f"{self._era}-{self._begun}")
+        known = Living(alert, held.annotations)
         self._living.put(known)
         self._wait_or_fire(known, rule, now)
         return known.alert
@@ -213,10 +211,7 @@ class Engine:
 
     def _fire(self, known: Living, now: int) -> Alert:
         alert = known.alert
-        asked = self._environments.here(alert.subject.scope).facts(known.facts)
-        templates = self._rules[alert.rule].annotations
-        filled = {name: template.fill(asked) for name, template in templates.items()}
-        known.alert, known.facts = life.fire(alert, filled, now), {}
+        known.alert, known.annotations = life.fire(alert, known.annotations, now), {}
         self._deadlines.cancel((subject_key(alert.subject), alert.rule))
         return known.alert
 
@@ -246,4 +241,5 @@ class Engine:
         return rule in self._rules and self._rules[rule].rule.scope == scope
 
     def _can_ask(self, rule: str, scope: Scope) -> bool:
-        return self._is_known(rule, scope) and self._rules[rule].condition is not None
+        is_right = self._is_known(rule, scope) and not self._rules[rule].problem
+        return is_right and rule not in self._off

@@ -15,21 +15,24 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-import msgspec
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
 
+from podstatus.alerts.evaluation import Failed
 from podstatus.alerts.expression_cures import scope_told, syntax_told
-from podstatus.alerts.fact_table import CONTAINER_FACTS, FACTS, Fact
+from podstatus.alerts.expression_text import (
+    ExpressionError,
+    Flaw,
+    too_much,
+    without_texts,
+    wrong_names,
+)
+from podstatus.alerts.fact_table import FACTS, Fact
 from podstatus.alerts.facts import Facts
 from podstatus.alerts.rule import Place, Scope
 
 LONGEST = 10_000
 """Characters of an expression. CEL itself bounds how deep it is nested, and how long it loops."""
-MOST_GROWING = 5
-"""Calls in an expression that may make more of what they get. CEL does not bound how much: eight
-times `replace("x", "xxxxxxxxxx")` make 100 MB of one letter. This is for mistakes: who wants to
-use up memory with a rule still can, as with the settings of an agent."""
 _LONGEST_PROBLEM = 300
 _TYPES = {
     "string": cel.Type.STRING,
@@ -43,32 +46,7 @@ Asked: TypeAlias = Any
 """Facts as expressions take them."""
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
-_TEXTS = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
-_EACH = re.compile(r"\bpod\.containers\s*\.\s*\w+\(\s*([A-Za-z_]\w*)\s*,")
-_GROWING = re.compile(r"\.\s*(?:replace|join|format|map|optMap|optFlatMap)\s*\(")
-_OF_CONTAINERS = frozenset(fact.name for fact in CONTAINER_FACTS)
 _EXPECTING = " expecting {"
-
-
-class Flaw(msgspec.Struct, frozen=True):
-    """Something that is wrong with an expression, and where in it."""
-
-    message: str
-    place: Place = Place(1, 1)
-
-
-class ExpressionError(Exception):
-    """An expression is wrong; all that was found."""
-
-    def __init__(self, flaws: Iterable[Flaw]) -> None:
-        self.flaws = tuple(flaws)
-        super().__init__("; ".join(flaw.message for flaw in self.flaws))
-
-
-class Failed(msgspec.Struct, frozen=True):
-    """An expression has no value for these facts."""
-
-    problem: str
 
 
 class Expression:
@@ -117,15 +95,15 @@ class Environment:
         """An expression. Raises ExpressionError."""
         if len(text) > LONGEST:
             raise ExpressionError([Flaw(f"it is longer than {LONGEST} characters")])
-        bare = _without_texts(text)
+        bare = without_texts(text)
         # First of all: to compile optMap() CEL writes out twice what it is called on.
-        if flaws := list(_too_much(bare)):
+        if flaws := list(too_much(bare)):
             raise ExpressionError(flaws)
         try:
             compiled = self._env.compile(text)
         except RuntimeError as error:
             raise ExpressionError(_flaws(text, str(error))) from None
-        if flaws := list(_wrong_names(bare)):
+        if flaws := list(wrong_names(bare)):
             raise ExpressionError(flaws)
         return Expression(compiled)
 
@@ -167,39 +145,6 @@ def _beginning(text: str, place: Place, name: str) -> Place:
         if before >= 0 and begins >= 0 and line.startswith(name, begins):
             return Place(place.line, begins + 1)
     return place
-
-
-def names_of_containers(text: str) -> frozenset[str]:
-    """What an expression calls a container: `c` in `pod.containers.exists(c, …)`."""
-    return frozenset(found[1] for found in _EACH.finditer(_without_texts(text)))
-
-
-def _without_texts(text: str) -> str:
-    """Blank where texts and remarks are."""
-    return _TEXTS.sub(lambda found: " " * len(found[0]), text)
-
-
-def _wrong_names(bare: str) -> Iterable[Flaw]:
-    """Parts of containers that there are not."""
-    for each in {found[1] for found in _EACH.finditer(bare)}:
-        for found in re.finditer(rf"(?<![\w.])({each})\s*\.\s*(\w+)\b(?!\s*\()", bare):
-            if found[2] not in _OF_CONTAINERS:
-                known = ", ".join(sorted(_OF_CONTAINERS))
-                yield Flaw(
-                    f"containers have no {found[2]}, but {known}", _place(bare, found.start(2))
-                )
-
-
-def _too_much(bare: str) -> Iterable[Flaw]:
-    calls = list(_GROWING.finditer(bare))
-    for found in calls[MOST_GROWING : MOST_GROWING + 1]:
-        problem = f"map(), join(), replace() and format() are called more than {MOST_GROWING} times"
-        yield Flaw(problem, _place(bare, found.start()))
-
-
-def _place(bare: str, at: int) -> Place:
-    before = bare[:at]
-    return Place(before.count("\n") + 1, at - before.rfind("\n"))
 
 
 def _problem(told: object) -> str:

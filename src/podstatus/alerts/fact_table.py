@@ -77,6 +77,11 @@ NODE_FACTS = (
         "int",
         "How far its clock is from the API server's, either way; 0 also if that is not known.",
     ),
+    Fact(
+        "node.rulesOverBudget",
+        "string",
+        "Alert rules that were switched off because they took too long or too much memory.",
+    ),
 )
 
 SYNC_FACTS = (

@@ -28,6 +28,7 @@ class NodeReadings(msgspec.Struct, frozen=True, kw_only=True):
     disk_used_fraction: float = -1.0
     disk_full_in_seconds: int = UNKNOWN
     clock_skew_seconds: int = 0
+    rules_over_budget: str = ""
 
 
 _UNMEASURED = NodeReadings()
@@ -119,6 +120,7 @@ def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[
         "node.diskUsedFraction": readings.disk_used_fraction,
         "node.diskFullInSeconds": readings.disk_full_in_seconds,
         "node.clockSkewSeconds": readings.clock_skew_seconds,
+        "node.rulesOverBudget": readings.rules_over_budget,
     }
 
 

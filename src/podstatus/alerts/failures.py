@@ -1,10 +1,9 @@
 """Of whom rules fail now, and with what."""
 
 from collections import Counter
-from collections.abc import Mapping
 
 from podstatus.alerts.alert import Subject
-from podstatus.alerts.expression import Failed
+from podstatus.alerts.evaluation import Answers, Failed
 
 
 class Failures:
@@ -16,7 +15,7 @@ class Failures:
         """The rules that fail of each subject."""
         self._counts: Counter[str] = Counter()
 
-    def note(self, key: str, subject: Subject, answers: Mapping[str, bool | Failed]) -> None:
+    def note(self, key: str, subject: Subject, answers: Answers) -> None:
         """What rules were asked of a subject, and said. What is not among it has not failed."""
         now = {rule: it.problem for rule, it in answers.items() if isinstance(it, Failed)}
         if not now and key not in self._subjects:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
-from podstatus.alerts.expression import Flaw, names_of_containers
+from podstatus.alerts.expression_text import Flaw, names_of_containers
 from podstatus.alerts.rule import Place
 from podstatus.observe.health import Word
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from podstatus.alerts.alert import Alert, Subject
-from podstatus.alerts.facts import Facts
 from podstatus.alerts.rule import Rule
 
 
@@ -13,7 +12,7 @@ class Living(msgspec.Struct):
     """One of them, and what is needed to go on with it."""
 
     alert: Alert
-    facts: Facts = {}
+    annotations: Mapping[str, str] = {}
     """The latest, of one that is pending: what it will say when it fires."""
     told: bool = True
     """Whether its subject was told in this life of the agent."""

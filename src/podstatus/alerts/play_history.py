@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from podstatus.alerts.alert import Alert
-from podstatus.alerts.engine import Engine
 from podstatus.alerts.pod_watch import PodWatch
 from podstatus.alerts.recorded import after
 from podstatus.alerts.rehearsal import Step
+from podstatus.alerts.rehearse import Asking
+from podstatus.kube.pod import PodUID
 from podstatus.observe.board import Board
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import FOREIGN
@@ -15,10 +16,11 @@ from podstatus.observe.transitions import FOREIGN
 class Recorded:
     """What happens is what a history tells, in the order of its moments."""
 
-    def __init__(self, engine: Engine, moments: Sequence[Moment]) -> None:
-        self._engine = engine
+    def __init__(self, asking: Asking, moments: Sequence[Moment]) -> None:
+        self._asking = asking
+        self._engine = asking.engine
         self._board = Board()
-        self._pods = PodWatch(self._board, engine)
+        self._pods = PodWatch(self._board, asking.engine)
         self._moments = moments
         self._next = 0
         self.begin = moments[0].at if moments else 0
@@ -32,7 +34,7 @@ class Recorded:
         """
         while (at := self._first()) is not None and at <= min(to, self._end):
             self._now = at = max(at, self._now)
-            changed = [*self._engine.run_out(at), *self._pods.run_out(at)]
+            changed = [*self._engine.run_out(at), *self._look_at(self._pods.run_out(at), at)]
             yield at, [*changed, *self._happen(at)]
 
     def step(self, step: Step, now: int) -> list[Alert]:  # noqa: ARG002 - all is in the history
@@ -52,7 +54,11 @@ class Recorded:
             self._next += 1
         if self._next == before:
             return []
-        return self._pods.look_at(self._pods.changed(), now)
+        return self._look_at(self._pods.changed(), now)
+
+    def _look_at(self, uids: Sequence[PodUID], now: int) -> list[Alert]:
+        gone, questions = self._pods.look_at(uids, now)
+        return [*gone, *self._asking.ask(questions, self._pods.apply)]
 
     def _take(self, moment: Moment, now: int) -> None:
         if moment.transition.kind == FOREIGN:

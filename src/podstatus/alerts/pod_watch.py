@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from podstatus.alerts.alert import Alert, Subject
 from podstatus.alerts.deadlines import Deadlines
 from podstatus.alerts.engine import Engine
+from podstatus.alerts.evaluation import Answers, Question
 from podstatus.alerts.facts import health_moves, pod_facts
 from podstatus.alerts.windows import Windows
 from podstatus.alerts.young_facts import POD_WINDOWS
@@ -28,6 +29,7 @@ class PodWatch:
         self._subjects: dict[PodUID, Subject] = {}
         """Of all pods that rules were asked about."""
         self._written: list[PodUID] = []
+        """To be looked at though the board has not changed."""
         self.number = 0
         """Of the latest change of the board that was seen."""
         self._is_new = True
@@ -62,24 +64,40 @@ class PodWatch:
             gone = [uid for uid in self._subjects if uid not in uids]
         return (*gone, *uids)
 
-    def look_at(self, uids: Iterable[PodUID], now: int) -> list[Alert]:
-        """The alerts that changed, of these pods as they are now."""
-        return [alert for uid in uids for alert in self._look_at(uid, now)]
+    def again(self, uids: Iterable[PodUID]) -> None:
+        """These could not be asked about: they are to be looked at again."""
+        self._written += uids
 
-    def run_out(self, now: int) -> list[Alert]:
-        """The alerts that changed because time has passed."""
-        return self.look_at(self._moves.pop_until(now), now)
+    def look_at(self, uids: Iterable[PodUID], now: int) -> tuple[list[Alert], list[Question]]:
+        """The alerts of those pods that are gone, and what to ask about the others."""
+        changed: list[Alert] = []
+        questions: list[Question] = []
+        for uid in uids:
+            found = self._board.find(uid)
+            try:
+                if found is None:
+                    changed += self._forget(uid, now)
+                else:
+                    questions.append(self._question(found[1], now))
+            except Exception:
+                # A mistake of ours, which the others are not to suffer for.
+                logger.exception("rules cannot be asked about a pod: uid=%s", uid)
+        return changed, questions
 
-    def _look_at(self, uid: PodUID, now: int) -> list[Alert]:
-        found = self._board.find(uid)
+    def run_out(self, now: int) -> Sequence[PodUID]:
+        """The pods to look at because time has passed."""
+        return self._moves.pop_until(now)
+
+    def apply(self, question: Question, answers: Answers) -> list[Alert]:
+        """The alerts that changed by what was answered about a pod."""
         try:
-            return self._forget(uid, now) if found is None else self._ask(found[1], now)
+            return self._engine.apply(question.subject, answers, question.now, young=question.young)
         except Exception:
             # A mistake of ours, which the others are not to suffer for.
-            logger.exception("rules cannot be asked about a pod: uid=%s", uid)
+            logger.exception("rules cannot be asked about a pod: uid=%s", question.subject.uid)
             return []
 
-    def _ask(self, pod: PodSummary, now: int) -> list[Alert]:
+    def _question(self, pod: PodSummary, now: int) -> Question:
         self._windows.see(pod, now)
         facts = pod_facts(pod, now, self._windows.counts(pod.uid, now))
         subject = self._subjects[pod.uid] = self._subject(pod)
@@ -92,7 +110,7 @@ class PodWatch:
             self._moves.set(pod.uid, min(moves))
         else:
             self._moves.cancel(pod.uid)
-        return self._engine.tell(subject, facts, now, young=young)
+        return Question(subject=subject, facts=facts, now=now, young=young)
 
     def _subject(self, pod: PodSummary) -> Subject:
         known = self._subjects.get(pod.uid)

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 import msgspec
 
 from podstatus.alerts.alert import Alert
-from podstatus.alerts.compiled_rule import CompiledRule, Environments
 from podstatus.alerts.engine import Engine
+from podstatus.alerts.evaluation import Answers, BlockingEvaluator, Question
+from podstatus.alerts.loaded_rules import LoadedRule
 from podstatus.alerts.rehearsal import Expected, Rehearsal, Step, name_of, subject_text, usual_facts
 from podstatus.alerts.rule import Place
 
@@ -41,6 +42,28 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Rules that could not be asked, or failed."""
 
 
+class Asking:
+    """An engine, and where its rules are evaluated."""
+
+    def __init__(self, engine: Engine, evaluator: BlockingEvaluator) -> None:
+        self.engine = engine
+        self._evaluator = evaluator
+
+    def ask(
+        self, questions: Sequence[Question], apply: Callable[[Question, Answers], list[Alert]]
+    ) -> list[Alert]:
+        """The alerts that changed. Raises EvaluatorError."""
+        evaluated = self._evaluator.evaluate(questions)
+        for rule, problem in evaluated.switched_off.items():
+            self.engine.switch_off(rule, problem)
+        pairs = zip(questions, evaluated.answers, strict=True)
+        return [alert for question, answers in pairs for alert in apply(question, answers)]
+
+    def apply(self, question: Question, answers: Answers) -> list[Alert]:
+        """The alerts that changed by these answers."""
+        return self.engine.apply(question.subject, answers, question.now)
+
+
 class Play(Protocol):
     """What makes things happen. All times are the engine's."""
 
@@ -58,8 +81,9 @@ class Told:
 
     begin = BEGIN
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._engine = asking.engine
         self._facts: dict[str, dict[str, Any]] = {}
 
     def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
@@ -78,20 +102,24 @@ class Told:
                 continue
             known = self._facts.get(key) or usual_facts(subject)
             self._facts[key] = {**known, **facts}
-            changed += self._engine.tell(subject, self._facts[key], now)
+            question = Question(subject=subject, facts=self._facts[key], now=now)
+            changed += self._asking.ask([question], self._asking.apply)
         return changed
 
 
 def rehearse(
     rehearsal: Rehearsal,
-    rules: Sequence[CompiledRule],
-    environments: Environments,
-    make: Callable[[Engine], Play] = Told,
+    rules: Sequence[LoadedRule],
+    evaluator: BlockingEvaluator,
+    make: Callable[[Asking], Play] = Told,
 ) -> Outcome:
-    """Play it from its beginning to its end."""
+    """Play it from its beginning to its end. The evaluator has these rules.
+
+    Raises EvaluatorError.
+    """
     asked = [it for it in rules if not rehearsal.only or it.rule.name in rehearsal.only]
-    engine = Engine(asked, environments)
-    play = make(engine)
+    engine = Engine(asked)
+    play = make(Asking(engine, evaluator))
     happened: list[Happened] = []
     differences: list[Difference] = []
     seen = 0

@@ -6,14 +6,9 @@ from typing import Any
 
 import msgspec
 
-from podstatus.alerts.expression import (
-    Asked,
-    Environment,
-    Expression,
-    ExpressionError,
-    Failed,
-    Flaw,
-)
+from podstatus.alerts.evaluation import Failed
+from podstatus.alerts.expression import Asked, Environment, Expression
+from podstatus.alerts.expression_text import ExpressionError, Flaw
 from podstatus.alerts.rule import Place
 
 _BRACES = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)

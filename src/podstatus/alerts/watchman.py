@@ -1,6 +1,6 @@
 """Follows what is known, asks the rules about what changed, and has everybody told.
 
-    watchman = Watchman(observatory, engine, dispatcher, actions=…, clock=clock, synced=…)
+    watchman = Watchman(observatory, engine, evaluator, dispatcher, actions=…, synced=…, clock=…)
     tasks.create_task(watchman.run())
     watchman.alerts()
 
@@ -22,6 +22,7 @@ from podstatus.alerts.alert import Alert, AlertId, RuleState
 from podstatus.alerts.delivery import receiver_name
 from podstatus.alerts.dispatch import Dispatcher
 from podstatus.alerts.engine import Engine
+from podstatus.alerts.evaluation import Answers, EvaluatorError, Question, RuleEvaluator
 from podstatus.alerts.node_watch import NodeWatch
 from podstatus.alerts.pod_watch import PodWatch
 from podstatus.alerts.ports import DeliveryState
@@ -69,6 +70,7 @@ class Watchman:
         self,
         known: Observatory,
         engine: Engine,
+        evaluator: RuleEvaluator,
         dispatcher: Dispatcher,
         *,
         actions: Mapping[str, Sequence[Action]],
@@ -84,6 +86,7 @@ class Watchman:
         """
         self._known = known
         self._engine = engine
+        self._evaluator = evaluator
         self._dispatcher = dispatcher
         self._actions = actions
         self._rules_of = _rules_of_receivers(actions)
@@ -100,7 +103,7 @@ class Watchman:
         self._sampled: float | None = None
         self._has_pods = self._has_nodes = False
         self._resolved: OrderedDict[AlertId, Alert] = OrderedDict()
-        self._trouble = Trouble(logger, "asking alert rules")
+        self._trouble = Trouble(logger, "asking alert rules", expected=EvaluatorError)
         engine.restore(dispatcher.restored.values())
 
     # What others ask
@@ -151,19 +154,46 @@ class Watchman:
                 await wait_for_either(self._news, self._clock, self._rest())
 
     async def look_once(self) -> None:
-        """Look at all that has changed, and at what time has changed."""
-        for uids in _slices(self._pods.changed()):
-            self._tell(self._pods.look_at(uids, self._now()))
-            # Others have their turn: of many pods this takes long.
-            await asyncio.sleep(0)
-        self._tell(self._pods.run_out(self._now()))
-        self._tell(self._engine.run_out(self._now()))
+        """Look at all that has changed, and at what time has changed.
+
+        Raises EvaluatorError: what could not be asked about is looked at the next time.
+        """
+        try:
+            await self._look_at(self._pods.changed())
+            await self._look_at(self._pods.run_out(self._now()))
+        finally:
+            self._tell(self._engine.run_out(self._now()))
         if not self._has_pods and self._synced.pods() and not self._pods.has_changed:
             self._has_pods = True
             self._tell(self._engine.synced("pod", self._now()))
-        self._sample()
+        await self._sample()
         # Their rules may have got other actions.
         self._tell(self._engine.met())
+
+    async def _look_at(self, uids: Sequence[PodUID]) -> None:
+        for first in range(0, len(uids), _AT_ONCE):
+            self._beat()
+            changed, questions = self._pods.look_at(uids[first : first + _AT_ONCE], self._now())
+            self._tell(changed)
+            try:
+                await self._ask(questions, self._pods.apply)
+            except BaseException:
+                self._pods.again(uids[first:])
+                raise
+            # Others have their turn: of many pods this takes long.
+            await asyncio.sleep(0)
+
+    async def _ask(
+        self, questions: Sequence[Question], apply: Callable[[Question, Answers], list[Alert]]
+    ) -> None:
+        """Have the rules evaluated. What changes meanwhile is asked about the next time."""
+        if not questions:
+            return
+        evaluated = await self._evaluator.evaluate(questions)
+        for rule, problem in evaluated.switched_off.items():
+            self._engine.switch_off(rule, problem)
+        for question, answers in zip(questions, evaluated.answers, strict=True):
+            self._tell(apply(question, answers))
 
     async def _look(self) -> None:
         """No mistake of ours ends a node."""
@@ -181,7 +211,7 @@ class Watchman:
             seen = board.number
             self._news.set()
 
-    def _sample(self) -> None:
+    async def _sample(self) -> None:
         elapsed = self._running.seconds()
         if self._sampled is not None and elapsed - self._sampled < self._period:
             return
@@ -189,7 +219,9 @@ class Watchman:
         if not self._has_nodes and not self._synced.nodes() and elapsed < _PATIENCE_SECONDS:
             return
         now = self._now()
-        self._tell(self._nodes.sample(now))
+        changed, questions = self._nodes.sample(now)
+        self._tell(changed)
+        await self._ask(questions, self._nodes.apply)
         if not self._has_nodes:
             self._has_nodes = True
             self._tell(self._engine.synced("node", now))
@@ -241,7 +273,3 @@ def _rules_of_receivers(actions: Mapping[str, Sequence[Action]]) -> dict[str, tu
         for action in wanted:
             found.setdefault(receiver_name(action), {})[rule] = None
     return {name: tuple(rules) for name, rules in found.items()}
-
-
-def _slices(uids: Sequence[PodUID]) -> Iterable[Sequence[PodUID]]:
-    return (uids[first : first + _AT_ONCE] for first in range(0, len(uids), _AT_ONCE))

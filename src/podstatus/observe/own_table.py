@@ -97,6 +97,11 @@ ALERT_RULES_FAILING = gauge(
 ALERT_RULE_FAILURES = counter(
     "podstatus_alert_rule_failures_total", "How often the expression of a rule failed.", "rule"
 )
+ALERT_RULE_SWITCHED_OFF = gauge(
+    "podstatus_alert_rule_switched_off",
+    "1 if a rule was over its budget of CPU or memory, and is not evaluated any more.",
+    "rule",
+)
 ALERT_DELIVERIES = counter(
     "podstatus_alert_deliveries_total", "What a receiver of alerts was told.", "receiver"
 )
@@ -184,6 +189,7 @@ OWN = (
     ALERTS_LEFT_OUT,
     ALERT_RULES_FAILING,
     ALERT_RULE_FAILURES,
+    ALERT_RULE_SWITCHED_OFF,
     ALERT_DELIVERIES,
     ALERT_DELIVERIES_DROPPED,
     ALERT_DELIVERIES_WAITING,

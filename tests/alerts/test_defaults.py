@@ -19,6 +19,7 @@ from tests.alerts.scene import ENVIRONMENTS, BlockingLocalEvaluator, checked
 DEFAULTS = default_rules(ENVIRONMENTS)
 NAMES = [loaded.rule.name for loaded in DEFAULTS.rules]
 EVALUATOR = BlockingLocalEvaluator(DEFAULTS.rules)
+CHECKER = EvaluatorProcess()
 REHEARSALS, MISTAKES = read_rehearsals(
     (Path(__file__).parent / "default_rules_test.yaml").read_text()
 )
@@ -96,8 +97,13 @@ def load(tmp_path: Path, *texts: str) -> AlertRules:
     paths = [tmp_path / f"rules-{number}.yaml" for number in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
-    with EvaluatorProcess() as evaluator:
-        return load_alert_rules(paths, evaluator)
+    return load_alert_rules(paths, CHECKER)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _checker() -> Iterator[None]:
+    with CHECKER:
+        yield
 
 
 def test_without_files_they_are_asked(tmp_path: Path) -> None:

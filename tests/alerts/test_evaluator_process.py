@@ -105,6 +105,17 @@ def test_a_rule_over_budget_is_switched_off_and_the_others_go_on(
     assert time.process_time() - began < 1  # of this process
 
 
+def test_very_many_rules_over_budget_let_others_have_their_turn(
+    evaluator: EvaluatorProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluator_process, "_MAX_DEATHS", 3)
+    evaluator.load([GOOD, *(victims_only(ENDLESS, f"Bad{number}") for number in range(3))])
+    with pytest.raises(EvaluatorError, match="over budget"):
+        evaluator.evaluate([about()])
+    found = evaluator.evaluate([about()])
+    assert (found.answers, len(found.switched_off)) == ((HELD,), 3)
+
+
 def test_templates_have_a_budget_too(evaluator: EvaluatorProcess) -> None:
     summary = f"{{{{ {ENDLESS} }}}}"
     bad = Rule(name="Bad", expression="!pod.ready", annotations={"summary": summary})
@@ -113,6 +124,7 @@ def test_templates_have_a_budget_too(evaluator: EvaluatorProcess) -> None:
     assert (list(found.switched_off), found.answers) == (["Bad"], (HELD,))
 
 
+@pytest.mark.slow
 def test_many_rules_that_take_too_long_together_are_switched_off(
     evaluator: EvaluatorProcess,
 ) -> None:
@@ -212,6 +224,7 @@ def test_it_stops_at_once_while_a_rule_is_evaluated() -> None:
     until_gone(pids)
 
 
+@pytest.mark.slow
 def test_it_ends_with_an_agent_that_is_killed() -> None:
     program = """
 from tests.alerts.test_evaluator_process import *
@@ -277,6 +290,7 @@ def test_one_that_cannot_be_started_says_so(monkeypatch: pytest.MonkeyPatch) -> 
         WorkerProcess()
 
 
+@pytest.mark.slow
 def test_this_process_does_not_need_cel() -> None:
     program = (
         "import sys, podstatus.alerts.evaluator_process, podstatus.alerts.watchman;"

@@ -97,3 +97,22 @@ def test_annotations_are_bounded_together() -> None:
     assert isinstance(held, Held)
     assert sum(map(len, held.annotations.values())) == 16 * 1024
     assert max(map(len, held.annotations.values())) == 2_000
+
+
+def test_texts_of_a_round_are_bounded_together() -> None:
+    texts = {f"a{number}": "{{ pod.message }}" for number in range(9)}
+    rules = [
+        Rule(name=f"R{number}", expression="!pod.ready", annotations=texts) for number in range(40)
+    ]
+    compiled = [compile_checked(rule, ENVIRONMENTS) for rule in rules]
+    asked = RuleEvaluation(compiled, ENVIRONMENTS)
+    found = asked.evaluate([About("pod", pod_like(message="x" * 5_000))] * 10)
+    held = [it for answers in found.answers for it in answers.values() if isinstance(it, Held)]
+    assert len(held) == 400
+    assert sum(len(text) for it in held for text in it.annotations.values()) == 4 * 2**20
+
+
+def test_of_many_mistakes_in_a_rule_the_first_are_shown() -> None:
+    rule = Rule(name="R", expression=" || ".join(f"pod.x{number} == 1" for number in range(300)))
+    (check,) = ENVIRONMENTS.check([rule])
+    assert len(check.flaws) == 20

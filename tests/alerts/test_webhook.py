@@ -380,7 +380,7 @@ def test_a_password_that_is_quoted_is_redacted_in_both_of_its_forms() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize("length", [64, 3_000])
+@pytest.mark.parametrize("length", [64, pytest.param(3_000, marks=pytest.mark.slow)])
 def test_a_token_that_is_cut_by_what_is_read_leaves_nothing_of_it(
     tmp_path: Path, length: int
 ) -> None:

@@ -15,6 +15,9 @@ from podstatus.alerts.template import Template, compile_template
 
 _NO_SYNC = "it does not apply here: it asks for sync facts, and nobody here sends statuses"
 
+_MAX_FLAWS = 20
+"""Of one rule: to find the place of each in its file takes time, and CEL may find thousands."""
+
 
 class CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule, and what it takes to ask it."""
@@ -53,7 +56,7 @@ class Environments:
 def check_rule(rule: Rule, environments: Environments) -> RuleCheck:
     """What is wrong with a rule, or why it does not apply here."""
     if flaws := _flaws(rule, environments):
-        return RuleCheck(flaws=tuple(flaws))
+        return RuleCheck(flaws=tuple(flaws[:_MAX_FLAWS]))
     return RuleCheck(problem=compile_checked(rule, environments).problem)
 
 

@@ -52,6 +52,8 @@ logger = logging.getLogger(__name__)
 CHECK_SECONDS = 30.0
 """For all rules together: what is left then is not checked, and not asked."""
 _CHECK_TRIES = 3
+_MAX_DEATHS = 20
+"""In one call, some 3 s: after that others have their turn before it goes on."""
 _FRAME_BYTES = 256 * 1024
 """Questions that are asked at once: a hundred ordinary pods."""
 _STOPS = "rules are not evaluated any more: the agent stops"
@@ -155,7 +157,7 @@ class EvaluatorProcess:
         return {rule.name: failed for rule in rules if rule.scope == scope}
 
     def _evaluate(self, subjects: Sequence[msgspec.Raw]) -> Sequence[Answers]:
-        while True:
+        for _ in range(_MAX_DEATHS):
             try:
                 self._load()
                 request = EncodedEvaluate(subjects, frozenset(self._off), self._is_apart)
@@ -171,6 +173,7 @@ class EvaluatorProcess:
             for rule, problem in found.switched_off.items():
                 self._switch_off(rule, problem)
             return found.answers
+        raise EvaluatorError(f"{_MAX_DEATHS} evaluations in a row were over budget; others follow")
 
     def _load(self) -> None:
         """Have the rules in the process, if it is another one."""

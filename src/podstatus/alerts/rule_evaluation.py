@@ -25,6 +25,8 @@ OUT_OF_MEMORY = "std::bad_alloc"
 """What an expression fails with if it wants more memory than there is."""
 _MAX_ANNOTATIONS = 16 * 1024
 """Characters of all annotations of an alert; one has 2,000 at most."""
+_MAX_ROUND_TEXT = 4 * 2**20
+"""Characters of all annotations and problems in a round, so that its answers fit into a frame."""
 
 
 class Meter(Protocol):
@@ -67,6 +69,7 @@ class RuleEvaluation:
         self._meter = meter
         self._count = len(rules)
         self._off: dict[str, str] = {}
+        self._text_left = _MAX_ROUND_TEXT
         self._slow: Counter[RuleGroup] = Counter()
         self._groups: dict[Scope, list[RuleGroup]] = {}
         self._apart: dict[Scope, list[CompiledRule]] = {}
@@ -88,6 +91,7 @@ class RuleEvaluation:
     def evaluate(self, subjects: Sequence[About]) -> Evaluated:
         """What holds of each of them, and which rules were over budget."""
         costs = RoundCosts(len(subjects), self._count)
+        self._text_left = _MAX_ROUND_TEXT
         before = set(self._off)
         answers = tuple(self._answers(about, costs) for about in subjects)
         new = {name: why for name, why in self._off.items() if name not in before}
@@ -124,9 +128,11 @@ class RuleEvaluation:
             return
         self._meter.begin((name,))
         held = compiled.condition.holds(asked)
-        answer: Answer | None = held if isinstance(held, Failed) else None
-        if held is True:
-            answer = Held(_annotations(compiled, asked))
+        answer: Answer | None = None
+        if isinstance(held, Failed):
+            answer = Failed(self._cut(held.problem))
+        elif held:
+            answer = Held(self._annotations(compiled, asked))
         if costs.add(self._meter.seconds(), name):
             for over, mean in costs.over_share().items():
                 self._off[over] = (
@@ -139,11 +145,15 @@ class RuleEvaluation:
         elif answer is not None:
             found[name] = answer
 
+    def _annotations(self, compiled: CompiledRule, asked: Asked) -> dict[str, str]:
+        left = _MAX_ANNOTATIONS
+        filled: dict[str, str] = {}
+        for name, template in compiled.annotations.items():
+            filled[name] = self._cut(template.fill(asked)[:left])
+            left -= len(filled[name])
+        return filled
 
-def _annotations(compiled: CompiledRule, asked: Asked) -> dict[str, str]:
-    left = _MAX_ANNOTATIONS
-    filled: dict[str, str] = {}
-    for name, template in compiled.annotations.items():
-        filled[name] = template.fill(asked)[:left]
-        left -= len(filled[name])
-    return filled
+    def _cut(self, text: str) -> str:
+        text = text[: self._text_left]
+        self._text_left -= len(text)
+        return text

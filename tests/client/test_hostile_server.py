@@ -358,7 +358,7 @@ def honest_pods() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("seed", range(20))
 async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
     random, told = Random(seed), Told()
-    reflection = Reflection("pods", Pod, told)
+    reflection = Reflection(Selection(resource=PODS), Pod, told)
     document = {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": honest_pods()}
 
     async def take(text: bytes) -> None:
@@ -379,12 +379,14 @@ async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
 
 
 @in_loop
-@pytest.mark.parametrize("wrong", [{"uid": ""}, {"uid": None}, {"name": ""}, {"name": "a/b"}])
+@pytest.mark.parametrize(
+    "wrong", [{"uid": ""}, {"uid": None}, {"name": ""}, {"name": "a/b"}, {"namespace": ""}]
+)
 async def test_objects_without_names_are_skipped_counted_and_take_nothing_away(
     wrong: dict[str, Any],
 ) -> None:
     told = Told()
-    reflection = Reflection("pods", Pod, told)
+    reflection = Reflection(Selection(resource=PODS), Pod, told)
     pods = honest_pods()
 
     async def take(items: list[dict[str, Any]], version: str) -> None:

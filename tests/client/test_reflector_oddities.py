@@ -99,7 +99,7 @@ def test_what_has_no_version_is_no_place_to_resume_at() -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource(), versions_grow=False)
         async with scene.running():
-            source.stream.tell(ADDED, {"metadata": {"name": "a", "uid": "u"}})
+            source.stream.tell(ADDED, {"metadata": {"name": "a", "namespace": "n", "uid": "u"}})
             source.stream.tell(BOOKMARK, {"metadata": {}})
             await settle()
             source.stream.end(DOWN)

@@ -57,6 +57,8 @@ class Lister(Generic[T]):
             page = _read_page(body)
             for data in page.items or ():
                 seen = read_item(data, self._kind, known)
+                if seen is not None and not self._selection.has(seen.key):
+                    seen = None
                 if seen is not None:
                     items.append(seen)
                 undecodable += seen is None or seen.object is None

@@ -19,6 +19,7 @@ from podstatus.client.sighting import (
     read_metadata,
     read_object,
 )
+from podstatus.client.source import Selection
 from podstatus.client.watch_event import WatchEvent
 
 logger = logging.getLogger(__name__)
@@ -29,11 +30,11 @@ _SECOND = 1_000_000_000
 class Reflection(Generic[T]):
     """A copy of a set of objects, how far it goes, and a handler that is told of changes.
 
-    Nothing here waits. `what` names the objects in logs.
+    Nothing here waits.
     """
 
     def __init__(
-        self, what: str, kind: type[T] | Digest[T], handler: Callable[[Change[T]], None]
+        self, what: Selection, kind: type[T] | Digest[T], handler: Callable[[Change[T]], None]
     ) -> None:
         self._what = what
         self._kind = kind
@@ -95,7 +96,7 @@ class Reflection(Generic[T]):
         is_deleted = event.type == watch_event.DELETED
         seen = self._read(event)
         self._counts["events"] += 1
-        if seen is None:
+        if seen is None or not self._what.has(seen.key):
             self.count(undecodable=1)
             logger.warning("event cannot be read, skipped: %s type=%s", self._what, event.type)
             return False

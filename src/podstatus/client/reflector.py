@@ -82,7 +82,7 @@ class Reflector(Generic[T]):
         self._policy = policy = policy or ReflectorPolicy()
         self._clock = clock or SystemClock()
         self._random = random
-        self._reflection = Reflection(str(selection), kind, handler)
+        self._reflection = Reflection(selection, kind, handler)
         self._lister = Lister(
             source, selection, kind, page=policy.page, max_objects=policy.max_objects
         )

@@ -5,8 +5,18 @@ from urllib.parse import quote
 
 import msgspec
 
+from podstatus.kube.errors import RejectedError
+
 _MOST_PATHS = 1024
 """That are remembered: a node patches its pods again and again, and has some hundred of them."""
+
+
+class NoSuchNameError(RejectedError, ValueError):
+    """No object has this name: nothing is sent.
+
+    A mistake of the caller, or of a server whose objects the names are from: then it is handled
+    as any other refusal.
+    """
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -34,21 +44,21 @@ class Resource(msgspec.Struct, frozen=True):
         if namespace is None:
             return root
         if not self.namespaced:
-            raise ValueError(f"{self.plural} are in no namespace; leave {namespace!r} out")
+            raise NoSuchNameError(f"{self.plural} are in no namespace; leave {namespace!r} out")
         return [*root, "namespaces", _segment(namespace, "namespace")]
 
 
 @lru_cache(maxsize=_MOST_PATHS)
 def _object_path(kind: Resource, name: str, namespace: str | None, subresource: str) -> str:
     if kind.namespaced and namespace is None:
-        raise ValueError(f"{kind.plural} are in namespaces; pass the one of {name!r}")
+        raise NoSuchNameError(f"{kind.plural} are in namespaces; pass the one of {name!r}")
     path = f"{kind.collection(namespace)}/{_segment(name, 'name')}"
     return f"{path}/{subresource}" if subresource else path
 
 
 def _segment(text: str, what: str) -> str:
     if not text or text in (".", "..") or "/" in text:
-        raise ValueError(f"{text!r} is no {what} of an object; pass the one in its metadata")
+        raise NoSuchNameError(f"{text!r} is no {what} of an object; pass the one in its metadata")
     return quote(text, safe="")
 
 

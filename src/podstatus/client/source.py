@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from podstatus.client.resources import Resource
+from podstatus.client.sighting import ObjectKey
 from podstatus.client.watch_event import WatchEvent
 
 
@@ -18,6 +19,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """None for all of them."""
     label_selector: str = ""
     field_selector: str = ""
+
+    def has(self, key: ObjectKey) -> bool:
+        """Whether it can be the place of one of them; a server may show what was not asked for."""
+        if not self.resource.namespaced:
+            return not key.namespace
+        return bool(key.namespace) and self.namespace in (None, key.namespace)
 
     def __str__(self) -> str:
         where = "" if self.namespace is None else f" namespace={self.namespace}"

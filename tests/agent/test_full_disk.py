@@ -11,7 +11,15 @@ import pytest
 
 from podstatus.observe.history import Moment, reading
 from tests.agent.mortal_node import MortalNode, mortal_node, pod_of
-from tests.agent_process import Cluster, Document, container, has_phase, is_ready, until
+from tests.agent_process import (
+    Cluster,
+    Document,
+    condition,
+    container,
+    has_phase,
+    is_ready,
+    until,
+)
 from tests.api_servers import EmbeddedServer
 
 pytestmark = pytest.mark.slow
@@ -110,3 +118,23 @@ def test_on_a_full_disk_ends_are_told_and_pods_go_and_starts_wait_for_room(
         until(lambda: noted(node, cluster, "late"), node.log)
         assert "Traceback" not in node.log()
         assert len(node.log()) < 100_000
+
+
+def test_a_disk_that_has_room_again_keeps_no_pods_away(
+    embedded_server: EmbeddedServer, small_disk: Path
+) -> None:
+    cluster = Cluster(embedded_server.access, NODE, embedded_server.new_namespace())
+
+    def is_under_pressure() -> bool:
+        return bool(condition(cluster.node() or {}, "DiskPressure")["status"] == "True")
+
+    with mortal_node(small_disk, "none", server=embedded_server, node=NODE) as node:
+        # What it says is not to be lost.
+        node._log = small_disk.parent / "agent.log"
+        node.start()
+        node.wait_ready(cluster)
+        filler = fill(small_disk)
+        until(is_under_pressure, node.log)
+        filler.unlink()
+        # Within 2 minutes; while the condition is shown nothing is scheduled, and that was 5.
+        until(lambda: not is_under_pressure(), node.log)

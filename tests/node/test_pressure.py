@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.node.pressure import PressureHistory, parse_thresholds, pressures
+from podstatus.node.pressure import PressureHistory, parse_thresholds, pressures, recovered
 from podstatus.node.reading import MachineReading
 from podstatus.node.settings import DEFAULT_EVICTION_HARD
 from tests.node.scene import DISK, GI, MACHINE
@@ -87,6 +87,31 @@ def test_a_pressure_is_shown_for_a_while_after_it_was_last_seen() -> None:
     later = seen.observed(frozenset(), 20 * second)
     assert later.held(300, 310 * second - 1) == {"DiskPressure"}
     assert later.held(300, 310 * second) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("machine", "told"),
+    [
+        (MACHINE, ["DiskPressure"]),
+        (disk(available_bytes=20 * GI), ["DiskPressure"]),
+        (disk(available_bytes=20 * GI - 1), []),
+        (disk(inodes_free=99_999), []),
+        (structs.replace(MACHINE, disk=None), []),
+    ],
+)
+def test_a_disk_has_recovered_with_twice_the_threshold(
+    machine: MachineReading, told: list[str]
+) -> None:
+    assert recovered(machine, parse_thresholds(DEFAULTS)) == frozenset(told)
+
+
+def test_a_pressure_of_which_there_is_more_than_enough_again_is_shown_for_5_seconds() -> None:
+    second, both = 10**9, frozenset(["DiskPressure", "MemoryPressure"])
+    seen = PressureHistory().observed(both, 0)
+    over = frozenset(["DiskPressure"])
+    assert seen.held(300, 5 * second - 1, over) == both
+    assert seen.held(300, 5 * second, over) == {"MemoryPressure"}
+    assert seen.held(2, 2 * second, over) == frozenset()
 
 
 def test_a_clock_that_is_set_back_holds_a_pressure_no_longer() -> None:

@@ -15,7 +15,9 @@ from podstatus.node.addresses import node_addresses
 from podstatus.node.conditions import Stated, is_ready
 from podstatus.node.health import Check, NodeHealth
 from podstatus.node.make_node import make_node
+from podstatus.node.pressure import parse_thresholds
 from podstatus.node.settings import NodeSettings
+from podstatus.node.shortage import Shortage
 from podstatus.node.slow_disk import SlowDisk
 from podstatus.node.system_info import kubelet_version, read_system_info
 from podstatus.node.usage import NodeUsage
@@ -56,12 +58,15 @@ class NodeSide:
     ) -> None:
         told = node_settings(settings, runtime)
         self.events = _EventsOfNode(recorder, told.name)
+        thresholds = parse_thresholds(told.eviction_hard)
+        shortage = Shortage(thresholds, self._look_at_pressure, clock=clock)
         self.usage = NodeUsage(
             SlowDisk(settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
             containers=runtime.container_usage if isinstance(runtime, MeteredInside) else dict,
             beat=heartbeats.expect("usage", at_most=60),
+            on_reading=shortage.read,
         )
         self._services = make_node(
             told,
@@ -92,6 +97,9 @@ class NodeSide:
         """Find out what the machine has: pods are admitted by it before the Node is registered."""
         await self.usage.sample_once()
         self._services.propose()
+
+    def _look_at_pressure(self) -> None:
+        self.status.now()
 
     def is_shown_not_ready(self) -> bool:
         """Whether the API server shows our Node as not Ready."""

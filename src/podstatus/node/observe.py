@@ -8,7 +8,7 @@ from podstatus.kube.times import Time
 from podstatus.node.conditions import Stated
 from podstatus.node.describe import NodeFacts
 from podstatus.node.ports import Health
-from podstatus.node.pressure import PressureHistory, Threshold, pressures
+from podstatus.node.pressure import PressureHistory, Threshold, pressures, recovered
 from podstatus.node.reading import MachineReading, UsageSnapshot
 
 
@@ -60,6 +60,8 @@ class NodeObserver:
         )
 
     def _pressures(self, machine: MachineReading | None, now: int) -> frozenset[str]:
-        if machine is not None:
-            self._history = self._history.observed(pressures(machine, self._thresholds), now)
-        return self._history.held(self._pressure_seconds, now)
+        if machine is None:
+            return self._history.held(self._pressure_seconds, now)
+        self._history = self._history.observed(pressures(machine, self._thresholds), now)
+        ample = recovered(machine, self._thresholds)
+        return self._history.held(self._pressure_seconds, now, ample)

@@ -34,6 +34,10 @@ IGNORED = tuple(
 """Known to the kubelet; we keep no images."""
 
 _NANO = 1_000_000_000
+_AMPLE = 2
+"""So many times its threshold of a disk is more than enough: there is no pressure near."""
+_AMPLE_SECONDS = 5.0
+"""For which a pressure is shown after it was last seen, if there is more than enough again."""
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,10 +68,18 @@ class PressureHistory(msgspec.Struct, frozen=True):
         before = {condition: min(at, now) for condition, at in self.seen_at.items()}
         return structs.replace(self, seen_at=before | dict.fromkeys(pressures, now))
 
-    def held(self, seconds: float, now: int) -> frozenset[str]:
-        """Those that were seen within so many seconds: a node does not flap between them."""
+    def held(
+        self, seconds: float, now: int, recovered: frozenset[str] = frozenset()
+    ) -> frozenset[str]:
+        """Those that were seen within so many seconds: a node does not flap between them.
+
+        Those of which there is more than enough again (`recovered`) for 5 s at most.
+        """
+        short = min(seconds, _AMPLE_SECONDS)
         return frozenset(
-            condition for condition, at in self.seen_at.items() if now - at < seconds * _NANO
+            condition
+            for condition, at in self.seen_at.items()
+            if now - at < (short if condition in recovered else seconds) * _NANO
         )
 
 
@@ -133,3 +145,17 @@ def pressures(machine: MachineReading, thresholds: Mapping[str, Threshold]) -> f
         for signal, threshold in thresholds.items()
         if signal in known and known[signal].available < threshold.of(known[signal].total)
     )
+
+
+def recovered(machine: MachineReading, thresholds: Mapping[str, Threshold]) -> frozenset[str]:
+    """DiskPressure, if a reading shows twice as much of the disk as is needed.
+
+    Memory and processes come and go with what runs; room on a disk was made by removing something.
+    """
+    known = levels(machine)
+    ample = [
+        known[signal].available >= _AMPLE * threshold.of(known[signal].total)
+        for signal, threshold in thresholds.items()
+        if signal in known and CONDITION_OF[signal] == DISK_PRESSURE
+    ]
+    return frozenset([DISK_PRESSURE]) if ample and all(ample) else frozenset()

@@ -23,6 +23,10 @@ async def _no_pods() -> Mapping[PodUID, Usage]:
     return {}
 
 
+SOON_SECONDS = 2.0
+"""Until the next snapshot, where one is wanted soon."""
+
+
 class NodeUsage:
     """Takes a snapshot every `period` seconds. The newest one may be read from any thread."""
 
@@ -36,8 +40,11 @@ class NodeUsage:
         read: Callable[[], MachineReading] = read_machine,
         period: float = 10.0,
         beat: Callable[[], None] = lambda: None,
+        on_reading: Callable[[MachineReading], bool] = lambda _: False,
     ) -> None:
-        """`containers` tells of those of the pods that were told of last."""
+        """`containers` tells of those of the pods that were told of last; `on_reading` returns
+        whether the next reading is wanted soon.
+        """
         self._disk = disk
         self._clock = clock
         self._pods = pods
@@ -45,6 +52,7 @@ class NodeUsage:
         self._read = read
         self._period = period
         self._beat = beat
+        self._on_reading = on_reading
         self._snapshot: UsageSnapshot | None = None
         self._forecast = DiskForecast()
 
@@ -66,12 +74,14 @@ class NodeUsage:
         """Take snapshots until cancelled."""
         while True:
             self._beat()
+            soon = False
             try:
-                await self.sample_once()
+                taken = await self.sample_once()
+                soon = self._on_reading(taken.machine)
             except Exception:
                 # Too many open files, say: the last snapshot has to do.
                 logger.warning("the machine cannot be read, will retry", exc_info=True)
-            await self._clock.wait(self._period)
+            await self._clock.wait(min(self._period, SOON_SECONDS) if soon else self._period)
 
     async def sample_once(self) -> UsageSnapshot:
         """Take a snapshot now."""

@@ -219,6 +219,7 @@ class ProcessRuntime:
 
     def close(self) -> None:
         """Watch nobody any more; all that runs goes on."""
+        self._preparer.close()
         self._machinery.close()
 
     def _must_find(self, uid: PodUID, container_id: str) -> Attempt:

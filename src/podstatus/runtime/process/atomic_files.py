@@ -14,7 +14,7 @@ import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from podstatus.kube.times import Time
@@ -27,15 +27,22 @@ _GROUP_READS, _GROUP_ENTERS = 0o440, 0o2550
 
 
 def write_atomically(
-    volume: Path, files: Mapping[str, ProjectedFile], owner: Ownership, now: int
+    volume: Path,
+    files: Mapping[str, ProjectedFile],
+    owner: Ownership,
+    now: int,
+    check: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Make these the files of the volume; False if they are already."""
+    """Make these the files of the volume; False if they are already.
+
+    `check` is called between two files, and may raise: what was there before stays.
+    """
     current = _current(volume)
-    changed = current is None or not _is_same(volume / current, files)
+    changed = current is None or not _is_same(volume / current, files, check)
     if changed:
-        _switch(volume, _write_beside(volume, files, owner, now))
-    _show(volume, {path.partition("/")[0] for path in files})
-    _forget_others(volume)
+        _switch(volume, _write_beside(volume, files, owner, now, check))
+    _show(volume, {path.partition("/")[0] for path in files}, check)
+    _forget_others(volume, check)
     return changed
 
 
@@ -46,15 +53,28 @@ def _current(volume: Path) -> str | None:
         return None
 
 
-def _is_same(folder: Path, files: Mapping[str, ProjectedFile]) -> bool:
-    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
-    return found == set(files) and all(
-        (folder / path).read_bytes() == file.data for path, file in files.items()
-    )
+def _is_same(folder: Path, files: Mapping[str, ProjectedFile], check: Callable[[], None]) -> bool:
+    if set(_found(folder)) != set(files):
+        return False
+    for path, file in files.items():
+        check()
+        if (folder / path).read_bytes() != file.data:
+            return False
+    return True
+
+
+def _found(folder: Path) -> Iterator[str]:
+    for here, _, names in os.walk(folder):
+        below = os.path.relpath(here, folder)
+        yield from names if below == "." else (f"{below}/{name}" for name in names)
 
 
 def _write_beside(
-    volume: Path, files: Mapping[str, ProjectedFile], owner: Ownership, now: int
+    volume: Path,
+    files: Mapping[str, ProjectedFile],
+    owner: Ownership,
+    now: int,
+    check: Callable[[], None],
 ) -> str:
     stamp = str(Time.from_unix_nanos(now)).partition(".")[0].rstrip("Z")
     name = f"..{stamp.translate(str.maketrans('-T:', '___'))}.{now % 10**9:09}"
@@ -62,6 +82,7 @@ def _write_beside(
     shutil.rmtree(folder, ignore_errors=True)  # of one who wrote at the same moment and died
     _make_folder(folder, owner)
     for path, file in files.items():
+        check()
         _make_parents(folder, path, owner)
         _write(folder / path, file, owner)
     return name
@@ -109,9 +130,10 @@ def _switch(volume: Path, name: str) -> None:
     new.rename(volume / DATA)
 
 
-def _show(volume: Path, names: set[str]) -> None:
+def _show(volume: Path, names: set[str], check: Callable[[], None]) -> None:
     """Let there be a link for each name, and none for those that are gone."""
     for name in names:
+        check()
         with contextlib.suppress(FileExistsError):
             (volume / name).symlink_to(f"{DATA}/{name}")
     for path in volume.iterdir():
@@ -119,8 +141,19 @@ def _show(volume: Path, names: set[str]) -> None:
             path.unlink()
 
 
-def _forget_others(volume: Path) -> None:
+def _forget_others(volume: Path, check: Callable[[], None]) -> None:
     current = _current(volume)
     for path in volume.glob("..*"):
         if path.name not in (DATA, current) and path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            _remove(path, check)
+
+
+def _remove(folder: Path, check: Callable[[], None]) -> None:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            check()
+            if entry.is_dir(follow_symlinks=False):
+                _remove(Path(entry.path), check)
+            else:
+                Path(entry.path).unlink()
+    folder.rmdir()

@@ -40,7 +40,11 @@ from podstatus.runtime.process.records import HostPathArgument
 from podstatus.runtime.process.refusals import config_error, not_honoured
 from podstatus.runtime.process.refused_fields import check_fields
 from podstatus.runtime.process.safe_paths import make_private
-from podstatus.runtime.process.sandbox_limits import check_arguments, check_spec
+from podstatus.runtime.process.sandbox_limits import (
+    check_arguments,
+    check_spec,
+    check_variables,
+)
 from podstatus.runtime.process.seccomp_choice import seccomp_program
 from podstatus.runtime.process.seccomp_support import NoSeccompError, find_architecture
 from podstatus.runtime.process.security import Credentials, Possible, credentials
@@ -118,8 +122,13 @@ class Preparer:
 
     async def remove_pod(self, uid: PodUID) -> None:
         """Remove what lies outside of the pod's folder, before that itself is removed."""
+        await self._volumes.forget(uid)
         self._references.forget(uid)
         await asyncio.to_thread(self._outside.remove, uid)
+
+    def close(self) -> None:
+        """Write to no volume any more."""
+        self._volumes.close()
 
     async def prepare_container(
         self, pod: Pod, container: Container, place: ContainerFolder
@@ -175,6 +184,7 @@ class Preparer:
         who: Credentials,
         program: bytes,
     ) -> Command:
+        check_variables(declared)
         planned_mounts = plan_mounts(pod, container, declared)
         things = [self._placed(bubblewrap, pod, container, mount) for mount in planned_mounts]
         message = container.termination_message_path or DEFAULT_MESSAGE_PATH

@@ -4,7 +4,8 @@ Upstream: MakePayload of pkg/volume/{configmap,secret}; CollectData, pkg/volume/
 collectData, pkg/volume/projected; validatePath, pkg/volume/util/atomic_writer.go; all v1.36.4.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -29,6 +30,11 @@ from podstatus.runtime.process.security import Ownership
 DEFAULT_MODE = 0o644
 _PRIVATE = 0o600
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096
+_MAX_DEPTH = 100
+"""Folders on the way to a file."""
+MAX_FILES, MAX_BYTES = 100_000, 32 * 1024 * 1024
+"""Of one volume, counted as they are made. An object of the API has at most 1 MiB, but a volume may
+show one key at many paths, and the pod's annotations in many files."""
 _UNSUPPORTED = "this runtime does not have it; leave it out"
 
 
@@ -51,6 +57,40 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Mapping[ServiceAccountTokenProjection, str] = {}
     around: Surroundings
     owner: Ownership = Ownership()
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True):
+    """What tells the contents of a volume from others, without a look at them."""
+
+    source: ProjectedVolumeSource
+    owner: Ownership
+    versions: tuple[tuple[str, str, str, str], ...]
+    """Kind, name, UID and resource version of each object; the last two empty if it is missing."""
+    tokens: tuple[str, ...]
+
+
+def contents_of(source: ProjectedVolumeSource, known: Known) -> Contents | None:
+    """What the contents are made of; None if nothing but a look at all of them tells."""
+    if any(part.downward_api is not None for part in source.sources or ()):
+        return None
+    versions = []
+    config_maps, secrets = needed_objects(source)
+    for kind, names, objects in (
+        ("ConfigMap", config_maps, known.objects.config_maps),
+        ("Secret", secrets, known.objects.secrets),
+    ):
+        for name in sorted(names):
+            metadata = None if (found := objects.get(name)) is None else found.metadata
+            if metadata is not None and not metadata.resource_version:
+                return None
+            of_object = (metadata.uid, metadata.resource_version) if metadata else ("", "")
+            versions.append((kind, name, *of_object))
+    return Contents(
+        source=source,
+        owner=known.owner,
+        versions=tuple(versions),
+        tokens=tuple(known.tokens.values()),
+    )
 
 
 def projected_source(volume: Volume) -> ProjectedVolumeSource | None:
@@ -94,32 +134,48 @@ def projected_files(pod: Pod, source: ProjectedVolumeSource, known: Known) -> Fi
     """The files of a volume by their path in it. Raises CannotStartError."""
     mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
     files: Files = {}
-    for part in source.sources or ():
-        files.update(_part(pod, part, mode, known))
+    size = 0
+    for count, (path, file) in enumerate(_all(pod, source, mode, known), 1):
+        size += len(file.data)
+        if count > MAX_FILES or size > MAX_BYTES:
+            raise config_error(
+                f"the volume has more than {MAX_FILES} files or {MAX_BYTES} bytes; "
+                "split it, or project fewer keys"
+            )
+        files[path] = file
     return {_clean(path): file for path, file in files.items()}
 
 
-def _part(pod: Pod, part: VolumeProjection, mode: int, known: Known) -> Files:
+def _all(
+    pod: Pod, source: ProjectedVolumeSource, mode: int, known: Known
+) -> Iterator[tuple[str, ProjectedFile]]:
+    for part in source.sources or ():
+        yield from _part(pod, part, mode, known)
+
+
+def _part(
+    pod: Pod, part: VolumeProjection, mode: int, known: Known
+) -> Iterable[tuple[str, ProjectedFile]]:
     if part.config_map is not None:
-        return dict(_of_config_map(pod, part.config_map, mode, known))
+        return _of_config_map(pod, part.config_map, mode, known)
     if part.secret is not None:
-        return dict(_of_secret(pod, part.secret, mode, known))
+        return _of_secret(pod, part.secret, mode, known)
     if part.downward_api is not None:
         items = part.downward_api.items or ()
-        return {item.path: _of_pod(pod, item, mode, known) for item in items}
+        return ((item.path, _of_pod(pod, item, mode, known)) for item in items)
     if (token := part.service_account_token) is not None:
         # The group of the volume is let in by whoever writes it.
         own = known.owner.user is not None or known.owner.group is not None
         data = known.tokens[token].encode()
         file = ProjectedFile(data=data, mode=_PRIVATE if own else mode, user=known.owner.user)
-        return {token.path: file}
+        return ((token.path, file),)
     for field, value in (
         ("clusterTrustBundle", part.cluster_trust_bundle),
         ("podCertificate", part.pod_certificate),
     ):
         if value is not None:
             raise not_honoured("volumes.projected.sources", field, _UNSUPPORTED)
-    return {}
+    return ()
 
 
 def _of_config_map(
@@ -130,13 +186,16 @@ def _of_config_map(
         if not source.optional:
             raise config_error(f"configmap {go_quoted(source.name)} not found")
         return
-    data = {
-        key: text.encode("utf-8", "surrogateescape") for key, text in (found.data or {}).items()
-    }
-    for key, text in (found.binary_data or {}).items():
-        data.setdefault(key, binary_bytes(pod.namespace, source.name, key, text))
+    texts, coded = found.data or {}, found.binary_data or {}
+
+    def read(key: str) -> bytes:
+        if key in texts:
+            return texts[key].encode("utf-8", "surrogateescape")
+        return binary_bytes(pod.namespace, source.name, key, coded[key])
+
+    keys = ChainMap(texts, coded)
     missing = "configmap references non-existent config key: {}"
-    yield from _chosen(data, source.items, mode, missing, optional=source.optional)
+    yield from _chosen(keys, read, source.items, mode, missing, optional=source.optional)
 
 
 def _of_secret(
@@ -147,16 +206,18 @@ def _of_secret(
         if not source.optional:
             raise config_error(f"secret {go_quoted(source.name)} not found")
         return
-    data = {
-        key: secret_bytes(pod.namespace, source.name, key, text)
-        for key, text in (found.data or {}).items()
-    }
+    coded = found.data or {}
+
+    def read(key: str) -> bytes:
+        return secret_bytes(pod.namespace, source.name, key, coded[key])
+
     missing = "references non-existent secret key: {}"
-    yield from _chosen(data, source.items, mode, missing, optional=source.optional)
+    yield from _chosen(coded, read, source.items, mode, missing, optional=source.optional)
 
 
 def _chosen(
-    data: Mapping[str, bytes],
+    keys: Mapping[str, str],
+    read: Callable[[str], bytes],
     items: tuple[KeyToPath, ...] | None,
     mode: int,
     missing: str,
@@ -164,10 +225,10 @@ def _chosen(
     optional: bool | None,
 ) -> Iterator[tuple[str, ProjectedFile]]:
     """All keys, or those that were named, each with its path and mode."""
-    for item in items or tuple(KeyToPath(key=key, path=key) for key in data):
-        if item.key in data:
+    for item in items or (KeyToPath(key=key, path=key) for key in keys):
+        if item.key in keys:
             own = mode if item.mode is None else item.mode
-            yield item.path, ProjectedFile(data=data[item.key], mode=own)
+            yield item.path, ProjectedFile(data=read(item.key), mode=own)
         elif not optional:
             raise config_error(missing.format(item.key))
 
@@ -197,4 +258,6 @@ def _clean(path: str) -> str:
         raise config_error(
             f"invalid path: filenames must be less than or equal to {_LONGEST_NAME} characters"
         )
+    if len(names) > _MAX_DEPTH:
+        raise config_error(f"invalid path: more than {_MAX_DEPTH} levels: {path[:_LONGEST_NAME]}")
     return "/".join(names)

@@ -1,5 +1,6 @@
 """Keep what is projected into pods up to date: configMaps, secrets, tokens."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -12,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 PERIOD = 60.0
 """Seconds. Upstream does it with every sync of a pod, which is once a minute."""
+MAX_AT_ONCE = 4
+"""Pods. Each asks the API server for what it refers to."""
 
 
 class Refreshing(Protocol):
@@ -47,17 +50,27 @@ class Refresher:
             await self.refresh_once()
 
     async def refresh_once(self) -> None:
-        """Look at all pods."""
-        for pod in list(self._pods()):
-            self._beat()
-            try:
-                await self._runtime.refresh_pod(pod)
-            except CannotStartError as error:
-                logger.warning(
-                    "volumes not refreshed, will retry: pod=%s/%s error=%s",
-                    pod.namespace,
-                    pod.name,
-                    error.message,
-                )
-            except Exception:
-                logger.exception("volumes not refreshed: pod=%s/%s", pod.namespace, pod.name)
+        """Look at all pods, some at a time: one with large volumes keeps no other waiting."""
+        waiting = list(reversed(list(self._pods())))
+
+        async def work() -> None:
+            while waiting:
+                await self._refresh(waiting.pop())
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(MAX_AT_ONCE, len(waiting))):
+                group.create_task(work())
+
+    async def _refresh(self, pod: Pod) -> None:
+        self._beat()
+        try:
+            await self._runtime.refresh_pod(pod)
+        except CannotStartError as error:
+            logger.warning(
+                "volumes not refreshed, will retry: pod=%s/%s error=%s",
+                pod.namespace,
+                pod.name,
+                error.message,
+            )
+        except Exception:
+            logger.exception("volumes not refreshed: pod=%s/%s", pod.namespace, pod.name)

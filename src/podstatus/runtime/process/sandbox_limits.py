@@ -6,9 +6,10 @@ at each of endless restarts.
 Upstream: MAX_ARGS, bubblewrap.c v0.8.0; what `--args` names and the command's words both count.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from podstatus.kube.containers import Container
+from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.refusals import config_error
 
 MAX_ARGUMENTS = 9000
@@ -29,9 +30,13 @@ def check_spec(container: Container) -> None:
             f"{mounts} volumeMounts cannot be honoured: a sandbox takes {MAX_MOUNTS}; "
             "mount fewer, larger volumes"
         )
-    names = {variable.name for variable in container.env or ()}
+    check_variables({variable.name for variable in container.env or ()})
+
+
+def check_variables(names: Collection[str]) -> None:
+    """Refuse more variables than fit, whatever else there is. Raises CannotStartError."""
     if len(names) > MAX_VARIABLES:
-        raise _too_many(len(names), len(names) * _PER_VARIABLE, mounts)
+        raise _too_many(len(names), len(names) * _PER_VARIABLE)
 
 
 def check_arguments(
@@ -40,12 +45,13 @@ def check_arguments(
     """Refuse more arguments than bubblewrap takes. Raises CannotStartError."""
     count = len(arguments) + len(argv) + _OWN
     if count > MAX_ARGUMENTS:
-        raise _too_many(len(env), count, mounts, words=len(argv))
+        more = f", {mounts} mounts and {len(argv)} words of the command"
+        raise _too_many(len(env), count, more)
 
 
-def _too_many(variables: int, count: int, mounts: int, *, words: int = 0) -> Exception:
+def _too_many(variables: int, count: int, more: str = "") -> CannotStartError:
     return config_error(
-        f"{variables} environment variables, {mounts} mounts and {words} words of the command "
-        f"cannot be honoured: they take {count} arguments of bubblewrap, which takes "
-        f"{MAX_ARGUMENTS}; put variables into a volume, or arguments into a file"
+        f"{variables} environment variables{more} cannot be honoured: they take {count} arguments "
+        f"of bubblewrap, which takes {MAX_ARGUMENTS}; put variables into a volume, or arguments "
+        "into a file"
     )

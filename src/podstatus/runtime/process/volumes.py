@@ -1,12 +1,13 @@
 """The volumes of pods that are isolated: made, filled and found again."""
 
+import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import Pod
+from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.rules.names import path_segment
 from podstatus.kube.text import go_quoted
 from podstatus.kube.volumes import ProjectedVolumeSource, Volume
@@ -14,13 +15,15 @@ from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.atomic_files import DATA, give_folder, write_atomically
 from podstatus.runtime.process.bubblewrap_args import HostPath
 from podstatus.runtime.process.downward import Surroundings
+from podstatus.runtime.process.environment import Referenced
 from podstatus.runtime.process.host_paths import UnsafeHostPathError, ready_host_path
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.mount_plan import PlannedMount, is_empty_dir
 from podstatus.runtime.process.pod_objects import References
 from podstatus.runtime.process.projections import (
-    Files,
+    Contents,
     Known,
+    contents_of,
     needed_objects,
     needed_tokens,
     projected_files,
@@ -34,6 +37,7 @@ from podstatus.runtime.process.safe_paths import (
     open_folder,
 )
 from podstatus.runtime.process.security import Ownership, Possible, ownership
+from podstatus.runtime.process.volume_writers import Check, VolumeWriters
 
 FAILED_MOUNT = "FailedMount"
 _FOR_ALL = 0o777
@@ -55,6 +59,8 @@ class Volumes:
         self._around = around
         self._secret = tuple(secret)
         self._clock = clock
+        self._writers = VolumeWriters()
+        self._filled: dict[PodUID, dict[str, Contents]] = {}
 
     async def make(self, pod: Pod, can: Possible) -> None:
         """Make and fill what can be; again if it is there already. Raises CannotStartError.
@@ -74,14 +80,45 @@ class Volumes:
 
     async def refresh(self, pod: Pod, can: Possible) -> None:
         """Let the contents follow the objects they are made of. Raises CannotStartError."""
-        for volume in pod.spec.volumes or ():
-            source = projected_source(volume)
-            if source is None or not self._folder(pod, volume).is_dir():
-                continue
-            files = await self._files(pod, source, owner := ownership(pod, can))
-            # The pod may be removed meanwhile: nothing of it must come back.
-            with suppress(FileNotFoundError):
-                self._fill(self._folder(pod, volume), files, owner)
+        owner = ownership(pod, can)
+        volumes = [(volume, projected_source(volume)) for volume in pod.spec.volumes or ()]
+        shown = [
+            (volume, source)
+            for volume, source in volumes
+            if source is not None and self._folder(pod, volume).is_dir()
+        ]
+        # One object may be in many volumes: it is asked for once.
+        objects = await self._references.fetch(pod, *_needed(source for _, source in shown))
+        # All at once: a large one keeps no other waiting, and what fails does not either.
+        done = await asyncio.gather(
+            *(self._refill(pod, volume, source, objects, owner) for volume, source in shown),
+            return_exceptions=True,
+        )
+        for failed in done:
+            if failed is not None:
+                raise failed
+
+    async def _refill(
+        self,
+        pod: Pod,
+        volume: Volume,
+        source: ProjectedVolumeSource,
+        objects: Referenced,
+        owner: Ownership,
+    ) -> None:
+        known = await self._known(pod, source, objects, owner)
+        # The pod may be removed meanwhile: nothing of it must come back.
+        with suppress(FileNotFoundError):
+            await self._fill(pod, volume, source, known)
+
+    async def forget(self, uid: PodUID) -> None:
+        """Let go of a pod that is about to be removed; nothing of it is written any more."""
+        self._filled.pop(uid, None)
+        await self._writers.stop(uid)
+
+    def close(self) -> None:
+        """Write nothing any more."""
+        self._writers.close()
 
     def host_path(self, planned: PlannedMount) -> HostPath | None:
         """What of the host was asked for, checked; None if it is the pod's own.
@@ -110,13 +147,14 @@ class Volumes:
     async def _make(self, pod: Pod, volume: Volume, owner: Ownership) -> None:
         source = projected_source(volume)
         if source is not None:
-            files = await self._files(pod, source, owner)
+            objects = await self._references.fetch(pod, *needed_objects(source))
+            known = await self._known(pod, source, objects, owner)
             folder = self._folder(pod, volume)
             if not folder.is_dir():
                 make_private(folder.parent)
                 folder.mkdir()
                 folder.chmod(0o755)
-            self._fill(folder, files, owner)
+            await self._fill(pod, volume, source, known)
         elif is_empty_dir(volume):
             folder = self._folder(pod, volume)
             if not folder.is_dir():
@@ -129,21 +167,51 @@ class Volumes:
             with suppress(UnsafeHostPathError):
                 ready_host_path(volume.host_path, self._secret, read_only=True)
 
-    async def _files(self, pod: Pod, source: ProjectedVolumeSource, owner: Ownership) -> Files:
-        """What is to be in a volume."""
-        objects = await self._references.fetch(pod, *needed_objects(source))
+    async def _known(
+        self, pod: Pod, source: ProjectedVolumeSource, objects: Referenced, owner: Ownership
+    ) -> Known:
+        """What the contents of a volume are made of."""
         tokens = {w: await self._references.token(pod, w) for w in needed_tokens(source)}
-        known = Known(objects=objects, tokens=tokens, around=self._around(), owner=owner)
-        return projected_files(pod, source, known)
+        return Known(objects=objects, tokens=tokens, around=self._around(), owner=owner)
 
-    def _fill(self, folder: Path, files: Files, owner: Ownership) -> None:
-        give_folder(folder, owner)
-        write_atomically(folder, files, owner, self._clock.now())
+    async def _fill(
+        self, pod: Pod, volume: Volume, source: ProjectedVolumeSource, known: Known
+    ) -> None:
+        """Put the contents into a volume, unless they are there."""
+        folder, now = self._folder(pod, volume), self._clock.now()
+        contents = contents_of(source, known)
+        filled = self._filled.get(pod.uid, {})
+        if contents is not None and filled.get(volume.name) == contents and _has_data(folder):
+            return
+
+        def write(check: Check) -> None:
+            files = projected_files(pod, source, known)
+            give_folder(folder, known.owner)
+            write_atomically(folder, files, known.owner, now, check)
+
+        filled.pop(volume.name, None)
+        await self._writers.run(pod.uid, volume.name, write)
+        if contents is not None:
+            self._filled.setdefault(pod.uid, {})[volume.name] = contents
 
     def _folder(self, pod: Pod, volume: Volume) -> Path:
         if not volume.name or path_segment(volume.name):
             raise config_error(f"{go_quoted(volume.name)} is no name of a volume")
         return PodFolder(self._root, pod.uid).volumes / volume.name
+
+
+def _has_data(folder: Path) -> bool:
+    return (folder / DATA).is_dir()
+
+
+def _needed(sources: Iterable[ProjectedVolumeSource]) -> tuple[set[str], set[str]]:
+    config_maps: set[str] = set()
+    secrets: set[str] = set()
+    for source in sources:
+        more_config_maps, more_secrets = needed_objects(source)
+        config_maps |= more_config_maps
+        secrets |= more_secrets
+    return config_maps, secrets
 
 
 def _part_of_empty_dir(folder: Path, planned: PlannedMount, container: str) -> Path:

@@ -43,7 +43,7 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
         clock, cluster = FakeClock(), FakeCluster()
         contact, history = Contact(clock), HistoryFile(settings, tmp_path)
         view = ClusterView(cluster, Observed(), Board(), clock=clock)
-        known = ClusterObservatory(view, contact=contact, history=history, clock=clock)
+        known = ClusterObservatory(view, contact=contact, history=history)
         contact.heard()
         assert not known.knowledge().server_reachable
         task = asyncio.ensure_future(view.pods.run())
@@ -63,6 +63,36 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
         contact.heard()
         assert known.knowledge().server_reachable
         assert known.knowledge().server_age_seconds == 0
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(asyncio.wait_for(play(), 30))
+
+
+def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
+    def renew(cluster: FakeCluster, at: str) -> None:
+        cluster.of["leases"].put("n1", spec={"renewTime": at})
+
+    async def play() -> None:
+        clock, cluster = FakeClock("2100-01-01T00:00:00Z"), FakeCluster()
+        view = ClusterView(cluster, Observed(), Board(), clock=clock)
+        renew(cluster, "2099-12-31T23:59:55.000000Z")
+        task = asyncio.ensure_future(view.leases.run())
+        await settle()
+        assert view.lease_age("n1") == 5
+        clock.set_ahead(864_000)
+        await clock.advance(2)
+        assert view.lease_age("n1") == 7
+        # Its node's clock is 10 days behind ours now.
+        renew(cluster, "2100-01-01T00:00:02.000000Z")
+        await settle()
+        assert view.lease_age("n1") == 0
+        clock.set_ahead(-2 * 864_000)
+        await clock.advance(3)
+        assert view.lease_age("n1") == 3
+        cluster.of["leases"].delete("n1")
+        await settle()
+        assert view.lease_age("n1") is None
         task.cancel()
         await asyncio.wait({task})
 

@@ -23,6 +23,9 @@ class CountingClock:
         self.nanos += 1_000_000_000
         return self.nanos
 
+    def monotonic(self) -> int:
+        return self.now()
+
     async def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
         self.nanos += round(seconds * 1e9)

@@ -274,3 +274,15 @@ def test_another_duration_has_another_period() -> None:
             assert stored(made).spec.lease_duration_seconds == 8
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("seconds", [-864_000, 864_000, 250_000_000_000])
+def test_a_clock_that_is_set_makes_no_lease_late(seconds: int) -> None:
+    async def script(scene: NodeScene) -> None:
+        await scene.status.sync_once()
+        assert await scene.lease.renew_once()
+        await scene.clock.advance(3)
+        scene.clock.set_ahead(seconds)
+        assert scene.lease.age_seconds == 3
+
+    play(script)

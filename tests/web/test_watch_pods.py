@@ -159,5 +159,8 @@ class StandingClock:
     def now(self) -> int:
         return self.nanos
 
+    def monotonic(self) -> int:
+        return self.nanos
+
     async def wait(self, seconds: float) -> None:
         raise NotImplementedError

@@ -58,6 +58,9 @@ class SetClock:
     def now(self) -> int:
         return self._clock.now() + self.ahead
 
+    def monotonic(self) -> int:
+        return self._clock.monotonic()
+
     async def wait(self, seconds: float) -> None:
         await self._clock.wait(seconds)
 

@@ -113,6 +113,9 @@ class BusyClock:
     def now(self) -> int:
         return self._clock.now()
 
+    def monotonic(self) -> int:
+        return self._clock.monotonic()
+
     async def wait(self, seconds: float) -> None:
         await self._clock.wait(5 * seconds)
 

@@ -1,7 +1,6 @@
 """Which API server the commands ask, and what they ask it."""
 
 import shlex
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from podstatus.agent.root_dir import Endpoints, RootDirError, read_endpoints
 from podstatus.apiserver import resources
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.apiserver.reading import text_at, time_at
+from podstatus.base.loop import wall_nanos
 from podstatus.client.access import Access
 from podstatus.client.blocking import BlockingClient
 from podstatus.client.errors import KubeconfigError
@@ -196,4 +196,4 @@ def by_time(events: Sequence[Document]) -> list[Document]:
 
 def wall_time() -> Time:
     """What time it is."""
-    return Time.from_unix_nanos(time.time_ns())
+    return Time.from_unix_nanos(wall_nanos())

@@ -2,9 +2,12 @@
 
 import sys
 
+from podstatus.base.loop import guard_time_module
+
 
 def main() -> None:
     """What the command runs."""
+    guard_time_module()
     try:
         from podstatus.agent.commands import app  # noqa: PLC0415 - may not be there
     except ModuleNotFoundError as error:

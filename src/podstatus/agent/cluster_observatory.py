@@ -6,7 +6,6 @@ from msgspec import structs
 
 from podstatus.agent.cluster_view import ClusterView
 from podstatus.agent.history_file import HistoryFile
-from podstatus.base.clock import Clock
 from podstatus.client.contact import Contact
 from podstatus.observe.board import Board
 from podstatus.observe.cluster_objects import SeenNode
@@ -14,19 +13,14 @@ from podstatus.observe.history import Moment
 from podstatus.observe.ports import Knowledge, NodeSummary
 from podstatus.observe.scribe import HistoryCounts
 
-_SECOND = 1_000_000_000
-
 
 class ClusterObservatory:
     """The port `Observatory` of one who looks on. It reads what others know."""
 
-    def __init__(
-        self, view: ClusterView, *, contact: Contact, history: HistoryFile, clock: Clock
-    ) -> None:
+    def __init__(self, view: ClusterView, *, contact: Contact, history: HistoryFile) -> None:
         self._view = view
         self._contact = contact
         self._history = history
-        self._clock = clock
 
     @property
     def board(self) -> Board:
@@ -44,15 +38,8 @@ class ClusterObservatory:
             node.summary,
             pods=load.pods,
             requested=load.requested,
-            lease_age_seconds=self._lease_age(name),
+            lease_age_seconds=self._view.lease_age(name),
         )
-
-    def _lease_age(self, node: str) -> float | None:
-        """By two clocks, that of the node and ours: never less than nothing."""
-        lease = self._view.lease_of(node)
-        if lease is None or lease.renewed is None:
-            return None
-        return max(0.0, (self._clock.now() - lease.renewed) / _SECOND)
 
     def sync(self) -> None:
         """Nobody here sends statuses."""

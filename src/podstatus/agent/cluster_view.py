@@ -27,6 +27,7 @@ from podstatus.observe.scribe import Scribe
 from podstatus.observe.summary import PodSummary
 
 LEASE_NAMESPACE = "kube-node-lease"
+_SECOND = 1_000_000_000
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,6 +62,9 @@ class ClusterView:
         self.board = board
         self.loads = NodeLoads()
         self._scribe = scribe
+        self._clock = clock
+        self._renewals: dict[str, tuple[int, float]] = {}
+        """By node: when its lease was seen to be renewed, and how many seconds old it was then."""
         self._asked = asked = Selection(
             resource=PODS,
             namespace=observed.namespace or None,
@@ -86,7 +90,7 @@ class ClusterView:
             source,
             LEASES,
             Digest(Lease, see_lease),
-            _nothing,
+            self._lease_changed,
             namespace=LEASE_NAMESPACE,
             field_selector=by_name,
             clock=clock,
@@ -107,9 +111,33 @@ class ClusterView:
         """What has to run."""
         return (self.pods, self.nodes, self.leases)
 
-    def lease_of(self, node: str) -> SeenLease | None:
-        """The lease of a node, if it has one."""
-        return self.leases.get(LEASE_NAMESPACE, node)
+    def lease_age(self, node: str) -> float | None:
+        """Seconds since its lease was renewed; None if it never was.
+
+        As the node lifecycle controller reckons: since a renewal was seen, by the monotonic clock.
+        Only the first that is seen is compared with the time, which two machines may not agree on.
+        """
+        renewal = self._renewals.get(node)
+        if renewal is None:
+            return None
+        seen, age = renewal
+        return age + (self._clock.monotonic() - seen) / _SECOND
+
+    def _lease_changed(self, change: Change[SeenLease]) -> None:
+        match change:
+            case Added(lease):
+                self._renewed(lease, max(0, self._clock.now() - (lease.renewed or 0)) / _SECOND)
+            case Updated(before, lease):
+                if before.renewed != lease.renewed:
+                    self._renewed(lease, 0.0)
+            case Removed(lease):
+                self._renewals.pop(lease.metadata.name, None)
+
+    def _renewed(self, lease: SeenLease, age: float) -> None:
+        if lease.renewed is None:
+            self._renewals.pop(lease.metadata.name, None)
+        else:
+            self._renewals[lease.metadata.name] = self._clock.monotonic(), age
 
     def _see_pod(self, pod: Pod) -> SeenPod:
         """What is kept of a pod; a summary that is on the board is not kept twice."""

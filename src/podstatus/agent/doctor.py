@@ -5,7 +5,6 @@ import resource
 import socket
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -34,6 +33,7 @@ from podstatus.agent.settings import AgentSettings
 from podstatus.alerts.evaluation import EvaluatorError
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.folder import FolderError, lock_holder
+from podstatus.base.loop import wall_nanos
 from podstatus.base.programs import find_program
 from podstatus.client.access import Access
 from podstatus.client.blocking import BlockingClient
@@ -64,7 +64,7 @@ def examine(settings: AgentSettings) -> Iterator[Finding]:
     """All that can be said before a start."""
     yield judge_python(sys.version_info[:2])
     yield judge_packages({name: _version(name) for name in _PACKAGES})
-    yield judge_clock(Time.from_unix_nanos(time.time_ns()))
+    yield judge_clock(Time.from_unix_nanos(wall_nanos()))
     folder, runs = _root_dir(settings.root_dir)
     yield folder
     if not runs:

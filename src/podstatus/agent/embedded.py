@@ -153,11 +153,11 @@ class EmbeddedApiServer:
         """Start it again whenever it ends; until cancelled, or left."""
         backoff = self._backoff
         while True:
-            started = self._clock.now()
+            started = self._clock.monotonic()
             code = await self._process.wait() if self._process else None
             if self._closed:
                 return
-            if self._clock.now() - started > _CALM_SECONDS * 1e9:
+            if self._clock.monotonic() - started > _CALM_SECONDS * 1e9:
                 backoff = backoff.reset()
             backoff = backoff.failed()
             seconds = backoff.seconds(random.random())  # noqa: S311 - not a secret

@@ -70,9 +70,7 @@ class Observer:
         self._history = HistoryFile(settings, root.path)
         self._scribe = None if self._history.file is None else self._make_scribe(self._history.file)
         self.view = ClusterView(self._client, observed, Board(), clock=clock, scribe=self._scribe)
-        self.observatory = ClusterObservatory(
-            self.view, contact=contact, history=self._history, clock=clock
-        )
+        self.observatory = ClusterObservatory(self.view, contact=contact, history=self._history)
         self._pages = MetricPages({"": self._metrics, "slis": HealthMetrics(self._checks)})
         self._port: NodePort | None = None
         if surroundings.port is not None:

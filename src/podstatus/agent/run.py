@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ from podstatus.agent.tell_endpoints import can_tell, is_full, tell_when_there_is
 from podstatus.alerts.evaluation import EvaluatorError
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.certificates import AUTHORITY
+from podstatus.base.loop import wall_nanos
 from podstatus.client.access import Access
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.find_access import in_cluster_access, kubeconfig_access
@@ -260,7 +260,7 @@ def _load_rules(settings: AgentSettings, evaluator: EvaluatorProcess) -> AlertRu
 def _make_certificate(settings: AgentSettings, root: RootDir) -> Path:
     """Have the certificate of our port before there is an API server that is to trust it."""
     try:
-        certificate, _ = find_certificate(settings, root.folder("pki"), time.time_ns())
+        certificate, _ = find_certificate(settings, root.folder("pki"), wall_nanos())
     except CannotServeNodeError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
     return certificate
@@ -271,7 +271,7 @@ def _port_files(settings: AgentSettings, root: RootDir, server: _Server) -> Port
         return find_port_files(
             settings,
             root.folder("pki"),
-            time.time_ns(),
+            wall_nanos(),
             token=server.token,
             own_client_ca=server.authority,
         )

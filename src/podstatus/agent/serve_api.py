@@ -7,7 +7,6 @@ import os
 import signal
 import ssl
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import FolderError, ServerFolder
 from podstatus.apiserver.node_client import NodeAccess
 from podstatus.apiserver.object_file import DATABASE
+from podstatus.base.loop import wall_nanos
 
 _STDIN = 0
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
@@ -103,7 +103,7 @@ async def _serve_in(
     announce: Announce,
     stopped: asyncio.Event,
 ) -> None:
-    certificates = Certificates(folder, time.time_ns())
+    certificates = Certificates(folder, wall_nanos())
     authority = certificates.ensure([settings.host])
     parts = Parts(
         database=folder.path / DATABASE if settings.root_dir else None,

@@ -7,12 +7,12 @@ FolderError         the folder cannot be used
 import fcntl
 import os
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from podstatus.base.loop import wall_nanos
 from podstatus.base.typed_json import read_json
 from podstatus.kube.times import Time
 
@@ -92,7 +92,7 @@ class ServerFolder:
 
     def _sign(self) -> None:
         """Say who has the lock. It is not needed for the lock, so a full disk does no harm."""
-        since = Time.from_unix_nanos(time.time_ns()).truncated()
+        since = Time.from_unix_nanos(wall_nanos()).truncated()
         holder = LockHolder(pid=os.getpid(), since=since.wire or "")
         with suppress(OSError):
             os.ftruncate(self._lock, 0)

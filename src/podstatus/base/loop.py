@@ -3,10 +3,14 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from podstatus.base.clock import Clock
+
+_LAST_NANOS = 8_204_889_600_000_000_000
+"""2230-01-01: later times have 30 years of room before they do not fit in 64 bits. The kernel takes
+no time after 2232."""
 
 Reason = TypeVar("Reason")
 Result = TypeVar("Result")
@@ -17,11 +21,49 @@ class SystemClock:
 
     def now(self) -> int:
         """Wall-clock time in nanoseconds since the Unix epoch."""
-        return time.time_ns()
+        return wall_nanos()
+
+    def monotonic(self) -> int:
+        """Nanoseconds of the monotonic clock, since some moment before."""
+        return steady_nanos()
 
     async def wait(self, seconds: float) -> None:
         """Come back after so many seconds."""
         await asyncio.sleep(seconds)
+
+
+def wall_nanos() -> int:
+    """Wall-clock time in nanoseconds since the Unix epoch, from 1970 to 2262.
+
+    Python counts up to 2262, and files, certificates and databases have limits of their own. A
+    clock that shows another time, as LD_PRELOAD libraries can make it, counts as one that shows the
+    nearest safe time, and goes on from there.
+    """
+    return _safe_nanos(time.time_ns)
+
+
+def _safe_nanos(read: Callable[[], int]) -> int:
+    try:
+        now = read()
+    except OverflowError:
+        now = _LAST_NANOS
+    if now >= _LAST_NANOS:
+        return _LAST_NANOS + steady_nanos()
+    return now if now >= 0 else steady_nanos()
+
+
+def guard_time_module() -> None:
+    """Have `time.time` and `time.time_ns` of this process show what `wall_nanos` does.
+
+    For programs: after 2262 they raise OverflowError out of every log line and HTTP request.
+    """
+    read = time.time_ns
+
+    def time_ns() -> int:
+        return _safe_nanos(read)
+
+    time.time_ns = time_ns
+    time.time = lambda: time_ns() / 1e9
 
 
 def steady_nanos() -> int:

@@ -16,7 +16,7 @@ class TokenBucket:
         self._burst = burst
         self._clock = clock or SystemClock()
         self._tokens = float(burst)
-        self._filled_at = self._clock.now()
+        self._filled_at = self._clock.monotonic()
 
     async def take(self) -> None:
         """Come back when the next request may go."""
@@ -31,9 +31,8 @@ class TokenBucket:
 
     def _reserve(self) -> float:
         """Take a token, perhaps one that is still to come: in so many seconds."""
-        now = self._clock.now()
-        # A clock that was set back fills nothing.
-        filled = max(0, now - self._filled_at) / _SECOND * self._qps
+        now = self._clock.monotonic()
+        filled = (now - self._filled_at) / _SECOND * self._qps
         self._tokens = min(self._burst, self._tokens + filled) - 1
         self._filled_at = now
         return max(0.0, -self._tokens / self._qps)

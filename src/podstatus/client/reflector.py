@@ -118,7 +118,7 @@ class Reflector(Generic[T]):
 
         Infinite before the first list.
         """
-        return self._reflection.staleness(self._clock.now())
+        return self._reflection.staleness(self._clock.monotonic())
 
     @property
     def is_failing(self) -> bool:
@@ -170,8 +170,8 @@ class Reflector(Generic[T]):
                 await self._list(beside=True)
         except Exception as error:  # noqa: BLE001 - logged, once
             self._reflection.count(failures=1)
-            return self._repairing.failed(error, self._clock.now())
-        self._repairing.over(self._clock.now())
+            return self._repairing.failed(error, self._clock.monotonic())
+        self._repairing.over(self._clock.monotonic())
         return self._until_next_list()
 
     def _until_next_list(self) -> float:
@@ -181,14 +181,14 @@ class Reflector(Generic[T]):
         reflection = self._reflection
         # One at a time: that versions went back shows by what was known before asking.
         async with self._listing:
-            asked, newest = self._clock.now(), reflection.progress.newest
+            asked, newest = self._clock.monotonic(), reflection.progress.newest
             listing = await self._lister.read(reflection.replica.get)
             if reflection.take_list(listing, asked, newest, beside=beside):
                 self._end_stream()
         self._synced.set()
         # That a list works does not say that the watch does, which may be what is refused.
         if not self._is_unproven and not beside:
-            self._following.over(self._clock.now())
+            self._following.over(self._clock.monotonic())
 
     async def _watch(self) -> None:
         self._stream = stream = asyncio.timeout(None)
@@ -228,16 +228,16 @@ class Reflector(Generic[T]):
             self._stream.reschedule(asyncio.get_running_loop().time())
 
     def _stream_opened(self) -> None:
-        self._opened, self._is_idle = self._clock.now(), True
+        self._opened, self._is_idle = self._clock.monotonic(), True
         self._reflection.count(watches=1)
 
     async def _settle(self) -> None:
         """Take a stream for a good one after a moment, though it has nothing to tell."""
         await self._clock.wait(SHORT_SECONDS)
-        self._works(self._clock.now())
+        self._works(self._clock.monotonic())
 
     def _take_event(self, event: WatchEvent) -> None:
-        now = self._clock.now()
+        now = self._clock.monotonic()
         if self._reflection.take_event(event, now):
             self._is_idle = False
         if len(self._reflection.replica) > self._policy.max_objects:
@@ -253,7 +253,7 @@ class Reflector(Generic[T]):
             self._turn_ends = loop.time() + _TURN_SECONDS
 
     def _stream_ended(self) -> None:
-        now = self._clock.now()
+        now = self._clock.monotonic()
         if self._is_short(now):
             raise UnavailableError("the watch ended as soon as it had begun")
         self._works(now)
@@ -270,7 +270,7 @@ class Reflector(Generic[T]):
 
     def _failed(self, error: Exception) -> float:
         """Decide how to go on, and when."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         if not self._is_short(now):
             self._works(now)
             if isinstance(error, SilentError):

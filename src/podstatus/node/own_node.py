@@ -17,7 +17,7 @@ class OwnNode:
         self._would_be = would_be
         self._clock = clock
         self._known: Node | None = None
-        self._at = clock.now()
+        self._at = clock.monotonic()
 
     @property
     def known(self) -> Node | None:
@@ -35,7 +35,7 @@ class OwnNode:
 
     def age(self) -> float:
         """Seconds since it was last seen, or since the start."""
-        return max(0, self._clock.now() - self._at) / 1e9
+        return (self._clock.monotonic() - self._at) / 1e9
 
     def propose(self, would_be: Node) -> None:
         """Take this for the Node that we would register."""
@@ -46,7 +46,7 @@ class OwnNode:
         if self._known is not None and _is_older(node, self._known):
             return
         self._known = node
-        self._at = self._clock.now()
+        self._at = self._clock.monotonic()
 
     def remove(self, node: Node) -> None:
         """A Node was seen to be gone: ours, unless it has been registered anew meanwhile."""

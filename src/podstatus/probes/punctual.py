@@ -36,6 +36,10 @@ class PunctualClock:
         """That of the clock."""
         return self._clock.now()
 
+    def monotonic(self) -> int:
+        """That of the clock."""
+        return self._clock.monotonic()
+
     async def wait(self, seconds: float) -> None:
         """Come back after so many seconds."""
         loop = asyncio.get_running_loop()

@@ -158,12 +158,12 @@ class MirrorPods:
         try:
             self._remember(name, step, await self._do(step))
         except (UnavailableError, BusyError) as error:
-            wait = self._outage.failed(error, self._clock.now())
+            wait = self._outage.failed(error, self._clock.monotonic())
             self._server_from = self._elapsed.seconds() + wait
             return False
         except ApiError as error:
             self._remember_problem(name, step, str(error))
-        self._outage.over(self._clock.now())
+        self._outage.over(self._clock.monotonic())
         return True
 
     async def _do(self, step: MirrorStep) -> Creation:

@@ -17,12 +17,21 @@ class FakeClock:
     def __init__(self, start: str = "2100-01-01T00:00:00Z", *, rounds: int = ROUNDS) -> None:
         self._rounds = rounds
         self._now = Time.parse(start).unix_nanos()
+        self._ahead = 0
         self._timers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
 
     def now(self) -> int:
         """The virtual time in nanoseconds since the Unix epoch."""
+        return self._now + self._ahead
+
+    def monotonic(self) -> int:
+        """The virtual time without what was added by `set_ahead`."""
         return self._now
+
+    def set_ahead(self, seconds: float) -> None:
+        """Set the wall clock ahead, or back: no time passes by that."""
+        self._ahead += round(seconds * _SECOND)
 
     async def wait(self, seconds: float) -> None:
         """Come back when the clock was moved so far; at once if that is now."""

@@ -15,7 +15,6 @@ Needs `podstatus[agent]`.
 import http.client
 import shutil
 import signal
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from podstatus.apiserver.certificates import AUTHORITY, CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import ServerFolder
+from podstatus.base.loop import wall_nanos
 from podstatus.testing.etcd import Etcd, StartError, start_program, wait_until
 from podstatus.testing.free_port import free_port
 from podstatus.testing.guarded import GuardedProcess
@@ -157,7 +157,7 @@ class KubeApiServer:
         wait_until(self._serves, self._server, "kube-apiserver", _START_SECONDS)
 
     def _write_files(self, folder: ServerFolder) -> None:
-        authority = Certificates(folder, time.time_ns()).ensure()
+        authority = Certificates(folder, wall_nanos()).ensure()
         if folder.read(_SERVICE_ACCOUNT_KEY) is None:
             folder.write(_SERVICE_ACCOUNT_KEY, _new_key())
         url = f"https://{_HOST}:{self._port}"

@@ -8,7 +8,6 @@ with one in their own (`podstatus.testing.apiserver`).
 import argparse
 import asyncio
 import signal
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -21,6 +20,7 @@ from podstatus.apiserver.node_client import NodeAccess
 from podstatus.apiserver.object_file import DATABASE
 from podstatus.apiserver.service import ApiServer, selectable_fields
 from podstatus.apiserver.store import Store
+from podstatus.base.loop import wall_nanos
 
 
 class Served(NamedTuple):
@@ -42,7 +42,7 @@ async def serve(
 ) -> AsyncIterator[Served]:
     """Serve with the certificates and the token of a folder, and if durable its objects."""
     with closing(ServerFolder(path)) as folder:
-        certificates = Certificates(folder, time.time_ns())
+        certificates = Certificates(folder, wall_nanos())
         authority = certificates.ensure()
         token = ensure_token(folder)
         with closing(Store.open(path / DATABASE if durable else None, selectable_fields)) as store:

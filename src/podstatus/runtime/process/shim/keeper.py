@@ -32,6 +32,7 @@ from .records import (
 from .signals import Signals
 from .start import CannotStartError, plain, start
 from .streams import Output, Streams, open_streams
+from .wall_clock import wall_nanos
 
 _START_ERROR = 128
 """The exit code of a command that could not be executed, as containerd has it."""
@@ -149,7 +150,7 @@ class Keeper:
         return self._look_again * 1000
 
     def _has_started(self, command: Process) -> None:
-        self._started_at = self._ended_at or time.time_ns()
+        self._started_at = self._ended_at or wall_nanos()
         self._unrecorded = start_record(command, self._started_at)
         self._record_start()
 
@@ -219,7 +220,7 @@ class Keeper:
             if pid == 0:
                 return True
             if pid == self._pid:
-                self._status, self._ended_at = status, time.time_ns()
+                self._status, self._ended_at = status, wall_nanos()
 
     def _finish(self) -> Json:
         """What there is to record, when all has ended."""
@@ -275,7 +276,7 @@ class Keeper:
 
 
 def _not_started(why: str) -> Json:
-    return exit_record(_START_ERROR, "StartError", message=why, finished_at=time.time_ns())
+    return exit_record(_START_ERROR, "StartError", message=why, finished_at=wall_nanos())
 
 
 def _read_to_the_end(output: Output, deadline: float) -> None:

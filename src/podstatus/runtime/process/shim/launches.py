@@ -1,11 +1,11 @@
 """What the agent wants started: launches that nobody has begun with."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from .complaints import complain, describe
 from .records import EXIT, LAUNCH, STARTED, Launch, exit_record, read_launch, write_record
+from .wall_clock import wall_nanos
 
 
 class Launches:
@@ -61,7 +61,7 @@ def record_lost(folder: Path) -> bool:
     if (folder / STARTED).exists() or (folder / EXIT).exists() or not folder.exists():
         return True
     told = "The container could not be located when the pod was terminated"
-    record = exit_record(137, "ContainerStatusUnknown", message=told, finished_at=time.time_ns())
+    record = exit_record(137, "ContainerStatusUnknown", message=told, finished_at=wall_nanos())
     try:
         write_record(folder / EXIT, record, once=True)
     except OSError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .complaints import complain
 from .lines import timestamp
+from .wall_clock import wall_nanos
 
 
 class Log:
@@ -36,7 +37,7 @@ class Log:
 
     def _tell(self) -> bool:
         text = f" stderr F podstatus: {self._dropped} lines of this log were dropped: {self._why}\n"
-        entry = timestamp(time.time_ns()) + text.encode()
+        entry = timestamp(wall_nanos()) + text.encode()
         if self._store(entry) < len(entry):
             return False
         self._dropped = 0
@@ -85,7 +86,7 @@ class Log:
     def _rotate(self) -> None:
         self._close_file()
         # Never the same twice, and in order, also when the clock is set back.
-        self._rotated_at = max(time.time_ns(), self._rotated_at + 1)
+        self._rotated_at = max(wall_nanos(), self._rotated_at + 1)
         seconds, fraction = divmod(self._rotated_at, 10**9)
         when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(seconds))
         self._path.rename(self._path.with_name(f"{self._path.name}.{when}.{fraction:09}"))

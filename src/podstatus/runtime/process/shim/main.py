@@ -7,7 +7,6 @@ import fcntl
 import gc
 import os
 import signal
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from .keeper import Keeper
 from .launches import Launches, record_lost, refuse
 from .processes import children
 from .records import SHIM, Launch, is_wanted, read_sandbox, shim_record, write_record
+from .wall_clock import wall_nanos
 
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
 
@@ -115,7 +115,7 @@ class Shim:
                 keeper = os.fork()
             except OSError as error:
                 refuse(
-                    folder, f"fork: {os.strerror(error.errno or 0).lower()}", moment=time.time_ns()
+                    folder, f"fork: {os.strerror(error.errno or 0).lower()}", moment=wall_nanos()
                 )
                 continue
             if keeper == 0:

@@ -6,13 +6,13 @@ import os
 import stat
 import struct
 import termios
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 from .lines import LONGEST, Lines
 from .logs import Log
 from .records import STDIN, WINSIZE, Launch
+from .wall_clock import wall_nanos
 
 _READS = 8
 """How many pieces at once: two pipes full; then the other stream has its turn."""
@@ -50,7 +50,7 @@ class Output:
 
     def pump(self) -> int:
         """Pass on some of what there is; how many bytes."""
-        count, entries, now = 0, [], time.time_ns()
+        count, entries, now = 0, [], wall_nanos()
         for _ in range(_READS):
             piece = self.read()
             entries.append(self._lines.feed(piece, now))
@@ -75,11 +75,11 @@ class Output:
 
     def flush(self) -> None:
         """Pass on the beginning of a line as well."""
-        self._log.write(self._lines.flush(time.time_ns()))
+        self._log.write(self._lines.flush(wall_nanos()))
 
     def end(self) -> None:
         """Pass on a line that is not finished."""
-        self._log.write(self._lines.end(time.time_ns()))
+        self._log.write(self._lines.end(wall_nanos()))
 
 
 class Input:

@@ -50,7 +50,7 @@ def test_its_size_on_the_disk_is_bounded_while_it_is_written(tmp_path: Path, pod
     for first in range(0, 100_000, 2_000):
         history.append(moments(2_000, pods=pods, first=first))
         if first % 4_000 == 0:
-            history.forget(before=0, size=2 * MIB)
+            history.forget(passed=1, keep=10, size=2 * MIB)
         largest = max(largest, (tmp_path / "history.db").stat().st_size)
         assert on_disk(tmp_path / "history.db") < 14 * MIB
     assert largest < 4 * MIB
@@ -63,18 +63,21 @@ def test_its_size_on_the_disk_is_bounded_while_it_is_written(tmp_path: Path, pod
 def test_the_file_becomes_smaller_when_much_is_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     history = History.open(path)
-    history.append(moments(50_000))
-    history.forget(before=0, size=100 * MIB)
+    history.append(moments(49_000))
+    history.forget(passed=1, keep=10, size=100 * MIB)
+    history.append(moments(1_000, first=49_000))
     large = path.stat().st_size
-    assert history.forget(before=49_000, size=100 * MIB) == 49_000
+    assert history.forget(passed=10, keep=10, size=100 * MIB) == 49_000
     history.close()
     assert path.stat().st_size < large / 10
 
 
 def test_many_moments_are_forgotten_in_pieces_and_all_of_them(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
-    history.append(moments(45_000, pods=3))
-    assert history.forget(before=44_998, size=100 * MIB) == 44_998
+    history.append(moments(44_998, pods=3))
+    assert history.forget(passed=0, keep=10, size=100 * MIB) == 0
+    history.append(moments(2, pods=3, first=44_998))
+    assert history.forget(passed=10, keep=10, size=100 * MIB) == 44_998
     assert [moment.at for moment in history.since(0, most=10)] == [44_998, 44_999]
     assert not history.last_of(PodUID("uid-0"))
     assert history.last_of(PodUID("uid-1")) == {(PHASE, ""): "44998"}

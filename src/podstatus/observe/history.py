@@ -41,9 +41,18 @@ CREATE TABLE IF NOT EXISTS moments (
     reason TEXT NOT NULL, message TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS moments_of_pod ON moments (pod, id);
+CREATE TABLE IF NOT EXISTS retention_clock (
+    one INTEGER PRIMARY KEY CHECK (one = 1), nanos INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS retention_marks (nanos INTEGER PRIMARY KEY, newest INTEGER NOT NULL);
 """
 _FORMAT = 1
 """Of the database, in its `user_version`."""
+_SET_CLOCK = """
+INSERT INTO retention_clock VALUES (1, ?) ON CONFLICT DO UPDATE SET nanos = excluded.nanos
+"""
+_MARKS = 1_000
+"""Into how many pieces the time that moments are kept is divided, at most."""
 _APPEND = "INSERT INTO moments VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)"
 _READ = """
 SELECT moments.id, at, uid, namespace, name, kind, subject, before, after, reason, message
@@ -231,13 +240,18 @@ class History(HistoryReader):
         self._files.remember()
         return newest
 
-    def forget(self, *, before: int, size: int) -> int:
-        """Forget what is older than a moment, and the oldest while it takes more than so many
-        bytes; how many moments went. Raises HistoryError.
+    def forget(self, *, passed: int, keep: int, size: int) -> int:
+        """Forget what was written so many nanoseconds ago, and the oldest while it takes more than
+        so many bytes; how many moments went. Raises HistoryError.
+
+        The retention clock tells how long ago something was written, whatever the wall clock
+        showed: it is in the file, and goes on by what has passed since the last call.
         """
         with self._told("write to"):
+            with self._transaction():
+                expired = self._advance(passed, keep)
             first = self._first()
-            until = max(self._first_from(before), first + self._surplus(size))
+            until = max(expired + 1, first + self._surplus(size))
             for piece in range(first, until, _PIECE):
                 with self._transaction():
                     end = min(piece + _PIECE, until)
@@ -308,16 +322,26 @@ class History(HistoryReader):
         (first,) = self._database.execute("SELECT min(id) FROM moments").fetchone()
         return self._last() + 1 if first is None else int(first)
 
-    def _first_from(self, at: int) -> int:
-        """The id of the first moment that is not older, or of the one that will be.
+    def _advance(self, passed: int, keep: int) -> int:
+        """Move the retention clock on; the newest id that was written before what is kept."""
+        now = self.retention_clock() + passed
+        self._database.execute(_SET_CLOCK, (now,))
+        (marked,) = self._database.execute("SELECT max(nanos) FROM retention_marks").fetchone()
+        if marked is None or now - marked > keep // _MARKS:
+            # All that is in the file was written by now.
+            self._database.execute(
+                "INSERT OR REPLACE INTO retention_marks VALUES (?, ?)", (now, self._last())
+            )
+        over = "FROM retention_marks WHERE nanos <= ?"
+        (expired,) = self._database.execute(f"SELECT max(newest) {over}", (now - keep,)).fetchone()
+        self._database.execute(f"DELETE {over}", (now - keep,))
+        return 0 if expired is None else int(expired)
 
-        They are in the order of their times, unless somebody sets the clock: then a few stay
-        longer.
-        """
-        found = self._database.execute(
-            "SELECT id FROM moments WHERE at >= ? ORDER BY id LIMIT 1", (at,)
-        ).fetchone()
-        return self._last() + 1 if found is None else int(found[0])
+    def retention_clock(self) -> int:
+        """How long this file has been written, in nanoseconds. Raises HistoryError."""
+        with self._told("read"):
+            row = self._database.execute("SELECT nanos FROM retention_clock").fetchone()
+        return 0 if row is None else int(row[0])
 
     def _surplus(self, size: int) -> int:
         """How many of the oldest moments have to go, for the rest to take so many bytes."""

@@ -46,7 +46,12 @@ _CHECK_SECONDS = 1.0
 _CLEAN_SECONDS = 60.0
 _CLEAN_MOMENTS = 20_000
 """After so many it is cleaned too, so that a flood does not fill the disk: some 2 MB."""
+_MAX_PASSED_NANOS = round(10 * _CLEAN_SECONDS * 1e9)
+"""What counts of the time between two cleanings. More passes only while the process is stopped, or
+where a monotonic clock is faked."""
 _DAY_NANOS = 24 * 3600 * 1_000_000_000
+_FOREVER_NANOS = 2**62
+"""146 years; more does not fit into a database."""
 _NOTE_BYTES = 500
 
 
@@ -54,6 +59,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """How much is kept."""
 
     days: float = 7.0
+    """Of time that the history is written: an agent that does not run counts none, and a wall clock
+    that is set does not matter."""
     size: int = 256 * 2**20
     """Bytes of the file; about 110 for a moment."""
 
@@ -104,6 +111,7 @@ class Scribe(Generic[P]):
         """Moments, and changes that could not be noted; counted by the thread that writes."""
         self._by_kind: Counter[str] = Counter()
         self._since_clean = 0
+        self._cleaned_at = clock.monotonic()
         self._in_hand = 0
         """Changes that are being written."""
         self._trouble = Trouble(logger, "the history", expected=HistoryError)
@@ -221,12 +229,19 @@ class Scribe(Generic[P]):
     async def clean_once(self) -> None:
         """Forget what is too old, and the oldest if there is too much."""
         self._since_clean = 0
-        oldest = self._clock.now() - int(self._retention.days * _DAY_NANOS)
-        forget = partial(self._history.forget, before=oldest, size=self._retention.size)
+        now = self._clock.monotonic()
+        forget = partial(
+            self._history.forget,
+            passed=min(now - self._cleaned_at, _MAX_PASSED_NANOS),
+            keep=min(int(self._retention.days * _DAY_NANOS), _FOREVER_NANOS),
+            size=self._retention.size,
+        )
         try:
             await self._to_its_end(forget)
         except HistoryError as error:
             self._trouble.failed(error)
+        else:
+            self._cleaned_at = now
 
     async def _to_its_end(self, work: Callable[[], Result]) -> Result:
         """Do it in the thread; who is cancelled meanwhile waits for it all the same."""

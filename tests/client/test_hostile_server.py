@@ -29,7 +29,7 @@ from podstatus.client.source import Selection
 from podstatus.client.transport import Timing
 from podstatus.client.watch_event import WatchEvent
 from podstatus.client.watching import MAX_EVENT_BYTES, Watching
-from podstatus.kube.errors import ApiError, UnavailableError
+from podstatus.kube.errors import ApiError, RejectedError, UnavailableError
 from podstatus.kube.event import Event
 from podstatus.kube.meta import ObjectMeta
 from podstatus.kube.pod import Pod
@@ -284,6 +284,16 @@ async def test_a_lease_is_renewed_under_our_names_whatever_the_answer_says(
         assert await lease.renew_once()
     ours = b"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/us"
     assert paths == [b"GET " + ours, b"PUT " + ours, b"PUT " + ours]
+
+
+@in_loop
+@pytest.mark.parametrize(
+    "status", [{}, {"token": "", "expirationTimestamp": "2100-01-01T00:00:00Z"}, {"token": "t"}]
+)
+async def test_a_token_without_its_end_is_none(status: dict[str, str]) -> None:
+    async with client_of(saying(iter([whole(encoded({"status": status}))]))) as client:
+        with pytest.raises(RejectedError, match="has no token, or one without an end"):
+            await HttpPodObjects(client).service_account_token(make_pod(), "", 600)
 
 
 class Pages:

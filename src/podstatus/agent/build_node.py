@@ -11,6 +11,7 @@ from podstatus.agent.alert_side import AlertSide
 from podstatus.agent.build_runtime import Around, build_process_runtime
 from podstatus.agent.find_runtime import find_runtime
 from podstatus.agent.keep_history import KeptHistory
+from podstatus.agent.keep_running import keep_running
 from podstatus.agent.measure import make_pages
 from podstatus.agent.node_drain import NodeDrain, drain
 from podstatus.agent.node_pods import AgentPods
@@ -306,15 +307,14 @@ class NodeAgent:
                 self._pods.housekeeping,
                 self._shutdown,
                 self._pods.resizes,
-                self._sources.mirrors,
                 self._node.usage,
-                self._node.status,
-                self._node.lease,
                 self._node.reflector,
-                self._taints,
                 *self._sources.make(),
             ):
                 tasks.create_task(service.run(), name=type(service).__name__)
+            for kept in (self._sources.mirrors, self._node.status, self._node.lease, self._taints):
+                name = type(kept).__name__
+                tasks.create_task(keep_running(name, kept.run, self._clock), name=name)
             if isinstance(self._runtime, ProcessRuntime):
                 refresher = self._refresher(self._runtime)
                 tasks.create_task(refresher.run(), name="volumes")

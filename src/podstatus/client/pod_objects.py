@@ -58,7 +58,10 @@ class HttpPodObjects:
             name=pod.spec.service_account_name or _DEFAULT_ACCOUNT,
             subresource="token",
         )
-        return _read(answer, TokenRequest).status
+        made = _read(answer, TokenRequest).status
+        if not (made.token and made.expiration_timestamp):
+            raise RejectedError("the server's answer has no token, or one without an end")
+        return made
 
     async def _get(self, resource: Resource, namespace: str, name: str, kind: type[W]) -> W | None:
         try:

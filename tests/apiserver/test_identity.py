@@ -1,5 +1,6 @@
 """The server's folder, its certificates and its token, as they survive restarts."""
 
+import asyncio
 import contextlib
 import json
 import multiprocessing
@@ -15,9 +16,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podstatus.apiserver.certificates import LOOPBACK, Certificates
+from podstatus.apiserver.certificates import LOOPBACK, Certificates, keep_valid
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import FolderBusyError, FolderError, ServerFolder
+from podstatus.testing.clock import FakeClock
 
 FOR_CLIENTS = ("kubeconfig", "endpoints.json")
 DAY = 24 * 3600 * 10**9
@@ -207,3 +209,44 @@ def test_clients_find_what_they_need(folder: ServerFolder) -> None:
     assert told["contexts"][0]["name"] == told["current-context"]
     endpoints = json.loads((folder.path / "endpoints.json").read_text())
     assert endpoints == {"apiserver": "https://127.0.0.1:6443", "token": "t" * 20}
+
+
+def test_a_running_server_renews_what_its_authority_signed(folder: ServerFolder) -> None:
+    authority = Certificates(folder, NOW).ensure()
+    before = files(folder)
+    assert not Certificates(folder, NOW + 300 * DAY).renew()
+    later = Certificates(folder, NOW + 2 * 365 * DAY)
+    assert later.renew()
+    assert changed(folder, before) == {"server.crt", "server.key"}
+    assert not later.renew()
+    later.load(later.server_context())
+    # Back again: what was made for later is valid now, too.
+    assert not Certificates(folder, NOW + DAY).renew()
+    assert folder.read("ca.crt") == authority
+
+
+@pytest.mark.parametrize("days", [-10, 3650])
+def test_an_authority_that_clients_trust_is_not_replaced_while_it_is_used(
+    folder: ServerFolder, days: int
+) -> None:
+    Certificates(folder, NOW).ensure()
+    before = files(folder)
+    assert not Certificates(folder, NOW + days * DAY).renew()
+    assert changed(folder, before) == set()
+
+
+def test_it_is_looked_at_while_the_server_runs(folder: ServerFolder) -> None:
+    async def scene() -> None:
+        clock = FakeClock()
+        certificates = Certificates(folder, clock.now())
+        certificates.ensure()
+        before = files(folder)
+        hosts, context = ["node.example"], certificates.server_context()
+        keeping = asyncio.create_task(keep_valid(folder, context, hosts, clock))
+        await clock.advance(10)
+        while changed(folder, before) != {"server.crt", "server.key"}:  # noqa: ASYNC110 - a thread
+            await asyncio.sleep(0.01)
+        keeping.cancel()
+        await asyncio.wait({keeping})
+
+    asyncio.run(asyncio.wait_for(scene(), 30))

@@ -14,12 +14,12 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.apiserver.certificates import CLIENT, Certificates
+from podstatus.apiserver.certificates import CLIENT, Certificates, keep_valid
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import FolderError, ServerFolder
 from podstatus.apiserver.node_client import NodeAccess
 from podstatus.apiserver.object_file import DATABASE
-from podstatus.base.loop import wall_nanos
+from podstatus.base.loop import SystemClock, wall_nanos
 
 _STDIN = 0
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
@@ -126,7 +126,11 @@ async def _serve_in(
         access = Access(url=url, token=parts.token, authority=authority)
         where = f"in {folder.path}" if settings.root_dir else "in memory"
         announce(Serving(url=url, kubeconfig=write_access(folder, access), where=where))
+        renewing = asyncio.create_task(
+            keep_valid(folder, parts.ssl_context, [settings.host], SystemClock())
+        )
         await stopped.wait()
+        renewing.cancel()
     finally:
         await server.stop()
 

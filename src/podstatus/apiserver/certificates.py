@@ -5,8 +5,10 @@ Made at the first start, kept in the server's folder, and made anew before they 
 the server gets another name.
 """
 
+import asyncio
 import datetime
 import ipaddress
+import logging
 import ssl
 from collections.abc import Iterable
 
@@ -18,6 +20,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podstatus.apiserver.folder import FolderError, ServerFolder
+from podstatus.base.clock import Clock
+from podstatus.base.trouble import Trouble
+
+logger = logging.getLogger(__name__)
 
 AUTHORITY = "ca.crt"
 """The file with what clients have to trust."""
@@ -31,7 +37,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _AUTHORITY_DAYS = 3650
 _SERVER_DAYS = 365
 _RENEW_DAYS = 30
-"""A certificate with less left is made anew at the next start."""
+"""A certificate with less left is renewed."""
+_CHECK_SECONDS = 10.0
+"""Between two looks whether it has."""
 _CLOCK_SKEW = datetime.timedelta(minutes=5)
 """Valid from a little before now, for clients whose clock is behind."""
 
@@ -69,20 +77,39 @@ class Certificates:
         authority = self._kept("ca")
         if authority is None or not self._lasts(authority):
             authority = self._store("ca", self._new_authority())
+        self._ensure_signed(authority, hosts)
+        return authority.certificate_pem
+
+    def renew(self, hosts: Iterable[str] = LOOPBACK) -> bool:
+        """Have certificates that are valid, while the server runs; whether there are new ones.
+
+        The authority stays, since clients trust it: one that has expired is renewed by `ensure`, at
+        the next start. Raises FolderError.
+        """
+        authority = self._kept("ca")
+        if authority is None or not self._lasts(authority):
+            return False
+        return self._ensure_signed(authority, hosts)
+
+    def _ensure_signed(self, authority: Identity, hosts: Iterable[str]) -> bool:
         names = frozenset([*LOOPBACK, *hosts])
-        server = self._kept("server")
-        if server is None or not self._serves(server, authority, names):
+        server, client = self._kept("server"), self._kept(CLIENT)
+        is_new = server is None or not self._serves(server, authority, names)
+        if is_new:
             self._store("server", self._new_server(authority, names))
-        client = self._kept(CLIENT)
         if client is None or not self._is_ours(client, authority):
             self._store(CLIENT, self._new_client(authority))
-        return authority.certificate_pem
+        return is_new
 
     def server_context(self) -> ssl.SSLContext:
         """What the server speaks TLS with, after `ensure`."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(self._folder.path / "server.crt", self._folder.path / "server.key")
+        self.load(context)
         return context
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Have connections that come from now on served with the newest certificate."""
+        context.load_cert_chain(self._folder.path / "server.crt", self._folder.path / "server.key")
 
     def _kept(self, name: str) -> Identity | None:
         certificate = self._folder.read(f"{name}.crt")
@@ -127,6 +154,7 @@ class Certificates:
         usage = _key_usage(signs_certificates=True)
         builder = (
             self._builder(name, name, key, _AUTHORITY_DAYS)
+            .not_valid_before(self._now - _CLOCK_SKEW)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
         )
@@ -156,6 +184,8 @@ class Certificates:
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
         return (
             self._builder(subject, authority.certificate.subject, key, _SERVER_DAYS)
+            # As the authority: also for clients whose clock is right when ours was set ahead.
+            .not_valid_before(authority.certificate.not_valid_before_utc)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -172,10 +202,27 @@ class Certificates:
             .issuer_name(issuer)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(self._now - _CLOCK_SKEW)
             .not_valid_after(self._now + datetime.timedelta(days=days))
             .add_extension(subject_key, critical=False)
         )
+
+
+async def keep_valid(
+    folder: ServerFolder, context: ssl.SSLContext, hosts: Iterable[str], clock: Clock
+) -> None:
+    """Renew the server's certificate before it expires, or when the clock was set past that."""
+    hosts, trouble = tuple(hosts), Trouble(logger, "renewing certificates", expected=FolderError)
+    while True:
+        await clock.wait(_CHECK_SECONDS)
+        certificates = Certificates(folder, clock.now())
+        try:
+            if await asyncio.to_thread(certificates.renew, hosts):
+                certificates.load(context)
+                logger.info("certificate of the server renewed")
+        except (FolderError, ssl.SSLError, OSError) as error:
+            trouble.failed(error)
+        else:
+            trouble.over()
 
 
 def _identity(certificate: bytes, key: bytes) -> Identity:

@@ -55,7 +55,7 @@ def of(metadata: dict[str, Any] | None = None, **spec: Any) -> Pod:
             of(containers=[{"name": "a", "env": [VARIABLE] * (MAX_PER_CONTAINER + 1)}]),
             "PodTooLarge",
             (
-                "Pod has 10001 variables, mounts, ports and arguments in one container, "
+                "Pod has 10001 variables, mounts, ports, arguments and resources in one container, "
                 "this node takes at most 10000"
             ),
         ),
@@ -67,7 +67,10 @@ def of(metadata: dict[str, Any] | None = None, **spec: Any) -> Pod:
                 ]
             ),
             "PodTooLarge",
-            "Pod has 100020 variables, mounts, ports and arguments, this node takes at most 100000",
+            (
+                "Pod has 100020 variables, mounts, ports, arguments and resources, "
+                "this node takes at most 100000"
+            ),
         ),
         (
             of(tolerations=[{"operator": "Exists"}] * (MAX_OTHERS + 1)),

@@ -22,7 +22,7 @@ MAX_CONTAINERS: Final = 1000
 """Init containers, sidecars, regular and ephemeral ones together."""
 MAX_VOLUMES: Final = 1000
 MAX_PER_CONTAINER: Final = 10_000
-"""Variables, mounts, ports or arguments of one container."""
+"""Variables, mounts, ports, arguments, resources and claims of one container."""
 MAX_IN_ALL: Final = 100_000
 """The same, of all containers of a pod together."""
 MAX_OTHERS: Final = 10_000
@@ -58,7 +58,7 @@ def _counted(pod: Pod) -> Iterator[tuple[str, str, int, int]]:
     yield reasons.TOO_MANY_CONTAINERS, "containers", sum(map(_length, listed)), MAX_CONTAINERS
     yield reasons.TOO_MANY_VOLUMES, "volumes", _length(spec.volumes), MAX_VOLUMES
     sizes = [_size(container) for container in chain.from_iterable(c or () for c in listed)]
-    what = "variables, mounts, ports and arguments"
+    what = "variables, mounts, ports, arguments and resources"
     in_one = f"{what} in one container"
     yield reasons.POD_TOO_LARGE, in_one, max(sizes, default=0), MAX_PER_CONTAINER
     yield reasons.POD_TOO_LARGE, what, sum(sizes), MAX_IN_ALL
@@ -74,6 +74,9 @@ def _size(container: Container) -> int:
         + _length(container.ports)
         + _length(container.command)
         + _length(container.args)
+        + len(container.resources.limits or ())
+        + len(container.resources.requests or ())
+        + _length(container.resources.claims)
     )
 
 
@@ -82,6 +85,8 @@ def _others(pod: Pod, spec: PodSpec) -> Iterator[tuple[str, int]]:
     yield "hostAliases", _length(spec.host_aliases)
     yield "readinessGates", _length(spec.readiness_gates)
     yield "imagePullSecrets", _length(spec.image_pull_secrets)
+    yield "resourceClaims", _length(spec.resource_claims)
+    yield "schedulingGates", _length(spec.scheduling_gates)
     yield "labels", len(pod.metadata.labels or {})
     yield "annotations", len(pod.metadata.annotations or {})
 

@@ -61,7 +61,7 @@ def validate_container_resources(
 ) -> list[Cause]:
     """What is wrong with what a container asks for; `claims` are those of its pod."""
     found = _validate_sides(field, resources, _container_resource_name)
-    names: list[tuple[str, str]] = []
+    names: set[tuple[str, str]] = set()
     for index, claim in enumerate(resources.claims or ()):
         path = f"{field}.claims[{index}]"
         if not claim.name:
@@ -70,7 +70,7 @@ def validate_container_resources(
             found.append(not_there(f"{path}.name", claim.name))
         if (claim.name, claim.request) in names:
             found.append(duplicate(path, claim.name))
-        names.append((claim.name, claim.request))
+        names.add((claim.name, claim.request))
     return found
 
 

@@ -1,6 +1,7 @@
 """What an isolated container is to see, put together from its mounts and the host's root."""
 
 import os
+import posixpath
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ class SandboxBuilder:
         self._hidden = hidden_folders(secret)
         self._covered = {*OWN, *self._hidden}
         self._missing_in: set[str] = set()
-        self._targets: set[str] = set()
+        self._targets: dict[str, tuple[Mount, Placed]] = {}
         self._mounts: list[tuple[Mount, Placed]] = []
 
     def build(
@@ -85,23 +86,31 @@ class SandboxBuilder:
         )
         self._mounts.append((mount, thing))
         self._covered.add(target)
-        self._targets.add(target)
+        self._targets[target] = mount, thing
 
     def _make_room(self, target: str, thing: Placed) -> None:
         """If it is to be seen inside of another volume, let there be a place for it.
 
         Bubblewrap would make it, but follow links on the way.
         """
-        around = [pair for pair in self._mounts if lies_in(target, pair[0].target)]
-        if not around:
+        around = self._around(target)
+        if around is None:
             return
-        mount, outer = around[-1]
+        mount, outer = around
         self._check_room(target, outer)
         steps = tuple(target[len(mount.target) :].strip("/").split("/"))
         try:
             _make_place(Path(mount.source), steps, is_folder=thing.source.is_dir())
         except (UnsafePathError, OSError) as error:
             raise config_error(f"cannot mount at {target}: there is no place for it") from error
+
+    def _around(self, target: str) -> tuple[Mount, Placed] | None:
+        """The volume that a mount point lies in; the innermost."""
+        while target != "/":
+            target = posixpath.dirname(target)
+            if target in self._targets:
+                return self._targets[target]
+        return None
 
     def _check_room(self, target: str, outer: Placed) -> None:
         planned = outer.planned

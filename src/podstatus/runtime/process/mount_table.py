@@ -6,6 +6,7 @@ and a mount below a folder comes along when that folder is mounted in a containe
 Upstream: mountinfo, proc_pid_mountinfo(5).
 """
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -28,8 +29,9 @@ class Mounted(msgspec.Struct, frozen=True, kw_only=True):
     """The type of the file system."""
 
 
+@functools.lru_cache(maxsize=1)
 def parse_mount_table(mountinfo: str) -> "MountTable":
-    """From /proc/self/mountinfo."""
+    """From /proc/self/mountinfo; it seldom changes between two looks."""
     return MountTable(tuple(_parsed(line) for line in mountinfo.splitlines() if line))
 
 

@@ -17,7 +17,7 @@ _OWN = 16
 """Arguments that the shim adds: descriptors of files, and the separator before the command."""
 _PER_VARIABLE = 3
 MAX_VARIABLES = MAX_ARGUMENTS // _PER_VARIABLE
-MAX_MOUNTS = 1000
+MAX_MOUNTS = 500
 """volumeMounts of one container; each takes at least three arguments, and the root takes some
 hundreds."""
 

@@ -155,7 +155,13 @@ class Volumes:
                 folder.mkdir()
                 folder.chmod(0o755)
             await self._fill(pod, volume, source, known)
-        elif is_empty_dir(volume):
+        else:
+            # Thousands of them take seconds, and so does a disk that is slow.
+            await self._writers.run(pod.uid, volume.name, lambda _: self._ready(pod, volume, owner))
+
+    def _ready(self, pod: Pod, volume: Volume, owner: Ownership) -> None:
+        """Have a folder of the pod, or of the host. In a thread."""
+        if is_empty_dir(volume):
             folder = self._folder(pod, volume)
             if not folder.is_dir():
                 make_private(folder.parent)

@@ -176,8 +176,10 @@ def _fork(channel: socket.socket, worker: Worker) -> int:
     """Evaluate rules in a fork of this process; how that ended, 0 if the agent is gone."""
     this = os.getpid()
     if (child := os.fork()) != 0:
+        signal.signal(signal.SIGTERM, lambda *_: _end_both(child))
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = 1
     try:
         while os.getppid() == this:
@@ -188,6 +190,13 @@ def _fork(channel: socket.socket, worker: Worker) -> int:
         code = OUT_OF_MEMORY_CODE
     finally:
         os._exit(code)
+
+
+def _end_both(child: int) -> None:
+    """The fork first: what is left behind would be a zombie that not every machine reaps."""
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os._exit(0)
 
 
 def end_without(channel: socket.socket) -> None:

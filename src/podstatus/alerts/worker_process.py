@@ -109,16 +109,18 @@ class WorkerProcess:
         """Have a thread that waits for an answer get DiedError. From any thread."""
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_RDWR)
-        self._kill()
+        self._process.terminate()
 
     def end(self) -> tuple[int | None, str]:
         """End it; its exit code, None if it would not go, and its last words."""
         # What it died of, before it is killed.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_TICK_SECONDS if self._has_hung_up() else 0)
-        self._kill()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_SECONDS)
+        for end in (self._process.terminate, self._kill):
+            end()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_SECONDS)
+                break
         self._channel.close()
         words = os.pread(self._words, 64 * 1024, 0)[-_LAST_WORDS:]
         os.close(self._words)

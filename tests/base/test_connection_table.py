@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.base.connection_table import (
+    HANDSHAKE_SECONDS,
     ConnectionTable,
     Stage,
     StageLimits,
@@ -71,6 +72,18 @@ def test_the_deadline_counts_from_accept_and_ends_with_the_first_request() -> No
     table.add("young", 105)
     assert table.find_overdue(109.9) == []
     assert table.find_overdue(110) == ["drips"]
+
+
+def test_none_is_accepted_while_it_would_end_a_handshake_that_has_just_begun() -> None:
+    table: ConnectionTable[str] = ConnectionTable(LIMITS, 10)
+    for name in ("a", "b"):
+        assert table.has_room(100)
+        table.add(name, 100)
+        table.advance(name, Stage.HANDSHAKE)
+    assert not table.has_room(100 + HANDSHAKE_SECONDS / 2)
+    assert table.has_room(100 + HANDSHAKE_SECONDS)
+    table.advance("a", Stage.HEAD)
+    assert table.has_room(100)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 The descriptors of a process are shared. Those of its connections are bounded here, so that the
 rest of the process has the others. Until a client has sent a whole first message, a connection is
 a socket and nothing else. Then its protocol begins, that of few connections in one turn of the
-loop, the newest first: in a flood the oldest is the next one to be closed.
+loop; while others wait for that, none is accepted.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import resource
 import socket
 import ssl
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_REQUEST_SECONDS = 10.0
 """From accept to the end of the first request's head, TLS included, however it is dripped."""
-BACKLOG = 1024
+BACKLOG = 128
 """Connections that the kernel holds until they are accepted."""
 _ACCEPTS_PER_TURN = 64
 """Each costs about 50 µs."""
@@ -38,6 +38,8 @@ _MAX_READY = 2 * _OPENED_PER_TURN
 _SWEEP_SECONDS = 1.0
 _RETRY_SECONDS = 0.5
 """Until accept is tried again when there are no descriptors."""
+_PAUSE_SECONDS = 0.02
+"""The same while all handshakes are too young to be given up."""
 _GIVEN_UP = 8
 """Connections that are closed then."""
 _TLS_SHUTDOWN_SECONDS = 2.0
@@ -80,7 +82,7 @@ class AcceptLoop:
         self._loop = asyncio.get_running_loop()
         self._table: ConnectionTable[_Connection] = ConnectionTable(limits, seconds)
         self._by_protocol: dict[object, _Connection] = {}
-        self._ready: list[_Connection] = []
+        self._ready: deque[_Connection] = deque()
         self._listening: list[socket.socket] = []
         self._timers: dict[object, asyncio.TimerHandle] = {}
         self._evicted: Counter[Stage] = Counter()
@@ -167,6 +169,9 @@ class AcceptLoop:
         for _ in range(_ACCEPTS_PER_TURN):
             if len(self._ready) >= _MAX_READY:
                 return
+            if not self._table.has_room(self._loop.time()):
+                self._pause(listening, _PAUSE_SECONDS)
+                return
             try:
                 accepted, _ = listening.accept()
             except (BlockingIOError, InterruptedError):
@@ -183,8 +188,7 @@ class AcceptLoop:
             self._look_at(connection)
 
     def _hold_off(self, listening: socket.socket, error: OSError) -> None:
-        """Accept none for a moment: the loop would ask again and again."""
-        self._loop.remove_reader(listening.fileno())
+        self._pause(listening, _RETRY_SECONDS)
         if error.errno in _NO_RESOURCES:
             for _ in range(_GIVEN_UP):
                 self._close_evicted(self._table.evict_idle(), Stage.SILENT)
@@ -192,8 +196,12 @@ class AcceptLoop:
             logger.warning(
                 "connections cannot be accepted, will retry: port=%d error=%s", self._port, error
             )
+
+    def _pause(self, listening: socket.socket, seconds: float) -> None:
+        """Accept none for a while: the loop would ask again and again."""
+        self._loop.remove_reader(listening.fileno())
         self._timers[listening] = self._loop.call_later(
-            _RETRY_SECONDS, self._loop.add_reader, listening.fileno(), self._accept, listening
+            seconds, self._loop.add_reader, listening.fileno(), self._accept, listening
         )
 
     def _look_at(self, connection: _Connection) -> None:
@@ -222,11 +230,10 @@ class AcceptLoop:
 
     def _open_some(self) -> None:
         for _ in range(min(_OPENED_PER_TURN, len(self._ready))):
-            connection = self._ready.pop()
+            connection = self._ready.popleft()
             if not connection.is_closed:
                 connection.opening = self._loop.create_task(self._open(connection))
         if self._ready:
-            self._ready = [it for it in self._ready if not it.is_closed]
             self._loop.call_soon(self._open_some)
 
     async def _open(self, connection: _Connection) -> None:

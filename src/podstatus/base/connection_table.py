@@ -23,6 +23,8 @@ _BASE_DESCRIPTORS = 1024
 _MAX_DESCRIPTORS = 2048
 """More descriptors do not mean more places: each established connection takes about 300 KiB."""
 _MIN_PLACES = 2
+HANDSHAKE_SECONDS = 0.5
+"""For which a handshake is not given up for another."""
 
 
 class Stage(IntEnum):
@@ -108,6 +110,16 @@ class ConnectionTable(Generic[Key]):
     def is_full(self, stage: Stage) -> bool:
         """Whether one more has to push out another."""
         return len(self._stages[stage]) >= self._limits[stage]
+
+    def has_room(self, now: float) -> bool:
+        """Whether one more may be accepted: not while it would end a handshake that has just begun.
+
+        Clients whose handshakes end that way connect again, and each costs another one.
+        """
+        handshakes = self._stages[Stage.HANDSHAKE]
+        if not handshakes or not self.is_full(Stage.HANDSHAKE):
+            return True
+        return now - next(iter(handshakes.values())) >= HANDSHAKE_SECONDS
 
     def add(self, key: Key, now: float) -> Key | None:
         """Add a connection that was accepted `now`, in seconds; the one that has to be closed."""

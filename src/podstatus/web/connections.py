@@ -9,9 +9,9 @@ import logging
 from podstatus.base.connection_table import StageLimits
 from podstatus.base.log_rate import RateLimitedLog
 
-NODE_PORT_LIMITS = StageLimits(silent=64, handshake=64, head=32, unknown=64, known=208)
+NODE_PORT_LIMITS = StageLimits(silent=48, handshake=96, head=48, unknown=64, known=200)
 """Known clients have room for all streams (100) and watches (100) that are allowed at once."""
-HEALTH_PORT_LIMITS = StageLimits(silent=32, head=16, unknown=16)
+HEALTH_PORT_LIMITS = StageLimits(silent=24, head=16, unknown=16)
 
 
 def http_logger(name: str) -> logging.Logger:

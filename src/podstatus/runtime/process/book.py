@@ -266,6 +266,6 @@ class Book:
         known = self._listed.get(uid)
         if known is not None and known[0] is state:
             return known[1]
-        listed = runtime_pod(state, ips)
+        listed = runtime_pod(state, ips, known)
         self._listed[uid] = state, listed
         return listed

@@ -145,8 +145,14 @@ def lost(attempt: Attempt, noticed_at: int) -> ExitRecord:
     )
 
 
-def runtime_pod(state: PodState, ips: Sequence[str]) -> RuntimePod:
-    """What is listed of a pod; with this runtime its addresses are those of its host."""
+def runtime_pod(
+    state: PodState, ips: Sequence[str], before: tuple[PodState, RuntimePod] | None = None
+) -> RuntimePod:
+    """What is listed of a pod; with this runtime its addresses are those of its host.
+
+    What was listed `before` of attempts that have not changed is listed again: the same objects,
+    so that a change of one container does not cost as much as all containers.
+    """
     record = state.record
     # What a killed shim leaves ends in a moment; until then there is no point in another one.
     is_up = state.is_ready or any(not found.has_ended for found in state.attempts)
@@ -159,14 +165,28 @@ def runtime_pod(state: PodState, ips: Sequence[str]) -> RuntimePod:
     )
     facts = PodFacts(
         sandboxes=(sandbox,) if state.has_sandbox else (),
-        containers=tuple(
-            _facts(found, active=found.launch.sandbox_id == record.sandbox_id)
-            for found in state.attempts
-        ),
+        containers=_all_facts(state, before),
         ips=tuple(ips) if is_up else (),
         resources=state.resources,
     )
     return RuntimePod(uid=record.uid, namespace=record.namespace, name=record.name, facts=facts)
+
+
+def _all_facts(
+    state: PodState, before: tuple[PodState, RuntimePod] | None
+) -> tuple[ContainerFacts, ...]:
+    known: dict[int, ContainerFacts] = {}
+    if before is not None:
+        pairs = zip(before[0].attempts, before[1].facts.containers, strict=True)
+        known = {id(attempt): facts for attempt, facts in pairs}
+    found = []
+    for attempt in state.attempts:
+        active = attempt.launch.sandbox_id == state.record.sandbox_id
+        facts = known.get(id(attempt))
+        if facts is None or facts.active is not active:
+            facts = _facts(attempt, active=active)
+        found.append(facts)
+    return tuple(found)
 
 
 def _facts(attempt: Attempt, *, active: bool) -> ContainerFacts:

@@ -205,7 +205,9 @@ HOST_PATHS = {
 
 
 @pytest.mark.parametrize("way", HOST_PATHS)
-def test_a_path_of_the_host_is_no_way_out(scene: Scene, way: str) -> None:
+def test_a_path_of_the_host_is_no_way_out(
+    scene: Scene, way: str, record_property: Callable[[str, Any], None]
+) -> None:
     node = scene.node
     link = node.folder / "link"
     if not link.is_symlink():
@@ -216,6 +218,7 @@ def test_a_path_of_the_host_is_no_way_out(scene: Scene, way: str) -> None:
     node.cluster.create(_on_host(name, path, "echo broken out", readOnly=read_only))
     found = node.cluster.wait_for(name, _why_waiting)
     (status,) = found["status"]["containerStatuses"]
+    record_property(PROPERTY, [f"hostPath: {way:40}{status['state']['waiting']['reason']}"])
     assert status["state"]["waiting"]["reason"] == "CreateContainerConfigError"
     assert why in _why_waiting(found)
 

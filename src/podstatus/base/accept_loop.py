@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 FIRST_REQUEST_SECONDS = 10.0
 """From accept to the end of the first request's head, TLS included, however it is dripped."""
-_TLS_BACKLOG, _PLAIN_BACKLOG = 1024, 4096
-"""Connections that the kernel holds until they are accepted; more are dropped, and clients retry
-after a second. A queue of those that want a handshake is long in time, too."""
+BACKLOG = 4096
+"""Connections that the kernel holds until they are accepted, as far as net.core.somaxconn allows;
+more are dropped, and their clients retry after a second."""
 _ACCEPTS_PER_TURN = 64
 """Each costs about 20 µs if the client is silent."""
 _OPENED_PER_TURN = 4
@@ -164,7 +164,7 @@ class AcceptLoop:
         except OSError as error:
             text = f"error while attempting to bind on address {address}: {error.strerror}".lower()
             raise OSError(error.errno, text) from error
-        listening.listen(_PLAIN_BACKLOG if self._ssl_context is None else _TLS_BACKLOG)
+        listening.listen(BACKLOG)
         self._port = listening.getsockname()[1]
 
     def _accept(self, listening: socket.socket) -> None:

@@ -71,7 +71,8 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
 
 def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
     def renew(cluster: FakeCluster, at: str) -> None:
-        cluster.of["leases"].put("n1", spec={"renewTime": at})
+        metadata = {"name": "n1", "namespace": "kube-node-lease", "uid": "lease-of-n1"}
+        cluster.of["leases"].put("n1", metadata=metadata, spec={"renewTime": at})
 
     async def play() -> None:
         clock, cluster = FakeClock("2100-01-01T00:00:00Z"), FakeCluster()

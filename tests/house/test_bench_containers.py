@@ -39,6 +39,7 @@ def test_the_benchmark_writes_its_figures(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(bench, "SIZES", (2, 4))
+    monkeypatch.setattr(bench, "ROUNDS", 1)
     monkeypatch.setattr(bench, "RESULTS", tmp_path / "results" / "containers.json")
     bench.main()
     printed = capsys.readouterr().out

@@ -120,7 +120,7 @@ def _chase() -> bool:
         if found <= killed:
             return True
         for pid in found - killed:
-            # Nobody else can have the pid: it is ours until we wait for it.
+            # The pid is not reused: it is ours until we wait for it.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         killed |= found

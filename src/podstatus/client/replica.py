@@ -49,7 +49,7 @@ class Listing(msgspec.Struct, Generic[T], frozen=True):
     undecodable: int = 0
     """Items that are there without their content, or not at all, as they have no name or UID."""
     is_whole: bool = True
-    """Whether what is not among the items is gone; it may be one that could not be told."""
+    """Whether what is not among the items is gone; it may be one that could not be identified."""
 
 
 class _Known(msgspec.Struct, Generic[T], frozen=True):

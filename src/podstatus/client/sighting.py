@@ -114,7 +114,7 @@ def read_metadata(data: bytes) -> Sighting[T] | None:
 def _is_one(key: ObjectKey, uid: str) -> bool:
     """Whether an object can have this name and this UID.
 
-    One without could not be told from others; a name with a slash would lead to another path.
+    One without could not be identified; a name with a slash would lead to another path.
     """
     if not uid or len(uid) > _MAX_UID or key.name in ("", ".", ".."):
         return False

@@ -49,7 +49,7 @@ class _Open:
 def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> YamlSize:
     """How much the (last) document is. Raises BoundsError, and what the parser raises.
 
-    An alias of nothing is left to whoever builds the document.
+    An alias of nothing is left to the loader that builds the document.
     """
     counted = _Counted(bounds)
     for event in events:

@@ -67,8 +67,8 @@ def too_long(field: str, limit: int) -> Cause:
 
 def too_many(field: str, count: int, limit: int) -> Cause:
     """The list has more than `limit` items."""
-    told = f"Too many: {count}: must have at most {limit} items"
-    return Cause("FieldValueTooMany", field, told)
+    detail = f"Too many: {count}: must have at most {limit} items"
+    return Cause("FieldValueTooMany", field, detail)
 
 
 def one_of(field: str, value: str, supported: Sequence[str]) -> list[Cause]:

@@ -209,8 +209,8 @@ def _unmarshal(value: Any, of_type: str, at: _Struct) -> None:
         wrong = ""
     else:
         go = "int32" if of_type == "IntOrString" else "str"
-        told = _mismatch(value, go)
-        wrong = _words(told, plain_go_type(go), at) if told else ""
+        mismatch = _mismatch(value, go)
+        wrong = _words(mismatch, plain_go_type(go), at) if mismatch else ""
     if wrong:
         raise _UnmarshalerError(wrong)
 

@@ -78,7 +78,7 @@ def _escaped(text: str) -> str:
 
 def test_a_word_that_is_too_long_is_told_and_harms_nobody(node: ProcessNode) -> None:
     node.cluster.create(command_pod("too-long", "echo", "x" * (LONGEST + 1)))
-    node.cluster.wait_for_event("Failed", "too-long", "all that Linux takes of one string")
+    node.cluster.wait_for_event("Failed", "too-long", "the Linux limit for one string")
     node.cluster.delete("too-long")
     node.cluster.wait_gone("too-long")
 

@@ -6,6 +6,7 @@ go of what could not be told about them.
 
 import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import msgspec
 from msgspec import structs
@@ -77,12 +78,7 @@ class SameServer:
             return
         known, found = self._read(), await self._ask()
         if known is not None and is_another(known, found) and await self._has_pods():
-            raise CannotRunError(
-                f"{self._root.path} holds pods of another API server ({_told(known)}); this one "
-                f"({_told(found)}) would end them: choose another --root-dir, or remove "
-                f"{self._root.path / SERVER} if they may end",
-                code=MISTAKE,
-            )
+            raise CannotRunError(_refusal(known, found, self._root.path), code=MISTAKE)
         self._remember(completed(found, known))
         self.is_known = True
 
@@ -129,7 +125,19 @@ def completed(found: ServerIdentity, known: ServerIdentity | None) -> ServerIden
     )
 
 
-def _told(server: ServerIdentity) -> str:
-    if not server.embedded:
-        return server.address
-    return f"the embedded one, kube-system {server.namespace or 'not known'}"
+def _refusal(known: ServerIdentity, found: ServerIdentity, root: Path) -> str:
+    if known.embedded and found.embedded:
+        return (
+            f"the database of the API server in {root} was replaced (kube-system was "
+            f"{known.namespace}, is {found.namespace}), and pods of the old one are still here: "
+            f"restore the old database, or remove {root / SERVER} to end them"
+        )
+    return (
+        f"{root} holds pods of another API server ({_address(known)}); this one "
+        f"({_address(found)}) would end them: choose another --root-dir, or remove "
+        f"{root / SERVER} if they may end"
+    )
+
+
+def _address(server: ServerIdentity) -> str:
+    return "the embedded one" if server.embedded else server.address

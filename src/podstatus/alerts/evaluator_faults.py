@@ -29,7 +29,10 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     def problem(self) -> str:
         """What it says about the rule."""
         if self.code == -signal.SIGPROF:
-            return f"it takes more than {RULE_SECONDS:g} s of CPU for one pod or node"
+            return (
+                f"it takes more than {RULE_SECONDS:g} s of CPU for one pod or node; use fewer "
+                "nested loops, and constant patterns in matches()"
+            )
         if self.is_crash:
             return "it ends the process that evaluates it; it needs too much memory, perhaps"
         return "the process that evaluates it ends each time"

@@ -97,9 +97,8 @@ class ObjectFile:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"cannot use the database {path}: {error}; is another server using the folder, or "
-                "is the disk full? If the file is damaged, put it back from a copy, or move it "
-                f"away together with {marker_path(path)} to begin with an empty cluster, in which "
-                "case the containers that still run end"
+                "is the disk full? If the file is damaged, restore it from a backup, or move it "
+                f"away together with {marker_path(path)} to begin with an empty cluster"
             ) from error
         except MarkerError as error:
             raise StoreError(str(error)) from error
@@ -194,7 +193,7 @@ def _is_empty(path: Path) -> bool:
     except FileNotFoundError:
         return True
     if not stat.S_ISREG(found.st_mode):
-        raise StoreError(f"{path} is not a regular file; put the database back from a copy")
+        raise StoreError(f"{path} is not a regular file; restore the database from a backup")
     return found.st_size == 0
 
 
@@ -294,15 +293,14 @@ def _execute(database: sqlite3.Connection, statements: Sequence[Statement]) -> N
 
 def _another_cluster(path: Path, expected: str) -> str:
     return (
-        f"{path} does not hold cluster {expected}, whose pods run on this node: put it back from "
-        "a copy, or start the agent again to use what is there"
+        f"{path} does not hold cluster {expected}, whose pods run on this node: restore it from "
+        "a backup, or start the agent again to use what is there"
     )
 
 
 def damaged(path: Path, why: str) -> str:
     """What to do about a file that cannot be read."""
     return (
-        f"{path} is damaged: {why}; put it back from a copy, or move it away together with "
-        f"{marker_path(path)} to begin with an empty cluster, in which case the containers that "
-        "still run end"
+        f"{path} is damaged: {why}; restore it from a backup, or move it away together with "
+        f"{marker_path(path)} to begin with an empty cluster"
     )

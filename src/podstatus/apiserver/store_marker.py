@@ -80,26 +80,27 @@ def judge(cluster: str, version: int, marker: Marker | None, *, marked: bool, bo
 def refusal(verdict: Verdict, database: Path, version: int, marker: Marker | None) -> str:
     """Why such a database is not used, and what to do; empty if it is used."""
     path = marker_path(database)
-    restore = f"put {database} back from a copy (and remove a {database.name}-wal that is not its)"
-    ends = "pods that it does not have end, with their containers"
+    restore = f"restore it from a backup with its {database.name}-wal (delete a stale one)"
     match verdict:
         case Verdict.EMPTY:
             return (
                 f"{database} is empty or missing, but {path} says that it held a cluster: "
-                f"{restore}, or remove {path} to begin with an empty cluster, in which case the "
-                "containers that still run end"
+                f"{restore}, or remove {path} to begin with an empty cluster; an agent whose "
+                "containers still run then asks for one more file to be removed, and ends them"
             )
         case Verdict.ANOTHER:
             return (
                 f"{database} is not the database of which {path} says that it belongs here: "
-                f"{restore}, or remove {path} to use the one that is there, in which case {ends}"
+                f"{restore}, or remove {path} to use the one that is there; an agent whose "
+                "containers still run then asks for one more file to be removed, and ends them"
             )
         case Verdict.OLDER:
             newest = 0 if marker is None else marker.version
             return (
                 f"{database} holds changes up to version {version}, but {newest} was "
-                f"acknowledged (see {path}): {restore}, or remove {path} to use the older one, "
-                f"in which case {ends}"
+                f"acknowledged (see {path}): restore one that is as new, with its "
+                f"{database.name}-wal, or remove {path} to use this one; pods that were created "
+                "since then end, with their containers"
             )
         case _:
             return ""

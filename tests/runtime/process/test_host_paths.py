@@ -54,14 +54,14 @@ def test_a_path_that_holds_a_procfs_is_refused(path: str, *, read_only: bool) ->
 
 @pytest.mark.parametrize("path", ["/sys", "/sys/fs/cgroup", "/sys/kernel"])
 def test_file_systems_of_the_kernel_are_for_reading(path: str) -> None:
-    assert "mount it readOnly" in refusal(path, read_only=False)
+    assert "set readOnly: true" in refusal(path, read_only=False)
     found = ready_host_path(HostPathVolumeSource(path=path), (), read_only=True)
     assert found.path == path
 
 
 def test_nothing_is_made_in_a_file_system_of_the_kernel() -> None:
     message = refusal("/sys/kernel/podstatus-test/x")
-    assert "mount it readOnly" in message
+    assert "set readOnly: true" in message
     assert not Path("/sys/kernel/podstatus-test").exists()
 
 

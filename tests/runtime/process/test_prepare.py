@@ -125,7 +125,7 @@ def test_a_word_larger_than_a_process_can_be_given_is_refused(plain: Setting) ->
     env = [{"name": "A", "value": "x" * 1000}]
     refused = plain.refusal(pod_of({"command": ["echo", "$(A)" * 1000], "env": env}))
     assert refused.reason == "CreateContainerConfigError"
-    assert refused.message.startswith("word 1 of command and args: has more than 131072 bytes")
+    assert refused.message.startswith("command[1]: has more than 131072 bytes")
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def granted(
         return _not_isolated(add, drop, user=user, root=root)
     if beyond := add - USUAL - ON_REQUEST:
         why = (
-            f"{', '.join(sorted(beyond))} could undo the isolation of a process; there are "
+            f"{', '.join(sorted(beyond))} would break the isolation; allowed: "
             f"{', '.join(sorted(USUAL | ON_REQUEST))}"
         )
         raise _refused("add", add, why)

@@ -113,4 +113,4 @@ def _bytes(text: str) -> int:
 
 
 def _too_long() -> TooLargeError:
-    return TooLargeError(f"has more than {MAX_STRING} bytes, all that Linux takes of one string")
+    return TooLargeError(f"has more than {MAX_STRING} bytes, the Linux limit for one string")

@@ -103,7 +103,7 @@ def _checked(
     if wanted and not _CHECKS[wanted][0](found.st_mode):
         raise config_error(f"hostPath type check failed: {path} is not {_CHECKS[wanted][1]}")
     if is_device:
-        raise _unsafe(path, "containers are given no devices")
+        raise _unsafe(path, "containers are given no devices; remove the volume")
     return HostPath(path=opened.path, device=found.st_dev, inode=found.st_ino)
 
 
@@ -115,7 +115,7 @@ def _check_safe(path: str, opened: Opened, secret: Collection[str], *, read_only
         _check_kind(path, mount, read_only=read_only)
     places = table.places_of(secret)
     if _is_any(opened, places):
-        raise _unsafe(path, "it is the agent's own; choose another")
+        raise _unsafe(path, "it is the agent's own; choose another path")
     if not read_only and any(lies_in(place, opened.path) for place in places):
         why = "it holds what is the agent's own; mount it readOnly, or only what is needed of it"
         raise _unsafe(path, why)
@@ -130,8 +130,8 @@ def _check_kind(path: str, mount: Mounted, *, read_only: bool) -> None:
         raise _unsafe(path, why)
     if mount.kind in _READ_ONLY and not read_only:
         why = (
-            f"{mount.point} is a {mount.kind}, by which a container changes the machine; "
-            "mount it readOnly"
+            f"{mount.point} is a {mount.kind} file system, by which a container could change the "
+            "machine; set readOnly: true on the volumeMount"
         )
         raise _unsafe(path, why)
 

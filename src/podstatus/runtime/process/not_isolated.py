@@ -17,7 +17,7 @@ from podstatus.runtime.process.outside import Outside
 from podstatus.runtime.process.refusals import config_error
 from podstatus.runtime.process.security import Credentials
 
-_INSTALL = "install bubblewrap (Debian: apt install bubblewrap)"
+_INSTALL = "run the agent with --isolation=bubblewrap (Debian: apt install bubblewrap)"
 
 
 def own_folders(pod: Pod, container: Container, env: Mapping[str, str], outside: Outside) -> None:

@@ -264,13 +264,13 @@ def max_exec_bytes() -> int:
 
 def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> tuple[str, ...]:
     """The command and its arguments; an image, which might have one, is only a label."""
-    words = (*(container.command or ()), *(container.args or ()))
     argv = []
-    for number, word in enumerate(words):
-        try:
-            argv.append(budget.expand(word, env))
-        except TooLargeError as error:
-            raise config_error(f"word {number} of command and args: {error}; shorten it") from error
+    for field, words in (("command", container.command), ("args", container.args)):
+        for number, word in enumerate(words or ()):
+            try:
+                argv.append(budget.expand(word, env))
+            except TooLargeError as error:
+                raise config_error(f"{field}[{number}]: {error}; shorten it") from error
     if not argv:
         raise CannotStartError("CreateContainerError", _NO_COMMAND)
     _check_words((*argv, container.working_dir))

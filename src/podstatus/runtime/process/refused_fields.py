@@ -99,10 +99,10 @@ def _of_container(
         yield Refused(
             "securityContext.privileged",
             True,
-            "no container is let into the machine as a whole; leave it out",
+            "privileged containers are not supported; leave it out",
         )
     if context.read_only_root_filesystem and not isolated:
-        why = "without isolation the root is the host's own; use bubblewrap"
+        why = "the root is the host's own; run the agent with --isolation=bubblewrap"
         yield Refused("securityContext.readOnlyRootFilesystem", True, why)
     if context.proc_mount not in (None, "", "Default"):
         why = "what /proc shows is fixed; leave it out, or set Default"

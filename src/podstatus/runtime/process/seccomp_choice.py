@@ -19,8 +19,8 @@ _FIELD: Final = "securityContext.seccompProfile.type"
 _RUNTIME_DEFAULT, _UNCONFINED = "RuntimeDefault", "Unconfined"
 _TO_CHANGE: Final = "leave it out, or set RuntimeDefault"
 _ISOLATED: Final = (
-    "the filter is part of the isolation: in a user namespace of its own a container without it "
-    f"reaches keyrings, and cgroups of the agent's user; {_TO_CHANGE}"
+    "without the filter a container can reach the keyrings and cgroups of the agent's user; "
+    f"{_TO_CHANGE}"
 )
 
 

@@ -43,7 +43,6 @@ _PAUSE_SECONDS = 0.02
 """The same while all handshakes are too young to be given up."""
 _GIVEN_UP = 8
 """Connections that are closed then."""
-_TLS_SHUTDOWN_SECONDS = 2.0
 _NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 MakeProtocol = Callable[[], asyncio.BaseProtocol]
@@ -269,7 +268,6 @@ class AcceptLoop:
                 connection.socket,
                 ssl=self._ssl_context,
                 ssl_handshake_timeout=self._seconds if has_tls else None,
-                ssl_shutdown_timeout=_TLS_SHUTDOWN_SECONDS if has_tls else None,
             )
         except OSError as error:
             # No TLS, a certificate that another CA has signed, or the client has gone.

@@ -164,6 +164,7 @@ def test_what_cannot_be_read_is_told(node: FakeNode, tmp_path: Path, body: Any) 
     assert "what the agent says cannot be read" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("node")
 def test_a_terminal_gets_colours_unless_somebody_minds(tmp_path: Path) -> None:
     words = ("timeline", "crash", "--root-dir", str(tmp_path), "--width", "60")
@@ -175,6 +176,7 @@ def test_a_terminal_gets_colours_unless_somebody_minds(tmp_path: Path) -> None:
         assert b"\x1b" not in on_terminal(*words, environment=mind)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("node")
 def test_a_terminal_without_blocks_gets_letters(tmp_path: Path) -> None:
     words = ("timeline", "crash", "--root-dir", str(tmp_path))
@@ -186,6 +188,7 @@ def test_a_terminal_without_blocks_gets_letters(tmp_path: Path) -> None:
     assert b"\\u" not in drawn + listed
 
 
+@pytest.mark.slow
 def test_a_terminal_obeys_nothing(node: FakeNode, tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x9b31m\u202e\r\nReady"
     told = answer(crash_loop())

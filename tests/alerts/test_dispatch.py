@@ -168,6 +168,7 @@ def test_a_mistake_between_two_tries_is_told_and_ends_no_receiver(
     assert caplog.text.count("telling hook failed, will retry: error=a mistake") == 1
 
 
+@pytest.mark.slow
 def test_tries_become_rarer_up_to_one_in_five_minutes_and_go_on_while_it_fires() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()

@@ -204,6 +204,7 @@ def test_a_file_where_the_folder_was_is_said(tmp_path: Path) -> None:
 # Crashes
 
 
+@pytest.mark.slow
 def test_who_is_killed_leaves_what_was_kept_and_not_what_was_dropped(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     sys.stdout.write(f"seed {seed}")

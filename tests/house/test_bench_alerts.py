@@ -33,6 +33,7 @@ def test_the_alerts_benchmark_writes_its_figures(
     assert figures["tell_us"] > figures["facts_us"] > 0
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_many_pods_asks_the_default_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

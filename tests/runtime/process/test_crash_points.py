@@ -149,6 +149,7 @@ def run(folder: Path, pod: Pod, life: Life, *, isolated: bool) -> None:
     asyncio.run(_live(folder, pod, life, isolated=isolated))
 
 
+@pytest.mark.slow
 @isolations
 def test_a_start_that_was_interrupted_anywhere_is_finished_once(
     folder: Path, isolated: bool
@@ -165,6 +166,7 @@ def test_a_start_that_was_interrupted_anywhere_is_finished_once(
     assert list((folder / "removed").iterdir()) == []
 
 
+@pytest.mark.slow
 @isolations
 def test_an_end_that_was_interrupted_anywhere_is_finished(folder: Path, isolated: bool) -> None:
     for steps in itertools.count():

@@ -11,7 +11,7 @@ from podstatus.testing.apiserver import ApiServerProcess
 from tests.agent_process import AgentProcess, Cluster, agent, get_plain, make_pod
 from tests.hostile_proxy import HostileProxy, hostile_proxy
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 HOSTILE_SECONDS = 6.0
 MEMORY = 100 << 20

@@ -12,6 +12,8 @@ from tests.agent_process import AgentProcess, Cluster, agent, get_plain, make_po
 from tests.hostile_proxy import HostileProxy, hostile_proxy
 
 pytestmark = pytest.mark.long
+"""Not in CI until recovery is quick (issue 19): a mirror pod whose only watch event was broken is
+seen again with the next list alone, and a silent watch is noticed after two minutes."""
 
 HOSTILE_SECONDS = 6.0
 MEMORY = 100 << 20
@@ -77,9 +79,7 @@ def test_a_server_that_lies_is_survived(cluster: Cluster, tmp_path: Path, seed: 
             assert memory_of(made) - before < MEMORY
             proxy.hostile = False
             cluster.create(make_pod("afterwards"))
-            # Not the mirror pod: if the one event that shows it was a lie, it is seen again at its
-            # next change or with the next list.
-            cluster.wait_ready("afterwards")
+            cluster.wait_ready("afterwards", "static-node-e")
             assert sum(proxy.done.values()) > 10
             began = time.monotonic()
             assert made.stop() == 0

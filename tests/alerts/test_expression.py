@@ -8,7 +8,7 @@ import pytest
 
 from podstatus.alerts.evaluation import Failed
 from podstatus.alerts.expression import LONGEST, Environment
-from podstatus.alerts.expression_text import MOST_GROWING, ExpressionError
+from podstatus.alerts.expression_text import MAX_GROWING, ExpressionError
 from podstatus.alerts.rule import Place
 from tests.alerts.scene import pod_like
 
@@ -157,7 +157,7 @@ def test_what_makes_more_and_more_of_a_text_is_refused(text: str) -> None:
 
 
 def test_some_may_make_more_of_a_text_and_texts_may_name_them() -> None:
-    five = '"a.b"' + '.replace(".", "-")' * MOST_GROWING
+    five = '"a.b"' + '.replace(".", "-")' * MAX_GROWING
     asked = POD.compile(five + ' == "a-b" && ".map(.map(" != ""')
     assert asked.holds(POD.facts(pod_like())) is True
     with pytest.raises(ExpressionError) as caught:

@@ -8,7 +8,7 @@ import msgspec
 from podstatus.alerts.fact_table import CONTAINER_FACTS
 from podstatus.alerts.rule import Place
 
-MOST_GROWING = 5
+MAX_GROWING = 5
 """Calls in an expression that may make more of what they get. CEL does not bound how much: eight
 times `replace("x", "xxxxxxxxxx")` make 100 MB of one letter. This is for mistakes, which get
 a place in the file; memory itself is bounded where rules are evaluated (rule_budget.py)."""
@@ -55,10 +55,10 @@ def wrong_names(bare: str) -> Iterable[Flaw]:
 
 
 def too_much(bare: str) -> Iterable[Flaw]:
-    """The first call beyond `MOST_GROWING` that may make more of what it gets."""
+    """The first call beyond `MAX_GROWING` that may make more of what it gets."""
     calls = list(_GROWING.finditer(bare))
-    for found in calls[MOST_GROWING : MOST_GROWING + 1]:
-        problem = f"map(), join(), replace() and format() are called more than {MOST_GROWING} times"
+    for found in calls[MAX_GROWING : MAX_GROWING + 1]:
+        problem = f"map(), join(), replace() and format() are called more than {MAX_GROWING} times"
         yield Flaw(problem, _place(bare, found.start()))
 
 

@@ -36,9 +36,10 @@ def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCapture
             await settle()
             assert scene.told == ["+a", "+b", "~b"]
             assert scene.reflector.counts.undecodable == 5
-            await scene.clock.advance(301)
+            lists = await scene.attempts(300, lambda: scene.reflector.counts.lists)
+            assert lists == [20, 60, 140, 300, 620, 1260, 2540], "not every 2 s"
             assert names(scene) == ["a", "b"], "it is in the list, so it is there"
-            assert scene.reflector.counts.undecodable == 7
+            assert scene.reflector.counts.undecodable == 5 + 2 * 7
             source.delete("a")
             source.put("c", data={"k": "v"})
             await settle()
@@ -49,6 +50,48 @@ def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCapture
     run(play)
     assert "namespace=default name=a" in caplog.text
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("damage", [{"data": 5}, {"metadata": {}}, {"kind": 5}])
+def test_an_event_that_was_damaged_on_its_way_is_repaired_within_seconds(
+    damage: dict[str, Any], *, is_known: bool
+) -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource())
+        if is_known:
+            source.put("a")
+        async with scene.running():
+            source.put("a", silently=True, data={"k": "new"})
+            source.stream.tell(MODIFIED if is_known else ADDED, source.objects["a"] | damage)
+            await settle()
+            assert scene.told == (["+a"] if is_known else [])
+            await scene.clock.advance(2)
+            assert scene.told[-1] == ("~a" if is_known else "+a")
+            assert [found.data for found in scene.reflector.objects()] == [{"k": "new"}]
+            assert await scene.attempts(250, lambda: scene.reflector.counts.lists) == []
+
+    run(play)
+
+
+def test_a_version_that_was_damaged_on_its_way_is_repaired_within_seconds() -> None:
+    async def play() -> None:
+        scene = Scene(source := FakeSource(), versions_grow=False)
+        source.put("a")
+        async with scene.running():
+            metadata = source.objects["a"]["metadata"] | {"resourceVersion": "9" * 30}
+            source.stream.tell(MODIFIED, source.objects["a"] | {"metadata": metadata})
+            await settle()
+            source.put("a", data={"k": "new"})
+            source.put("b")
+            await settle()
+            await scene.clock.advance(2)
+            assert [found.data for found in scene.reflector.objects()] == [{"k": "new"}, None]
+            source.put("a", data={"k": "newest"})
+            await settle()
+            assert [found.data for found in scene.reflector.objects()] == [{"k": "newest"}, None]
+
+    run(play)
 
 
 def test_an_item_without_a_name_does_no_harm() -> None:

@@ -83,9 +83,9 @@ def test_a_status_that_changes_and_is_rejected_again_and_again_has_to_wait_too()
 
 @pytest.mark.parametrize(
     ("asked", "waited"),
-    [(None, 1), (0.0, 1), (5.0, 5), (-5.0, 1), (1e9, 100), (float("inf"), 100), (float("nan"), 1)],
+    [(None, 1), (0.0, 1), (5.0, 5), (-5.0, 1), (1e9, 8), (float("inf"), 8), (float("nan"), 1)],
 )
-def test_what_a_server_asks_for_is_honoured_within_the_quarantine(
+def test_what_a_server_asks_for_is_honoured_up_to_the_longest_retry(
     asked: float | None, waited: float
 ) -> None:
     assert after(http(429, retry_after=asked)).at == waited

@@ -7,8 +7,9 @@ from podstatus.base.backoff import Backoff
 from podstatus.kube.errors import ApiError
 
 _SECOND = 1e9
-_LONGEST_ASKED = 120.0
-"""Seconds. Whoever asks for more patience is asked again all the same."""
+_MAX_RETRY_AFTER = 30.0
+"""Seconds; a larger Retry-After is not honoured. kube-apiserver sends 1 to 8. Until the list is
+repeated the agent sees no pods, so a single bad answer must not cost more than an outage does."""
 
 
 class Outage:
@@ -53,4 +54,4 @@ class Outage:
 
 def _asked_to_wait(error: Exception) -> float:
     after = error.retry_after if isinstance(error, ApiError) else None
-    return min(after or 0.0, _LONGEST_ASKED)
+    return min(after or 0.0, _MAX_RETRY_AFTER)

@@ -63,6 +63,10 @@ class Progress:
         if deleted if state is None else not state.is_after(version):
             del self._awaited[key]
 
+    def is_past(self, version: ResourceVersion) -> bool:
+        """Whether the watch has already delivered a newer version than this one."""
+        return self._watched.is_after(version)
+
     def reached(self, version: ResourceVersion) -> bool:
         """The watch is here; whether that is further than before.
 

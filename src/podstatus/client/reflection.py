@@ -42,6 +42,9 @@ class Reflection(Generic[T]):
         self._confirmed: int | None = None
         self.replica = Replica[T]()
         self.progress = Progress()
+        self.is_doubtful = False
+        """Whether something since the last list, or in it, could not be decoded or came out of
+        order, so that the copy may be wrong until the next list."""
         self._counts = dict.fromkeys(ReflectorCounts.__struct_fields__, 0)
 
     def staleness(self, now: int) -> float:
@@ -68,6 +71,7 @@ class Reflection(Generic[T]):
         """
         self._confirm(asked)
         self.count(lists=1, undecodable=listing.undecodable)
+        self.is_doubtful = listing.undecodable > 0
         if listing.undecodable:
             logger.warning(
                 "list has objects that cannot be decoded: %s count=%d",
@@ -97,14 +101,17 @@ class Reflection(Generic[T]):
         seen = self._read(event)
         self._counts["events"] += 1
         if seen is None or not self._what.has(seen.key):
-            self.count(undecodable=1)
+            self._count_undecodable()
             logger.warning("event cannot be read, skipped: %s type=%s", self._what, event.type)
             return False
         changes = self.replica.see_deleted(seen) if is_deleted else self.replica.see(seen)
         if changes is None:
             self.count(duplicates=1)
         elif seen.object is None and not is_deleted:
-            self._count_undecodable(seen)
+            self._skip_object(seen)
+        if not is_deleted and self.progress.is_past(seen.version):
+            # A watch delivers versions in order, so this one or an earlier one is wrong.
+            self.is_doubtful = True
         self.progress.delivered(seen.key, seen.version, deleted=is_deleted)
         is_further = self._reach(seen.version)
         self._tell(changes or ())
@@ -132,8 +139,12 @@ class Reflection(Generic[T]):
                 "watch missed changes, a list has shown them: %s count=%d", self._what, missed
             )
 
-    def _count_undecodable(self, seen: Sighting[T]) -> None:
+    def _count_undecodable(self) -> None:
         self.count(undecodable=1)
+        self.is_doubtful = True
+
+    def _skip_object(self, seen: Sighting[T]) -> None:
+        self._count_undecodable()
         logger.warning(
             "object cannot be decoded, skipped: %s namespace=%s name=%s version=%s",
             self._what,

@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Generic
 
+from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
+from podstatus.base.loop import SystemClock, wait_for_either
 from podstatus.client.digest import Digest
 from podstatus.client.errors import SilentError
 from podstatus.client.listing import Lister
@@ -39,6 +40,9 @@ SHORT_SECONDS = 1.0
 """A watch that is over sooner and told nothing new has failed, however it ended."""
 SPREAD = 0.2
 """The part of the time between two full lists that is left to chance."""
+FIRST_RELIST_SECONDS = 2.0
+"""After an event that could not be decoded or came out of order. Longer each time, up to the time
+between two full lists: an object that never can be decoded must not cost a list per change."""
 _SECOND = 1_000_000_000
 _TURN_SECONDS = 0.02
 """For which events may be taken in a row."""
@@ -88,6 +92,10 @@ class Reflector(Generic[T]):
         )
         self._listing = asyncio.Lock()
         self._synced = asyncio.Event()
+        self._doubts = asyncio.Event()
+        self._relisting = Backoff(
+            first=min(FIRST_RELIST_SECONDS, policy.list_seconds), most=policy.list_seconds
+        )
         self._following = Outage(logger, f"watch of {selection}", policy.backoff, random)
         self._repairing = Outage(logger, f"full list of {selection}", policy.backoff, random)
         self._stream: asyncio.Timeout | None = None
@@ -146,7 +154,13 @@ class Reflector(Generic[T]):
     async def _repair(self) -> None:
         seconds = self._until_next_list()
         while True:
-            await self._clock.wait(seconds)
+            await wait_for_either(self._doubts, self._clock, seconds)
+            if self._doubts.is_set():
+                self._relisting = self._relisting.failed()
+                await self._clock.wait(self._relisting.seconds(self._random()))
+            else:
+                self._relisting = self._relisting.reset()
+            self._doubts.clear()
             seconds = await self.repair_once()
 
     async def follow_once(self) -> float:
@@ -185,6 +199,7 @@ class Reflector(Generic[T]):
             listing = await self._lister.read(reflection.replica.get)
             if reflection.take_list(listing, asked, newest, beside=beside):
                 self._end_stream()
+        self._note_doubts()
         self._synced.set()
         # That a list works does not say that the watch does, which may be what is refused.
         if not self._is_unproven and not beside:
@@ -240,10 +255,15 @@ class Reflector(Generic[T]):
         now = self._clock.monotonic()
         if self._reflection.take_event(event, now):
             self._is_idle = False
+        self._note_doubts()
         if len(self._reflection.replica) > self._policy.max_objects:
             raise UnavailableError(f"there are more than {self._policy.max_objects} objects")
         if not self._is_short(now):
             self._works(now)
+
+    def _note_doubts(self) -> None:
+        if self._reflection.is_doubtful:
+            self._doubts.set()
 
     async def _let_others_go_on(self) -> None:
         """Give way now and then: of events that have come already nobody waits for the next."""

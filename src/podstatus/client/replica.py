@@ -151,9 +151,7 @@ class Replica(Generic[T]):
         if tombstone is not None and tombstone.is_after(listed):
             return ()
         known = self._known.get(seen.key)
-        if known is not None and (
-            seen.version.is_covered_by(known.version) or _is_same(seen, known)
-        ):
+        if known is not None and (_is_known(seen, known) or _is_same(seen, known)):
             return ()
         return self._put(seen, known)
 
@@ -186,6 +184,14 @@ class Replica(Generic[T]):
         self._tombstones[seen.key] = seen.version
         if len(self._tombstones) > MOST_TOMBSTONES:
             del self._tombstones[next(iter(self._tombstones))]
+
+
+def _is_known(seen: Sighting[T], known: _Known[T]) -> bool:
+    """Whether the listed state is an older one, or was decoded when the watch showed it."""
+    is_decoded = known.version.text == known.object.metadata.resource_version
+    if seen.object is None or is_decoded:
+        return seen.version.is_covered_by(known.version)
+    return known.version.is_after(seen.version)
 
 
 def _is_same(seen: Sighting[T], known: _Known[T]) -> bool:

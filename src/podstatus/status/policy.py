@@ -25,12 +25,12 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     with the next batch, whatever failed."""
 
     longest_retry: float = 60.0
-    """Seconds at most until a pod is tried again that failed. Upstream: 0."""
+    """Seconds at most until a pod is tried again that failed; a larger `Retry-After` is not
+    honoured. Upstream: 0."""
 
     quarantine: float = 300.0
     """Seconds at most until a pod is tried again whose status was rejected, or that is said to be
-    gone though the watch still shows it; and the longest that a server is obeyed which asks for
-    patience. Upstream: 0."""
+    gone though the watch still shows it. Upstream: 0."""
 
     circuit_after: int = 8
     """After how many pods in a row that could not reach the server, or found it failing, only a

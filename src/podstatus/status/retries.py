@@ -102,7 +102,7 @@ def next_retry(
     failures = 1 if known is None else known.failures + 1
     most = sending.quarantine if failure is Failure.GONE else sending.longest_retry
     wait = Backoff(first=sending.first_retry, most=most, failures=failures).seconds(chance)
-    wait = max(wait, min(_asked_for(error), sending.quarantine))
+    wait = max(wait, min(_asked_for(error), sending.longest_retry))
     rejected = failure is Failure.REJECTED
     return Retry(
         failure=failure,

@@ -28,7 +28,7 @@ from podstatus.alerts.evaluator_thread import EvaluatorThread
 from podstatus.alerts.rule import Action
 from podstatus.alerts.store import AlertStore
 from podstatus.alerts.watchman import Synced, Watchman
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.pod import PodUID
 from podstatus.kube.times import Time
 from podstatus.observe.board import Board

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from podstatus import Pod, PodDirectory, StatusManager
 from podstatus.agent.post_pods import PodPoster
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.observe.board import Board
 from podstatus.observe.historian import Historian
 from podstatus.observe.history import History

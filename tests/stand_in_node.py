@@ -17,7 +17,7 @@ from aiohttp import WSMsgType, web
 
 from podstatus.apiserver.certificates import AUTHORITY, Certificates
 from podstatus.apiserver.folder import ServerFolder
-from podstatus.base.connection import cut, socket_of
+from podstatus.base.net.sockets import cut, socket_of
 
 Document = dict[str, Any]
 

@@ -11,7 +11,7 @@ from podstatus.agent.build_node import NodeAgent
 from podstatus.agent.logs import configure_logs
 from podstatus.agent.read_settings import read_settings
 from podstatus.agent.run import Running, Surroundings, run_agent
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 

@@ -13,9 +13,9 @@ from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.alerts.ports import Alerts
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import SystemClock
 from podstatus.client import kubeconfig_access
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread

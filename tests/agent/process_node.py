@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from podstatus.agent.build_runtime import cgroups_name
-from podstatus.base.connection import cut, socket_of
+from podstatus.base.net.sockets import cut, socket_of
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap

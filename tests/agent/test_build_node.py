@@ -15,7 +15,7 @@ from podstatus.agent.build_node import NodeAgent, health_url
 from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import CannotRunError, Surroundings
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_access
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime

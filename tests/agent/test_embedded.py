@@ -17,8 +17,8 @@ from podstatus.agent.embedded import (
     ServerFiles,
 )
 from podstatus.apiserver.folder import ServerFolder
+from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
-from podstatus.base.loop import SystemClock
 from podstatus.client import NAMESPACES, ApiClient, kubeconfig_access
 
 pytestmark = pytest.mark.slow

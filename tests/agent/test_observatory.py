@@ -14,7 +14,7 @@ from podstatus.agent.build_node import NodeAgent
 from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_access
 from podstatus.observe.history import HistoryError
 from podstatus.observe.ports import Observatory

@@ -18,7 +18,7 @@ from podstatus.agent.observer import Observer, build_observer
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import CannotRunError, Surroundings
 from podstatus.agent.serve_node import find_port_files
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_access
 from podstatus.observe.history import History, HistoryError, KnownPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server

@@ -17,7 +17,7 @@ from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
 from podstatus.agent.serve_node import find_port_files
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_access
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.test_observatory import PARTITION, PODS, a_pod, ask

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.rotate_log import keep_rotated, rotate_log
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 
 
 @pytest.fixture

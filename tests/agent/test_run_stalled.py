@@ -10,8 +10,8 @@ from podstatus.agent.build_node import NodeAgent
 from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
+from podstatus.base.aio import SystemClock, steady_nanos
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import SystemClock, steady_nanos
 from podstatus.client import kubeconfig_access
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimePod

@@ -21,7 +21,7 @@ from podstatus.agent.serving_certificate import (
     ensure_certificate,
     server_context,
 )
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.web.answers import Sources
 from tests.agent_process import agent

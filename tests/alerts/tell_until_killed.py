@@ -18,7 +18,7 @@ from podstatus.alerts.http_post import HttpPost
 from podstatus.alerts.rule import Action
 from podstatus.alerts.store import AlertStore
 from podstatus.alerts.webhook import Webhook
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from tests.alerts.sample_alerts import firing, resolved
 
 PERIOD = 0.003

@@ -13,7 +13,7 @@ from podstatus.alerts.alertmanager import Alertmanager
 from podstatus.alerts.http_post import HttpPost
 from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.rule import Action
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import SECOND, firing, resolved
 from tests.alerts.sample_alerts import START as AT

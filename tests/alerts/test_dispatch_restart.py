@@ -14,7 +14,7 @@ from podstatus.alerts.dispatch import Dispatcher
 from podstatus.alerts.ports import BatchDeed, Deed, DeedError, NotReachedError, TransientDeedError
 from podstatus.alerts.rule import Action, Place
 from podstatus.alerts.store import AlertStore, StoreError
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.testing.clock import FakeClock, settle
 from tests.alerts.sample_alerts import (
     START,

@@ -14,7 +14,7 @@ from podstatus.alerts.dispatch import Dispatcher
 from podstatus.alerts.http_post import HttpPost
 from podstatus.alerts.rule import Action
 from podstatus.alerts.store import AlertStore
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from tests.alertmanager import MISSING, PROGRAM, alertmanager
 from tests.alertmanager import Alertmanager as Manager
 from tests.alerts.sample_alerts import firing, resolved

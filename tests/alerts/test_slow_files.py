@@ -14,7 +14,7 @@ from podstatus.alerts.ports import NotReachedError
 from podstatus.alerts.rule import Action
 from podstatus.alerts.slow_files import read_aside
 from podstatus.alerts.webhook import Webhook
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client.files import UnreadableError
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import firing

@@ -20,7 +20,7 @@ from podstatus.alerts.ports import DeedError, NotReachedError, TransientDeedErro
 from podstatus.alerts.rule import Action
 from podstatus.alerts.webhook import Webhook
 from podstatus.alerts.webhook_message import MOST_BYTES, webhook_headers
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import START, firing, resolved
 from tests.alerts.web_server import web_server

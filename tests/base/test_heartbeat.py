@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
+from podstatus.base.aio import steady_nanos
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import steady_nanos
 from podstatus.testing.clock import FakeClock
 
 

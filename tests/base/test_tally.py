@@ -2,8 +2,7 @@
 
 import pytest
 
-from podstatus.base.histogram import Histogram
-from podstatus.base.tally import Spread, Tally
+from podstatus.base.metrics import Histogram, Spread, Tally
 
 
 def test_each_kind_is_counted() -> None:

@@ -1,6 +1,6 @@
 import asyncio
 
-from podstatus.base.loop import wait_for_either
+from podstatus.base.aio import wait_for_either
 from podstatus.testing.clock import FakeClock, settle
 
 

@@ -2,7 +2,7 @@ import asyncio
 import threading
 import time
 
-from podstatus.base.loop import SystemClock, WakeUp
+from podstatus.base.aio import SystemClock, WakeUp
 
 
 async def settle() -> None:

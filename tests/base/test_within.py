@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podstatus.base.loop import within
+from podstatus.base.aio import within
 from podstatus.testing.clock import FakeClock
 
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
-from podstatus.base.tally import OTHER
+from podstatus.base.metrics import OTHER
 from podstatus.client import PODS, ApiClient, kubeconfig_access
 from podstatus.client.contact import Contact
 from podstatus.client.request_counts import RequestCounts, host_of

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.file_identity import FileIdentity
 from podstatus.client.resources import NODES

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.event_sink import HttpEventSink
 from podstatus.client.listing import Lister

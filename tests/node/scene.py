@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
-from podstatus.base.usage import Usage
 from podstatus.kube.node import Node, NodeCondition, NodeSystemInfo
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.quantity import Quantity
 from podstatus.node.conditions import Stated
 from podstatus.node.make_node import NodeServices, make_node

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.base.usage import Usage
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.node import addresses
 from podstatus.node.addresses import node_addresses

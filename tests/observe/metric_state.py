@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.usage import Usage
 from podstatus.client.request_counts import RequestCounts
 from podstatus.events.counts import EventCounts
 from podstatus.kube.cri import (
@@ -16,6 +15,7 @@ from podstatus.kube.cri import (
     SandboxFacts,
     SandboxState,
 )
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.kube.pod_status import PodStatus
 from podstatus.kube.times import Time

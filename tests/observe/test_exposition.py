@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from podstatus.base.histogram import Histogram
+from podstatus.base.metrics import Histogram
 from podstatus.observe.exposition import OPEN_TYPE, wants_open, write
 from podstatus.observe.metric import At, Metric, Told, counter, each, gauge, histogram, one, told
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podstatus import Pod, PodDirectory, PodStatus, StatusManager
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.pod import PodUID
 from podstatus.observe.historian import Historian
 from podstatus.observe.history import History, reading

@@ -10,7 +10,7 @@ from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from podstatus.alerts.alert_metrics import MOST_SERIES, alert_metrics
-from podstatus.base.histogram import Histogram
+from podstatus.base.metrics import Histogram
 from podstatus.kube.pod import PodUID
 from podstatus.observe.contact_metrics import request_metrics, watch_metrics
 from podstatus.observe.exposition import write

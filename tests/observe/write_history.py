@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from podstatus import PodStatus
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.observe.historian import Historian, Retention
 from podstatus.observe.history import History
 from podstatus.testing.builders import make_pod

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.containers import HTTPGetAction, Probe
 from podstatus.kube.pod import PodUID
 from podstatus.probes.check_exec import check_exec

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.base.usage import Usage
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime import port, streams
 from podstatus.runtime.measured import measured

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.pod import Pod
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated import SimulatedRuntime

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from podstatus.base.connection import cut, socket_of
+from podstatus.base.net.sockets import cut, socket_of
 from tests.api_servers import MERGE, Document, Server
 from tests.servers.pods import IMAGE, created, pods
 from tests.stand_in_node import V5, NodeThread, StandInNode

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
-from podstatus.base.loop import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.client.pod_watch import pod_reflector

@@ -14,7 +14,7 @@ from pathlib import Path
 from podstatus.agent import commands
 from podstatus.agent.build_node import NodeAgent
 from podstatus.agent.run import Surroundings
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 
 SIZE = 8
 

@@ -28,9 +28,9 @@ from podstatus import (
     UnavailableError,
     generate_api_pod_status,
 )
-from podstatus.base.loop import WakeUp
-from podstatus.base.remember import LONGEST_TEXT, remembered
+from podstatus.base.aio import WakeUp
 from podstatus.kube.containers import Container, Probe
+from podstatus.kube.scalars.parse_cache import LONGEST_TEXT, remembered
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import Notifier
 from podstatus.testing.builders import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from podstatus.base.usage import Usage
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.kube.times import Time
 from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from podstatus.agent.serving_certificate import ensure_certificate, server_context
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.pod import Pod
 from podstatus.kube.pod_status import PodStatus

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from podstatus.base import accept_loop
-from podstatus.base.connection_table import StageLimits
+from podstatus.base.net import accept_loop
+from podstatus.base.net.connection_table import StageLimits
 from podstatus.kube.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
 from podstatus.web import node_server

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.base import accept_loop
+from podstatus.base.net import accept_loop
 from podstatus.web import node_server
 from tests.web.scene import TOKEN, Scene, other_address, play
 

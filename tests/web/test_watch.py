@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.pod import PodUID
 from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.history import Moment

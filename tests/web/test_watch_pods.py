@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.pod import PodUID
 from podstatus.kube.times import Time
 from podstatus.observe.board import Board, Gone

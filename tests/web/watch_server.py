@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.pod import PodUID
 from podstatus.kube.times import Time
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary

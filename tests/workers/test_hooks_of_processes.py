@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.cri import ContainerFacts, PodFacts
 from podstatus.kube.pod import Pod
 from podstatus.probes.http_hook import get_for_hook

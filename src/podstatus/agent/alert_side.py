@@ -30,8 +30,8 @@ from podstatus.alerts.wanted_taints import KIND as TAINT
 from podstatus.alerts.wanted_taints import wanted_taints
 from podstatus.alerts.watchman import Synced, Watchman
 from podstatus.alerts.webhook import Webhook
+from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
-from podstatus.base.loop import steady_nanos
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import Recorder
 from podstatus.kube.node import Taint

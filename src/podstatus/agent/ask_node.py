@@ -14,7 +14,7 @@ import msgspec
 from podstatus.agent.ask_server import CannotAskError, running_endpoints
 from podstatus.agent.root_dir import Endpoints
 from podstatus.apiserver.reading import text_at, value_at
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.client.kubeconfig import Pem
 from podstatus.client.tls import Loaded, UnusableTlsError, tls_context
 from podstatus.kube.codec import DecodeError, from_document

@@ -12,7 +12,7 @@ import msgspec
 from podstatus.agent.ask_node import NodePort, NotThereError
 from podstatus.agent.ask_server import CannotAskError
 from podstatus.agent.server_sent import ServerSent, server_sent
-from podstatus.base.typed_json import json_decoder
+from podstatus.base.msgspec_json import json_decoder
 from podstatus.kube.times import Time, TimeError
 from podstatus.observe.health import Health, Word
 from podstatus.observe.historian import HistoryCounts

@@ -12,7 +12,7 @@ from podstatus.agent.root_dir import Endpoints, RootDirError, read_endpoints
 from podstatus.apiserver import resources
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.apiserver.reading import text_at, time_at
-from podstatus.base.loop import wall_nanos
+from podstatus.base.aio import wall_nanos
 from podstatus.client.access import Access
 from podstatus.client.blocking import BlockingClient
 from podstatus.client.errors import KubeconfigError

@@ -26,9 +26,9 @@ from podstatus.agent.serve_node import NodePort
 from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
 from podstatus.agent.source_side import SourceSide, source_names
+from podstatus.base.aio import SystemClock, steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import SystemClock, steady_nanos
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox

@@ -2,7 +2,7 @@
 
 import sys
 
-from podstatus.base.loop import guard_time_module
+from podstatus.base.aio import guard_time_module
 
 
 def main() -> None:

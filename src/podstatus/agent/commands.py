@@ -37,7 +37,7 @@ from podstatus.agent.show_commands import describe, get
 from podstatus.agent.supervise import Supervisor
 from podstatus.agent.timeline_command import timeline
 from podstatus.agent.watch_command import watch
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.base.programs import python_module
 from podstatus.node.system_info import UPSTREAM_VERSION
 

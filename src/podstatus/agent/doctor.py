@@ -33,7 +33,7 @@ from podstatus.agent.settings import AgentSettings
 from podstatus.alerts.evaluation import EvaluatorError
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.folder import FolderError, lock_holder
-from podstatus.base.loop import wall_nanos
+from podstatus.base.aio import wall_nanos
 from podstatus.base.programs import find_program
 from podstatus.client.access import Access
 from podstatus.client.blocking import BlockingClient

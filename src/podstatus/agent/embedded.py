@@ -23,11 +23,11 @@ from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.apiserver.object_file import DATABASE
 from podstatus.apiserver.store_marker import MarkerError, MarkerFile
+from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
+from podstatus.base.msgspec_json import read_json
 from podstatus.base.programs import child_environment, python_module
-from podstatus.base.typed_json import read_json
 
 logger = logging.getLogger(__name__)
 

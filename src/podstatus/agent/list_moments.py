@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from podstatus.agent.styled_text import Line, Piece
 from podstatus.agent.time_axis import stamp, time_of_day
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 from podstatus.observe import transitions as kinds
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import Transition

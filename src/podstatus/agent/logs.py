@@ -17,7 +17,7 @@ import msgspec
 import structlog
 from structlog.stdlib import ProcessorFormatter
 
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 
 Event = MutableMapping[str, Any]
 

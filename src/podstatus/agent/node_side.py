@@ -6,10 +6,10 @@ from podstatus import __version__
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.usage import Usage
 from podstatus.client import ApiClient, HttpNodeApi, node_reflector
 from podstatus.events.about import about_node
 from podstatus.events.recorder import Recorder
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.node.addresses import node_addresses
 from podstatus.node.conditions import Stated, is_ready

@@ -4,7 +4,7 @@ import msgspec
 
 from podstatus.agent.cluster_view import Observed
 from podstatus.agent.root_dir import RootDir
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 
 OBSERVED = "observed.json"
 """In the root-dir."""

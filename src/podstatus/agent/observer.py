@@ -18,9 +18,9 @@ from podstatus.agent.root_dir import RootDirError
 from podstatus.agent.run import MISTAKE, CannotRunError, Listening, Surroundings
 from podstatus.agent.serve_node import NodePort
 from podstatus.agent.show_settings import flags
+from podstatus.base.aio import SystemClock, steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.loop import SystemClock, steady_nanos
 from podstatus.client import ApiClient
 from podstatus.client.contact import Contact
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError

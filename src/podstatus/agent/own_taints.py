@@ -20,11 +20,11 @@ from podstatus.alerts.guard import PER_KIND, PER_SUBJECT
 from podstatus.alerts.own_names import OWN
 from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.wanted_taints import taint_text
-from podstatus.base.allowance import Allowance
+from podstatus.base.aio import steady_nanos
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.loop import steady_nanos
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
+from podstatus.base.token_bucket import Allowance
 from podstatus.events import reasons
 from podstatus.kube.codec import to_document
 from podstatus.kube.node import Node, Taint

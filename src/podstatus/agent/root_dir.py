@@ -8,7 +8,7 @@ from typing import Self
 import msgspec
 
 from podstatus.apiserver.folder import FolderBusyError, FolderError, ServerFolder
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 
 ENDPOINTS = "endpoints.json"
 KUBECONFIG = "kubeconfig"

@@ -29,7 +29,7 @@ from podstatus.agent.tell_endpoints import can_tell, is_full, tell_when_there_is
 from podstatus.alerts.evaluation import EvaluatorError
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.certificates import AUTHORITY
-from podstatus.base.loop import wall_nanos
+from podstatus.base.aio import wall_nanos
 from podstatus.client.access import Access
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.find_access import in_cluster_access, kubeconfig_access

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.agent.root_dir import RootDir, RootDirError
 from podstatus.agent.run import MISTAKE, CannotRunError
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.client import ApiClient
 from podstatus.client.resources import NAMESPACES, Resource
 from podstatus.kube.errors import DeniedError, GoneError

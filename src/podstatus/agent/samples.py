@@ -4,7 +4,7 @@ import logging
 
 import msgspec
 
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.client import PODS, ApiClient
 from podstatus.kube.errors import ApiError
 from podstatus.runtime.simulated.script import CONTAINER_PREFIX

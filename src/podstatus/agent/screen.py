@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from podstatus.agent.styled_text import Line
-from podstatus.base.harmless import HarmlessBytes, harmless
+from podstatus.base.terminal import HarmlessBytes, harmless
 
 _NARROWEST = 40
 _CODES = {

@@ -19,7 +19,7 @@ from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import FolderError, ServerFolder
 from podstatus.apiserver.node_client import NodeAccess
 from podstatus.apiserver.object_file import DATABASE
-from podstatus.base.loop import SystemClock, wall_nanos
+from podstatus.base.aio import SystemClock, wall_nanos
 
 _STDIN = 0
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on

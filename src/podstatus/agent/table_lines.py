@@ -10,7 +10,7 @@ from podstatus.agent.ask_query import ShownPod
 from podstatus.agent.fold_text import fold
 from podstatus.agent.styled_text import Line, Piece
 from podstatus.agent.tables import LEAST_TEXT, PROSE, Table, style_of
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 
 _GAP, _NARROW_GAP = 3, 1
 _INDENT = 4

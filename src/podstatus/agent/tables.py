@@ -8,7 +8,7 @@ import msgspec
 from podstatus.apiserver.printers import printer_of
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategy import Document
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 from podstatus.kube.codec import DecodeError, from_document
 from podstatus.kube.pod import Pod
 from podstatus.kube.times import Time

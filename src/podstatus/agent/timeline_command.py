@@ -22,7 +22,7 @@ from podstatus.agent.show_commands import Namespace, RootDir, complaining, mista
 from podstatus.agent.show_values import show_json, show_yaml
 from podstatus.agent.spells import chart
 from podstatus.agent.styled_text import Line, Piece
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import FINISHED
 

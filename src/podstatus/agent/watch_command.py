@@ -37,7 +37,7 @@ from podstatus.agent.styled_text import Line, Piece
 from podstatus.agent.table_lines import count_health, table_lines
 from podstatus.agent.tables import Table
 from podstatus.agent.watched import Change, GonePod, Watched
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 from podstatus.kube.times import Time
 from podstatus.observe.health import pod_health
 

@@ -7,8 +7,8 @@ from podstatus.alerts.action_table import TRY_SECONDS
 from podstatus.alerts.alert import Alert
 from podstatus.alerts.ports import BatchDeed, Deed, TransientDeedError
 from podstatus.alerts.rule import Action
+from podstatus.base.aio import within
 from podstatus.base.clock import Clock
-from podstatus.base.loop import within
 
 
 class Attempts:

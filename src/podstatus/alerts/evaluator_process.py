@@ -45,7 +45,7 @@ from podstatus.alerts.expression_text import Flaw
 from podstatus.alerts.rule import Rule
 from podstatus.alerts.worker_process import DiedError, WorkerProcess
 from podstatus.base.backoff import Backoff
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 
 logger = logging.getLogger(__name__)
 

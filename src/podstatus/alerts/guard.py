@@ -13,7 +13,7 @@ from typing import Protocol
 from podstatus.alerts.alert import Alert, AlertId, Subject
 from podstatus.alerts.ports import Change, DeedError, TransientDeedError
 from podstatus.alerts.rule import Action, RuleSet
-from podstatus.base.allowance import Allowance
+from podstatus.base.token_bucket import Allowance
 from podstatus.events import reasons
 
 _MINUTE = 60 * 1_000_000_000

@@ -25,7 +25,7 @@ from podstatus.alerts.redact import Redactor
 from podstatus.alerts.secret_files import trust
 from podstatus.alerts.slow_files import read_aside
 from podstatus.base.clock import Clock
-from podstatus.base.harmless import harmless
+from podstatus.base.terminal import harmless
 from podstatus.client.resolver import Resolver
 
 _CONNECT_SECONDS = 5.0

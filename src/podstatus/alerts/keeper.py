@@ -21,10 +21,10 @@ from podstatus.alerts.alert import Alert, AlertId
 from podstatus.alerts.delivery import KeptAlert, Progress
 from podstatus.alerts.rule import Action
 from podstatus.alerts.store import AlertStore, StoreError
+from podstatus.base.aio import wait_for_either
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.loop import wait_for_either
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 
 logger = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from podstatus.alerts.ports import (
     TransientDeedError,
 )
 from podstatus.alerts.rule import Action
+from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.loop import wait_for_either
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from podstatus.alerts.own_names import own_name
 from podstatus.alerts.ports import DeedError
 from podstatus.alerts.rule import Action
 from podstatus.alerts.spans import SpanError, parse_span
-from podstatus.base.allowance import Allowance
 from podstatus.base.clock import Clock
+from podstatus.base.token_bucket import Allowance
 from podstatus.node.conditions import Stated
 
 KIND = "nodeCondition"

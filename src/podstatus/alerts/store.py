@@ -23,8 +23,8 @@ import msgspec
 
 from podstatus.alerts.alert import AlertId
 from podstatus.alerts.delivery import KeptAlert
+from podstatus.base.msgspec_json import json_decoder
 from podstatus.base.sqlite_files import SqliteFiles
-from podstatus.base.typed_json import json_decoder
 
 logger = logging.getLogger(__name__)
 

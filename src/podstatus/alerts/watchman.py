@@ -27,9 +27,9 @@ from podstatus.alerts.node_watch import NodeWatch
 from podstatus.alerts.pod_watch import PodWatch
 from podstatus.alerts.ports import DeliveryState
 from podstatus.alerts.rule import Action
+from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.loop import wait_for_either
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.kube.pod import PodUID
 from podstatus.observe.ports import Observatory
 

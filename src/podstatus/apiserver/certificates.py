@@ -21,7 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podstatus.apiserver.folder import FolderError, ServerFolder
 from podstatus.base.clock import Clock
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 
 logger = logging.getLogger(__name__)
 

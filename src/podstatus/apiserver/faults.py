@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from podstatus.apiserver.problems import Problem, bad_request
 from podstatus.apiserver.resources import RESOURCES
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 Action = Literal["drop", "lose", "stall", "cut", "compact"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.base.loop import wall_nanos
-from podstatus.base.typed_json import read_json
+from podstatus.base.aio import wall_nanos
+from podstatus.base.msgspec_json import read_json
 from podstatus.kube.times import Time
 
 _LOCK = "lock"

@@ -19,10 +19,10 @@ from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, Tunne
 from podstatus.apiserver.pages import OPEN_PATHS
 from podstatus.apiserver.problems import Problem, bad_request
 from podstatus.apiserver.tunnels import send_tunnel
-from podstatus.base.accept_loop import AcceptLoop, descriptor_limit
-from podstatus.base.connection import cut, socket_of
-from podstatus.base.connection_table import StageLimits
 from podstatus.base.log_rate import RateLimitedLog
+from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
+from podstatus.base.net.connection_table import StageLimits
+from podstatus.base.net.sockets import cut, socket_of
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NAMESPACES, RESOURCES
 from podstatus.apiserver.store import DELETED, Change, Key, Store, StoreError
 from podstatus.apiserver.strategy import DeleteOptions
+from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.base.loop import WakeUp
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 
 logger = logging.getLogger(__name__)
 

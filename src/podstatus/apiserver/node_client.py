@@ -24,7 +24,7 @@ from yarl import URL
 from podstatus.apiserver.exchange import Message
 from podstatus.apiserver.node_places import NodePlace
 from podstatus.apiserver.problems import Problem
-from podstatus.base.accept_loop import descriptor_limit
+from podstatus.base.net.accept_loop import descriptor_limit
 
 _CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 30.0

@@ -13,8 +13,8 @@ from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NODES
 from podstatus.apiserver.store import DELETED, Change, Store, StoreError
 from podstatus.apiserver.strategy import Document
+from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.base.loop import WakeUp
 from podstatus.kube.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.node import Node
 from podstatus.kube.times import Time

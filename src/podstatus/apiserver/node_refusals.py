@@ -8,7 +8,7 @@ import msgspec
 
 from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Problem
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.kube.text import go_quoted
 
 _GENERIC = {

@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import msgspec
 
 from podstatus.apiserver.problems import bad_request
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.kube.text import go_quoted
 
 NEWEST = -1

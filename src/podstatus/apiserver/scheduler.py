@@ -21,9 +21,9 @@ from podstatus.apiserver.scheduling_events import (
 )
 from podstatus.apiserver.store import DELETED, Change, Key, Store, StoreError
 from podstatus.apiserver.strategy import Document
+from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.base.loop import WakeUp
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.kube.codec import DecodeError, decode
 from podstatus.kube.node import Node
 from podstatus.kube.pod import Pod, is_terminal_phase

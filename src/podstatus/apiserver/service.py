@@ -24,8 +24,8 @@ from podstatus.apiserver.scheduler import Scheduler
 from podstatus.apiserver.store import Change, Key, Store, StoreError
 from podstatus.apiserver.strategies import STRATEGIES
 from podstatus.apiserver.strategy import Document
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.apiserver.folder import write_private
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_BYTES = 1024

@@ -15,7 +15,7 @@ from podstatus.apiserver.exchange import Message, Socket, Tunnel
 from podstatus.apiserver.node_client import read_message, send_message
 from podstatus.apiserver.pod_streams import ERROR_CHANNEL
 from podstatus.apiserver.problems import Problem
-from podstatus.base.connection import is_connected, keep_alive
+from podstatus.base.net.sockets import is_connected, keep_alive
 
 logger = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Callable
 
-from podstatus.base.allowance import Allowance
-from podstatus.base.loop import steady_nanos
+from podstatus.base.aio import steady_nanos
+from podstatus.base.token_bucket import Allowance
 
 _MINUTE = 60 * 10**9
 _MAX_MESSAGES = 100

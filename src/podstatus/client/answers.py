@@ -6,7 +6,7 @@ from http import HTTPStatus
 import msgspec
 from msgspec import structs
 
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.kube.errors import ApiError, ConflictError, api_error
 
 _MOST_TEXT = 200

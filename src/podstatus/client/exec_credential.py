@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.client.kubeconfig import Cluster, ExecPlugin
 from podstatus.client.kubeconfig_rules import is_header_text
 from podstatus.kube.times import Time, TimeError

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 from podstatus.client.addresses import host_and_port, is_loopback, server_problem
 from podstatus.client.errors import CredentialsError, KubeconfigError
 from podstatus.client.file_identity import FileIdentity, Header

@@ -1,7 +1,7 @@
 """How many requests a second: a bucket of tokens for each purpose."""
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 
 _SECOND = 1_000_000_000
 

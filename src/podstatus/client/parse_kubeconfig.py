@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import yaml
 
-from podstatus.base.typed_json import read_value
+from podstatus.base.msgspec_json import read_value
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.kubeconfig import Cluster, Context, ExecPlugin, Kubeconfig, Pem, User
 from podstatus.client.kubeconfig_fields import (

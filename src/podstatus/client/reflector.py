@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Generic
 
+from podstatus.base.aio import SystemClock, wait_for_either
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock, wait_for_either
 from podstatus.client.digest import Digest
 from podstatus.client.errors import SilentError
 from podstatus.client.listing import Lister

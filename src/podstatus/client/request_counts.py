@@ -4,7 +4,7 @@ Upstream: requestResult and requestLatency, component-base/metrics/prometheus/re
 client-go/rest/request.go tells them, v0.36.4.
 """
 
-from podstatus.base.tally import Spread, Tally
+from podstatus.base.metrics import Spread, Tally
 
 REQUEST_BOUNDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Seconds. Upstream's."""

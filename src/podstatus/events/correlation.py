@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.base.allowance import Allowance
+from podstatus.base.token_bucket import Allowance
 from podstatus.kube.documents import Document, encode_document
 from podstatus.kube.event import Event
 from podstatus.kube.times import Time

@@ -15,8 +15,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.base.loop import WakeUp
 from podstatus.events.compose import Occurrence, event_of
 from podstatus.events.correlation import Correlator, Create, Repeat, Spam
 from podstatus.events.counts import Dropped, EventCounts

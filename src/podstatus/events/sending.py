@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 
-from podstatus.base.allowance import Allowance
 from podstatus.base.clock import Clock
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
+from podstatus.base.token_bucket import Allowance
 from podstatus.events.correlation import Create, Repeat
 from podstatus.events.counts import Dropped
 from podstatus.events.policy import EventPolicy

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.base.typed_json import json_decoder, read_value
+from podstatus.base.msgspec_json import json_decoder, read_value
 from podstatus.kube.documents import ABSENT, Absent, JsonValue
 from podstatus.kube.quantity import Quantity
 from podstatus.kube.text import valid_text

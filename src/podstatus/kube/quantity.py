@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, final
 
 import msgspec
 
-from podstatus.base.remember import remembered
+from podstatus.kube.scalars.parse_cache import remembered
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 

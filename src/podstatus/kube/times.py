@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import final
 
-from podstatus.base.remember import remembered
+from podstatus.kube.scalars.parse_cache import remembered
 
 _SECOND = 1_000_000_000
 _DAY = 86_400

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.lease import Lease, LeaseSpec
 from podstatus.kube.meta import ObjectMeta, OwnerReference

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podstatus.base.usage import Usage
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.node import Node
 from podstatus.node.conditions import NodeEvent

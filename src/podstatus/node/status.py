@@ -10,9 +10,9 @@ from enum import Enum
 from random import random
 from typing import Any
 
+from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.loop import WakeUp
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.events import reasons
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.node import Node

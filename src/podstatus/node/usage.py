@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.base.usage import Usage
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.node.disk_forecast import DiskForecast
 from podstatus.node.machine import read_machine

@@ -17,7 +17,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_open
 
-from podstatus.base.histogram import Histogram
+from podstatus.base.metrics import Histogram
 from podstatus.observe.metric import At, Later, Metric, MetricKind, Told, Value, flat
 
 OPEN_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"

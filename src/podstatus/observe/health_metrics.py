@@ -6,7 +6,7 @@ asks for `/healthz`; here whenever somebody asks for the metrics, so that they a
 
 from collections.abc import Callable, Iterable, Mapping
 
-from podstatus.base.tally import Tally
+from podstatus.base.metrics import Tally
 from podstatus.observe.kubelet_table import HEALTHCHECK, HEALTHCHECKS
 from podstatus.observe.metric import Labels, Told, told
 

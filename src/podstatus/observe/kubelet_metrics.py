@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from podstatus.base.histogram import Histogram
-from podstatus.base.tally import OTHER
+from podstatus.base.metrics import OTHER, Histogram
 from podstatus.kube.cri import ContainerRunState, SandboxState
 from podstatus.kube.pod import Pod, PodUID, is_static_pod
 from podstatus.observe import kubelet_table as table

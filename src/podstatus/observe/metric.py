@@ -9,7 +9,7 @@ from enum import Enum
 
 import msgspec
 
-from podstatus.base.histogram import Histogram
+from podstatus.base.metrics import Histogram
 
 Labels = tuple[str, ...]
 """The values of a metric's labels, in the order of their names."""

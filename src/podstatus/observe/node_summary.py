@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from podstatus.base.usage import Usage
 from podstatus.kube.node import Node
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.quantity import Quantity, QuantityError

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.events import reasons
 from podstatus.kube.pod import PodUID
 from podstatus.kube.references import NamedPod

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from podstatus.base.usage import Usage
 from podstatus.kube.cri import ContainerRunState
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.node.reading import UsageSnapshot
 from podstatus.observe import kubelet_table as table

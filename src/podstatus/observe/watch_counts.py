@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from podstatus.base.tally import Tally
+from podstatus.base.metrics import Tally
 
 
 class Cut(Enum):

@@ -15,9 +15,9 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from podstatus.base.usage import Usage
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import PodFacts
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import Pod, PodUID
 
 

@@ -18,10 +18,10 @@ from typing import Protocol
 import msgspec
 from msgspec import structs
 
+from podstatus.base.aio import steady_nanos
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.loop import steady_nanos
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.kube.cri import PodFacts
 from podstatus.kube.durations import go_duration
 from podstatus.kube.pod import PodUID

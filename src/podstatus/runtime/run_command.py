@@ -5,8 +5,8 @@ CannotRunCommandError     it could not be run at all; TimeoutError if it took to
 
 import msgspec
 
+from podstatus.base.aio import within
 from podstatus.base.clock import Clock
-from podstatus.base.loop import within
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.streams import NoStreamError, Talk, Talking, TalkRequest

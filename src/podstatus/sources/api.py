@@ -9,8 +9,8 @@ from typing import Protocol
 
 from msgspec import structs
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 from podstatus.client import PODS, Added, Change, Reflector, ReflectorPolicy, Removed, Updated
 from podstatus.client.source import Source
 from podstatus.kube.pod import API_SOURCE, CONFIG_SOURCE, Pod

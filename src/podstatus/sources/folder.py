@@ -9,9 +9,9 @@ from operator import is_
 from pathlib import Path
 from typing import Final
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import in_daemon_thread
-from podstatus.base.loop import SystemClock
 from podstatus.kube.pod import Pod
 from podstatus.kube.times import Time
 from podstatus.sources.manifest_files import (

@@ -12,9 +12,9 @@ from typing import Literal
 
 import msgspec
 
+from podstatus.base.aio import SystemClock, WakeUp
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.loop import SystemClock, WakeUp
 from podstatus.client import ApiClient
 from podstatus.client.outage import Outage
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError

@@ -11,9 +11,9 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import in_daemon_thread
-from podstatus.base.loop import SystemClock
 from podstatus.kube.pod import Pod
 from podstatus.kube.times import Time
 from podstatus.sources.manifest import MOST_BYTES, Manifest, ManifestProblem, read_manifest

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.base.histogram import Histogram
+from podstatus.base.metrics import Histogram
 from podstatus.status.startup import PodStartup
 from podstatus.status.terminations import ContainerType, Termination
 

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from podstatus.base.allowance import Allowance
 from podstatus.base.clock import Elapsed
+from podstatus.base.token_bucket import Allowance
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.meta import ManagedFieldsEntry
 from podstatus.kube.pod import ApiUID, Pod

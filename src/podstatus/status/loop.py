@@ -12,8 +12,8 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, Protocol
 
+from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.base.loop import WakeUp
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import structs
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 from podstatus.kube.detach import check_kind, detached
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.pod import ApiUID, Pod, PodUID, check_pod, check_uid

@@ -10,8 +10,8 @@ from functools import partial
 
 from msgspec import structs
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 from podstatus.kube.detach import check_kind
 from podstatus.kube.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.times import Time

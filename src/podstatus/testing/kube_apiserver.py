@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from podstatus.apiserver.certificates import AUTHORITY, CLIENT, Certificates
 from podstatus.apiserver.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.folder import ServerFolder
-from podstatus.base.loop import wall_nanos
+from podstatus.base.aio import wall_nanos
 from podstatus.testing.etcd import Etcd, StartError, start_program, wait_until
 from podstatus.testing.free_port import free_port
 from podstatus.testing.guarded import GuardedProcess

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.kube.codec import from_document, to_document
 from podstatus.kube.errors import api_error
 from podstatus.kube.lease import Lease

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import structs
 
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.kube.codec import DecodeError, from_document, to_document
 from podstatus.kube.errors import ApiError, api_error
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch

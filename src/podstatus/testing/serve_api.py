@@ -20,7 +20,7 @@ from podstatus.apiserver.node_client import NodeAccess
 from podstatus.apiserver.object_file import DATABASE
 from podstatus.apiserver.service import ApiServer, selectable_fields
 from podstatus.apiserver.store import Store
-from podstatus.base.loop import wall_nanos
+from podstatus.base.aio import wall_nanos
 
 
 class Served(NamedTuple):

@@ -19,8 +19,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from podstatus.base.aio import steady_nanos
 from podstatus.base.log_rate import LogRate
-from podstatus.base.loop import steady_nanos
 from podstatus.kube.errors import ApiError
 from podstatus.kube.reviews import (
     ResourceAttributes,

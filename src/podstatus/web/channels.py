@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import msgspec
 
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.runtime.streams import Channel, TalkRequest, TerminalSize
 
 V5 = "v5.channel.k8s.io"

@@ -6,8 +6,8 @@ watches of the API server, pods and their logs, commands in containers, files.
 
 import logging
 
-from podstatus.base.connection_table import StageLimits
 from podstatus.base.log_rate import RateLimitedLog
+from podstatus.base.net.connection_table import StageLimits
 
 NODE_PORT_LIMITS = StageLimits(silent=48, handshake=96, head=48, unknown=64, known=200)
 """Known clients have room for all streams (100) and watches (100) that are allowed at once."""

@@ -14,8 +14,8 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from podstatus.base.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.web.connections import HEALTH_PORT_LIMITS, http_logger
 
 Check = Callable[[], str | None]

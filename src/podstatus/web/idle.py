@@ -3,7 +3,7 @@
 import asyncio
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.connection import is_connected, keep_alive
+from podstatus.base.net.sockets import is_connected, keep_alive
 
 _LOOK_SECONDS = 5.0
 

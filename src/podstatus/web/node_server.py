@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from podstatus.base.accept_loop import AcceptLoop, descriptor_limit
+from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.web.access import OWNER, Asked, Gate, bearer_token, certificate_user
 from podstatus.web.answers import Answers
 from podstatus.web.connections import NODE_PORT_LIMITS, http_logger

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.base.usage import Usage
 from podstatus.kube.cri import ContainerFacts, ContainerRunState
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.times import Time
 from podstatus.node.reading import MachineReading, UsageSnapshot
 from podstatus.runtime.port import RuntimePod

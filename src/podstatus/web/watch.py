@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.connection import keep_alive, socket_of
+from podstatus.base.net.sockets import keep_alive, socket_of
 from podstatus.observe.history import HistoryError
 from podstatus.observe.ports import Observatory
 from podstatus.observe.watch_counts import Cut, Places, WatchCounts

@@ -7,8 +7,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
-from podstatus.base.loop import steady_nanos
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder

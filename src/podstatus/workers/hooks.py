@@ -11,8 +11,8 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from podstatus.base.aio import within
 from podstatus.base.clock import Clock
-from podstatus.base.loop import within
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder

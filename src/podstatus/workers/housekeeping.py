@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from podstatus.base.clock import Clock
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 from podstatus.kube.pod import PodUID
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.relist import RuntimeView

@@ -8,8 +8,8 @@ import logging
 import random as chance
 from collections.abc import Callable
 
+from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.loop import wait_for_either
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder

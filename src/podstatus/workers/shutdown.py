@@ -13,8 +13,8 @@ from typing import Protocol
 
 import msgspec
 
+from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
-from podstatus.base.loop import steady_nanos
 from podstatus.events import reasons
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.relist import RuntimeView

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.loop import SystemClock
 from podstatus.kube.errors import GoneError
 from podstatus.kube.pod import Pod
 from podstatus.kube.token_request import TokenRequestStatus

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.runtime.process.identity import identity_of
 from podstatus.runtime.process.records import StartRecord
 from podstatus.runtime.process.talk import attach_to

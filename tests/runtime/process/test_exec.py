@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.runtime.process.talk import exec_in
 from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
 from tests.runtime.process.containers import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.runtime.process.talk import exec_in
 from podstatus.runtime.streams import NoStreamError, TalkRequest
 from tests.runtime.process.containers import Container, plain_container

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.runtime.process import log_files, read_logs
 from podstatus.runtime.process.log_files import BLOCK
 from podstatus.runtime.process.read_logs import read_log

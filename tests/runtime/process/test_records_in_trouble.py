@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.base.loop import SystemClock
+from podstatus.base.aio import SystemClock
 from podstatus.kube.containers import Container
 from podstatus.kube.cri import ContainerFacts, ContainerRunState
 from podstatus.kube.pod import Pod

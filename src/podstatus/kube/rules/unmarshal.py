@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from podstatus.base.typed_json import json_decoder, read_value
+from podstatus.base.msgspec_json import json_decoder, read_value
 from podstatus.kube.go_names import element_go_type, go_path, go_type, plain_go_type
 from podstatus.kube.quantity import (
     MAX_DIGITS,

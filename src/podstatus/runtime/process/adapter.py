@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from podstatus.base.clock import Clock
-from podstatus.base.usage import Usage
 from podstatus.kube.containers import Container
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.port import CannotStartError, RuntimePod
 from podstatus.runtime.process.book import Book

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock
-from podstatus.base.loop import wait_for_either
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.runtime.process.cri_log import Entry
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.layout import ContainerFolder

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podstatus.base.usage import Usage
+from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.process.cgroup_readings import CgroupReading
 from podstatus.runtime.process.process_table import ProcessRow
 

@@ -10,8 +10,8 @@ import subprocess
 import termios
 from collections.abc import Mapping
 
+from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock
-from podstatus.base.loop import wait_for_either
 from podstatus.runtime.process.raw_streams import Input, Outputs
 from podstatus.runtime.streams import Channel, NoStreamError, TerminalSize
 

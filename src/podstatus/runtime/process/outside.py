@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.base.typed_json import read_json
+from podstatus.base.msgspec_json import read_json
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.refusals import config_error

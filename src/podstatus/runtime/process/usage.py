@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.base.usage import Usage
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.process.cgroup_readings import CgroupReading
 from podstatus.runtime.process.cgroups import Cgroups

@@ -7,8 +7,8 @@ from random import Random, SystemRandom
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.base.usage import Usage
 from podstatus.kube.containers import Container
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.port import (
     CannotResizeError,

@@ -7,7 +7,6 @@ from typing import Final, Literal
 import msgspec
 from msgspec import structs
 
-from podstatus.base.usage import Usage
 from podstatus.kube.cri import (
     ContainerFacts,
     ContainerRunState,
@@ -16,6 +15,7 @@ from podstatus.kube.cri import (
     SandboxFacts,
     SandboxState,
 )
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.limits import Limits

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from podstatus.base.typed_json import json_decoder
+from podstatus.base.msgspec_json import json_decoder
 from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.simulated.record import PodRecord

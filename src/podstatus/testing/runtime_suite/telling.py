@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from podstatus.base.usage import Usage
 from podstatus.kube.cri import ContainerRunState
+from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod import PodUID
 from podstatus.kube.times import UNSET_TIME
 from podstatus.runtime.port import Metered, MeteredInside, Runtime

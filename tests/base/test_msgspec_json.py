@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 import podstatus
-from podstatus.base.typed_json import json_decoder, read_json, read_value
+from podstatus.base.msgspec_json import json_decoder, read_json, read_value
 
 PACKAGE = Path(podstatus.__file__).parent
-MAKER = PACKAGE / "base/typed_json.py"
+MAKER = PACKAGE / "base/msgspec_json.py"
 
 FIRST_TIME = """
 import sys, threading

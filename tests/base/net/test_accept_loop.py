@@ -8,8 +8,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from podstatus.base.accept_loop import AcceptLoop
-from podstatus.base.connection_table import StageLimits
+from podstatus.base.net.accept_loop import AcceptLoop
+from podstatus.base.net.connection_table import StageLimits
 
 LIMITS = StageLimits(silent=4, head=4, unknown=4, known=2)
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from podstatus.base.trouble import Trouble
+from podstatus.base.failure_log import Trouble
 
 logger = logging.getLogger("podstatus.some.room")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.base.connection import is_connected, keep_alive, socket_of
+from podstatus.base.net.sockets import is_connected, keep_alive, socket_of
 from tests.client.certificates import authority
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.base.harmless import HarmlessBytes, harmless
+from podstatus.base.terminal import HarmlessBytes, harmless
 
 SEEN = "plain text\twith a tab\nand a line, ü, 日本, 👩\N{ZERO WIDTH JOINER}🚀\n"
 

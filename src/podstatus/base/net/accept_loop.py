@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from podstatus.base.connection import cut, vanish_when_closed
-from podstatus.base.connection_table import ConnectionTable, Stage, StageLimits
-from podstatus.base.first_message import MAX_PEEK, head_size, hello_size
 from podstatus.base.log_rate import LogRate
+from podstatus.base.net.connection_table import ConnectionTable, Stage, StageLimits
+from podstatus.base.net.first_message import MAX_PEEK, head_size, hello_size
+from podstatus.base.net.sockets import cut, vanish_when_closed
 
 logger = logging.getLogger(__name__)
 

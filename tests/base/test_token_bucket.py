@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.base.allowance import Allowance
+from podstatus.base.token_bucket import Allowance
 
 SECOND = 1_000_000_000
 

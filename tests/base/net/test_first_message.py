@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from podstatus.base.first_message import MAX_HEAD, head_size, hello_size
+from podstatus.base.net.first_message import MAX_HEAD, head_size, hello_size
 
 
 def client_hello() -> bytes:

@@ -20,8 +20,8 @@ from podstatus.alerts.facts import pod_facts
 from podstatus.alerts.loaded_rules import load_rules
 from podstatus.alerts.rule_evaluation import RuleEvaluation
 from podstatus.alerts.windows import Windows
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 
 RESULTS = Path(__file__).parent / "results" / "alerts.json"

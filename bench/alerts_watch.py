@@ -29,8 +29,8 @@ from podstatus.alerts.rule import Action
 from podstatus.alerts.store import AlertStore
 from podstatus.alerts.watchman import Synced, Watchman
 from podstatus.base.aio import SystemClock
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.board import Board
 from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.history import Moment

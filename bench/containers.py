@@ -18,17 +18,17 @@ import msgspec
 from msgspec import structs
 
 from podstatus import Pod, PodDirectory, PodStatus, StatusManager, Time, decode, to_document
-from podstatus.kube.cri import (
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     PodFacts,
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.features import FeatureGates
 from podstatus.kube.patch import apply_patch
-from podstatus.kube.rules.pod_spec import validate_new_pod
-from podstatus.kube.schemas import POD
+from podstatus.kube.patch.schema import POD
+from podstatus.kube.validation.pod_spec import validate_new_pod
 from podstatus.observe.summary import summarize
 from podstatus.observe.transitions import transitions
 from podstatus.pods.api_status import generate_api_pod_status

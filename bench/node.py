@@ -26,7 +26,7 @@ import psutil
 from podstatus import Pod, decode
 from podstatus.client import LEASES, PODS, ApiClient, kubeconfig_access
 from podstatus.kube.errors import ApiError
-from podstatus.kube.lease import Lease
+from podstatus.kube.objects.cluster import Lease
 from podstatus.status.conditions import READY, is_condition_true
 
 RESULTS = Path(__file__).parent / "results" / "node.json"

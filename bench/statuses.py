@@ -30,8 +30,8 @@ from podstatus import (
     decode,
     to_document,
 )
-from podstatus.kube.pod import ApiUID
-from podstatus.kube.pod_status import PodIP
+from podstatus.kube.objects.pod import ApiUID
+from podstatus.kube.objects.pod_status import PodIP
 from podstatus.status.patch import prepare_status_patch
 from podstatus.testing.builders import make_pod, make_status, running
 

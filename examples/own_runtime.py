@@ -19,8 +19,8 @@ from batch_system import BatchSystem, Job, JobState
 from msgspec import structs
 
 import podstatus as ps
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 
 P = ParamSpec("P")

@@ -12,9 +12,9 @@ from batch_system import BatchSystem
 from msgspec import structs
 from own_runtime import BatchRuntime
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.runtime.port import Runtime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.runtime_suite import Behaviour, RuntimeSuite

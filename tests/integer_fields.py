@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.go_names import go_path
-from podstatus.kube.schemas import Schema, schema_of
+from podstatus.kube.patch.schema import Schema, schema_of
+from podstatus.kube.validation.go_type_names import go_path
 
 INTEGERS = {"int32": 32, "int64": 64, "IntOrString": 32}
 

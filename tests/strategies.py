@@ -4,11 +4,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.scalars.time import Time
 
 Draw = st.DrawFn
 

@@ -8,7 +8,7 @@ from peers.node_pods import NothingRuns, flipped, is_ready, way_in
 from peers.orders import Flip, Lines, Report, Set, Start, Started
 from podstatus import Pod, PodDirectory, StatusManager, SyncPolicy
 from podstatus.client import ApiClient, HttpPodApi, pod_reflector
-from podstatus.kube.pod import ApiUID
+from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodApi
 
 

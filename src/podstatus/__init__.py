@@ -10,17 +10,7 @@ from podstatus.checkpoint.errors import (
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
 from podstatus.checkpoint.memory import MemoryState
-from podstatus.kube.allocation import Allocations, PodResourceInfo
-from podstatus.kube.codec import DecodeError, decode, from_document, to_document
-from podstatus.kube.cri import (
-    ContainerFacts,
-    ContainerRunState,
-    NetworkMode,
-    PodFacts,
-    ResourceFacts,
-    SandboxFacts,
-    SandboxState,
-)
+from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.errors import (
     ApiError,
     BusyError,
@@ -32,17 +22,27 @@ from podstatus.kube.errors import (
     api_error,
 )
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStatus,
     LinuxContainerUser,
     PodCondition,
     PodStatus,
 )
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    NetworkMode,
+    PodFacts,
+    ResourceFacts,
+    SandboxFacts,
+    SandboxState,
+)
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
 from podstatus.pods.directory import PodDirectory

@@ -1,6 +1,6 @@
 """A pod that crash-loops, then recovers: what its history holds, for those who show it."""
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe import transitions as kinds
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import Transition

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from podstatus.agent.build_runtime import cgroups_name
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.layout import ContainerFolder, PodFolder
 from podstatus.runtime.process.records import (

@@ -10,8 +10,6 @@ from podstatus.agent.alert_changes import DeletePod, KnownPods, RestartContainer
 from podstatus.alerts.alert import Alert, AlertId, Subject
 from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.rule import Action
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.errors import (
     ApiError,
     BusyError,
@@ -21,7 +19,9 @@ from podstatus.kube.errors import (
     RejectedError,
     UnavailableError,
 )
-from podstatus.kube.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.port import RuntimePod
 from podstatus.testing.builders import make_pod

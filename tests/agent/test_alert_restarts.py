@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from tests.agent.alerting_node import until
 from tests.agent_process import SECONDS, AgentProcess, agent, get_alerts, make_pod
 from tests.alerts.web_server import WebServer, web_server

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podstatus.alerts.ports import Alerts
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.alerting_node import NODE, PODS, AlertingNode, SetClock, until
 from tests.agent.hurried_rules import hurried_rules

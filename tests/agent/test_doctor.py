@@ -23,7 +23,7 @@ from podstatus.agent.findings import (
 )
 from podstatus.agent.root_dir import RootDir
 from podstatus.apiserver import credentials
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server
 from tests.api_servers import NODES, RealServer
 from tests.runtime.process.machine import need_bubblewrap

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from podstatus.agent.commands import app
 from podstatus.agent.get_alerts import ShownAlert, alert_table
 from podstatus.agent.tables import style_of
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.web.query_alerts import show_alert
 from tests.agent.fake_node import FakeNode, fake_node
 from tests.agent.on_terminal import on_terminal

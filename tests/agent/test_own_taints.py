@@ -16,10 +16,10 @@ from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.rule import Action, RuleSet
 from podstatus.alerts.wanted_taints import wanted_taints
 from podstatus.client import ApiClient, HttpNodeApi, kubeconfig_access
-from podstatus.kube.codec import to_document
+from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.node import Node, NodeSpec, Taint
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.node import Node, NodeSpec, Taint
 from podstatus.node.own_node import OwnNode
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.server_access import ServerAccess

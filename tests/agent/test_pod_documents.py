@@ -5,8 +5,8 @@ from msgspec import structs
 
 from podstatus.agent.pod_documents import pod_document
 from podstatus.agent.pod_rows import row_of
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
 from podstatus.observe.summary import PodSummary, summarize
 from tests.strategies import pods
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from podstatus.agent.pod_rows import row_of
 from podstatus.apiserver.pod_printer import PodPrinter
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import summarize
 
 NOW = Time.parse("2026-11-15T10:00:00Z")

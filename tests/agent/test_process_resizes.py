@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from podstatus.agent.build_runtime import cgroups_name
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from tests.agent.process_node import (
     PYTHON,

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.commands import app
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history import History, Moment
 from podstatus.observe.transitions import Transition
 

@@ -13,7 +13,7 @@ from podstatus.agent.run import Surroundings
 from podstatus.base.aio import SystemClock, steady_nanos
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import kubeconfig_access
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from tests.agent.on_terminal import on_terminal
 from tests.agent_process import SECONDS, AgentProcess, Cluster, Document, agent, make_pod, until
 from tests.api_servers import RealServer, Server

@@ -9,8 +9,8 @@ from podstatus.agent.read_settings import Found, SettingsError, read_settings
 from podstatus.agent.setting_table import BY_NAME, SETTINGS
 from podstatus.agent.settings import AgentSettings
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.node import Taint
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.workers.shutdown_plan import Period
 
 HEAD = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"

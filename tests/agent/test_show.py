@@ -15,8 +15,8 @@ from podstatus.agent.describe_pod import describe_pod
 from podstatus.agent.print_tables import render
 from podstatus.agent.root_dir import Endpoints, RootDir
 from podstatus.agent.tables import Table, style_of
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from podstatus.testing.builders import make_pod as make_desired
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from podstatus.agent import timeline_command
 from podstatus.agent.commands import app
 from podstatus.agent.time_axis import stamp
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.history import Moment
 from tests.agent.crash_loop import BEGIN, SECOND, crash_loop
 from tests.agent.fake_node import FakeNode, fake_node

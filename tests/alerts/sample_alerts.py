@@ -8,7 +8,7 @@ from msgspec import structs
 
 from podstatus.alerts.alert import Alert, AlertId, Subject
 from podstatus.alerts.rule import Action
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 SECOND = 1_000_000_000
 START = 4102444800 * SECOND

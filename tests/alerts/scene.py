@@ -12,7 +12,7 @@ from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
 from podstatus.alerts.rule import Rule
 from podstatus.alerts.rule_evaluation import RuleEvaluation
 from podstatus.alerts.samples import samples
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 SECOND = 1_000_000_000
 ENVIRONMENTS = Environments()

@@ -19,7 +19,7 @@ from podstatus.alerts.ports import (
     TransientDeedError,
 )
 from podstatus.alerts.rule import Action, Place
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.clock import FakeClock, settle
 from tests.alerts.sample_alerts import (
     SECOND,

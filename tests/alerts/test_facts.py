@@ -10,8 +10,8 @@ from podstatus.alerts.expression import Environment
 from podstatus.alerts.fact_table import CONTAINER_FACTS, NODE_FACTS, POD_FACTS, SYNC_FACTS
 from podstatus.alerts.facts import NodeReadings, health_moves, node_facts, pod_facts, sync_facts
 from podstatus.alerts.windows import WindowCounts
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 

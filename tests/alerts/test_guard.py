@@ -9,7 +9,7 @@ from podstatus.alerts.alert import Alert, AlertId, Subject
 from podstatus.alerts.guard import Guarded
 from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.rule import Action, RuleSet
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.clock import FakeClock
 
 KIND = "deletePod"

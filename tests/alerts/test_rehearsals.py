@@ -8,7 +8,7 @@ from podstatus.alerts.play_history import Recorded
 from podstatus.alerts.rehearsal import Rehearsal
 from podstatus.alerts.rehearsal_file import read_rehearsals
 from podstatus.alerts.rehearse import Outcome, rehearse
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import Transition
 from tests.alerts.scene import SECOND, BlockingLocalEvaluator, load

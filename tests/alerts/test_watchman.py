@@ -18,8 +18,8 @@ from podstatus.alerts.rule import Action
 from podstatus.alerts.store import AlertStore
 from podstatus.alerts.watchman import Synced, Watchman
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock

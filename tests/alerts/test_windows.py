@@ -1,8 +1,8 @@
 """What happened within the last ten minutes is counted, and forgotten."""
 
 from podstatus.alerts.windows import WINDOW, WindowCounts, Windows
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 
 SECOND = 1_000_000_000

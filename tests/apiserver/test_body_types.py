@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.codec import DecodeError, decode
-from podstatus.kube.pod import Pod
-from podstatus.kube.schemas import POD
+from podstatus.kube.encoding.codec import DecodeError, decode
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.patch.schema import POD
 from podstatus.testing.apiserver import running_api_server
 from tests.api_servers import JSON_PATCH, MERGE, STRATEGIC, Client
 from tests.integer_fields import IntegerField, integer_fields

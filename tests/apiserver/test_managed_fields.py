@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podstatus.apiserver.managed_fields import manager_name, with_managed_status
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 NOW = Time.parse("2026-01-01T00:00:00Z")
 

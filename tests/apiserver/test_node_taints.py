@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.apiserver.node_taints import settled_taints
-from podstatus.kube.codec import from_document
-from podstatus.kube.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
+from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
 Document = dict[str, Any]

@@ -11,16 +11,16 @@ from podstatus.apiserver.resources import RESOURCES
 from podstatus.apiserver.shapes import ShapeError
 from podstatus.apiserver.strategies import STRATEGIES
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.rules.addresses import family
-from podstatus.kube.rules.images import is_latest
-from podstatus.kube.rules.names import (
+from podstatus.kube.scalars.time import Time
+from podstatus.kube.validation.addresses import family
+from podstatus.kube.validation.images import is_latest
+from podstatus.kube.validation.names import (
     dns_label,
     dns_subdomain,
     label_value,
     port_name,
     qualified_name,
 )
-from podstatus.kube.times import Time
 
 NOW = Time.parse("2026-01-02T03:04:05Z")
 

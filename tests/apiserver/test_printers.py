@@ -18,7 +18,7 @@ from podstatus.apiserver.resources import (
     Resource,
 )
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 NOW = Time.parse("2024-05-01T12:00:00Z")
 SECOND = 10**9

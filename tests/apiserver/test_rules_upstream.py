@@ -15,7 +15,7 @@ import pytest
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategies import STRATEGIES
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from tests.apiserver.tiny_server import as_sent
 
 RECORDED = Path(__file__).with_name("upstream-pods.jsonl.gz")

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from podstatus.apiserver.scheduling import Choice, choose, need_of, room_of
-from podstatus.kube.codec import from_document
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod
 
 Document = dict[str, Any]
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

@@ -13,7 +13,7 @@ from podstatus.apiserver.tables import (
     table_document,
     wants_table,
 )
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from tests.apiserver.recorded import family
 
 NOW = Time.parse("2024-05-01T12:00:00Z")

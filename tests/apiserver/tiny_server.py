@@ -23,7 +23,7 @@ from podstatus.apiserver.shapes import ShapeError
 from podstatus.apiserver.strategies import STRATEGIES
 from podstatus.apiserver.strategy import DeleteOptions, Document
 from podstatus.kube.patch import PatchError, apply_patch
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 NOW = Time.parse("2026-01-02T03:04:05Z")
 STALE = (

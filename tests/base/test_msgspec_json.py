@@ -17,8 +17,8 @@ MAKER = PACKAGE / "base/msgspec_json.py"
 
 FIRST_TIME = """
 import sys, threading
-from podstatus.kube.codec import decode, from_document
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import decode, from_document
+from podstatus.kube.objects.pod import Pod
 sys.setswitchinterval(1e-6)
 start = threading.Barrier(4)
 seen = []

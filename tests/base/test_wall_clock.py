@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from podstatus.base.aio import SystemClock, guard_time_module, wall_nanos
-from podstatus.kube.times import MicroTime, Time
+from podstatus.kube.scalars.time import MicroTime, Time
 from podstatus.runtime.process.shim.lines import timestamp
 from podstatus.runtime.process.shim.wall_clock import wall_nanos as shim_nanos
 

@@ -14,8 +14,8 @@ import pytest
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, Format
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.scalars.quantity import Quantity
 from tests.checkpoint import victims
 
 KILLS = 500

@@ -25,10 +25,10 @@ from podstatus.checkpoint.errors import (
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, Format
 from podstatus.checkpoint.memory import MemoryState
-from podstatus.kube.allocation import Allocations, PodResourceInfo
-from podstatus.kube.pod import PodUID
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.quantity import Quantity
 
 FORMATS = pytest.mark.parametrize("format", [KUBELET_V1_36, KUBELET_V1_28], ids=["v1.36", "v1.28"])
 ALLOCATED = "allocated_pods_state"

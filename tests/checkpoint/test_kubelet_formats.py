@@ -11,10 +11,10 @@ from podstatus.checkpoint import kubelet_v1_36 as v1_36
 from podstatus.checkpoint.kubelet_v1_28 import CannotCarryError
 from podstatus.checkpoint.scan import MalformedError
 from podstatus.checkpoint.write import fnv1a_32, written
-from podstatus.kube.allocation import Allocations, PodResourceInfo
-from podstatus.kube.pod import PodUID
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceClaim, ResourceRequirements
+from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
+from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.quantity import Quantity
 from tests.strategies import QUANTITIES
 
 RECORDED = Path(__file__).parents[1] / "conformance" / "checkpoints"

@@ -18,9 +18,9 @@ from msgspec import structs
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
 from podstatus.checkpoint.kubelet_v1_36 import seal
 from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.kube.pod import PodUID
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Outbox, Undelivered

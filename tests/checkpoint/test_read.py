@@ -9,9 +9,9 @@ from msgspec import field
 
 from podstatus.checkpoint.read import read
 from podstatus.checkpoint.scan import MAX_DEPTH, JsonNumber, MalformedError, scan
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceClaim
-from podstatus.kube.wire import Wire, nil
+from podstatus.kube.encoding.wire import Wire, nil
+from podstatus.kube.objects.containers import ResourceClaim
+from podstatus.kube.scalars.quantity import Quantity
 
 
 class Inner(Wire, frozen=True, kw_only=True):

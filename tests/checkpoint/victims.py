@@ -22,9 +22,9 @@ import pytest
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.pod import PodUID
-from podstatus.kube.resources import ResourceClaim, ResourceRequirements
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
 from podstatus.status.ports import Undelivered
 from podstatus.testing.builders import ended, make_status
 

@@ -10,7 +10,7 @@ from podstatus.client.reflector_policy import ReflectorPolicy
 from podstatus.client.replica import Added, Change, Removed, Updated
 from podstatus.client.resources import CONFIG_MAPS
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, settle
 from tests.client.fake_source import FakeSource
 from tests.client.story import Story

@@ -15,7 +15,7 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.errors import CredentialsError
 from podstatus.client.masking import shown_line
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from tests.client.bad_plugins import CASES, SECRET, Case
 from tests.client.loops import in_loop, until
 from tests.client.plugins import Plugin, answer

@@ -11,7 +11,7 @@ from podstatus.client.api_client import ApiClient
 from podstatus.client.blocking import BlockingClient
 from podstatus.client.resources import CONFIG_MAPS, PODS
 from podstatus.kube.errors import GoneError, UnavailableError
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.builders import make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety

@@ -13,7 +13,7 @@ from podstatus.client.digest import Digest
 from podstatus.client.reflector import Reflector
 from podstatus.client.replica import Added, Change, Removed, Updated
 from podstatus.client.resources import CONFIG_MAPS
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, settle
 from tests.client.fake_source import FakeSource
 from tests.client.reflecting import run

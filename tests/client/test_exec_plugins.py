@@ -21,7 +21,7 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 from podstatus.client.errors import CredentialsError
 from podstatus.client.find_access import kubeconfig_access
 from podstatus.client.server_access import ServerAccess
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from tests.client.certificates import authority
 from tests.client.kubeconfigs import data, write
 from tests.client.loops import in_loop, until

@@ -30,10 +30,10 @@ from podstatus.client.transport import Timing
 from podstatus.client.watch_event import WatchEvent
 from podstatus.client.watching import MAX_EVENT_BYTES, Watching
 from podstatus.kube.errors import ApiError, RejectedError, UnavailableError
-from podstatus.kube.event import Event
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import Pod
-from podstatus.kube.reviews import SubjectAccessReviewSpec, TokenReviewSpec
+from podstatus.kube.objects.authentication import SubjectAccessReviewSpec, TokenReviewSpec
+from podstatus.kube.objects.event import Event
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod import Pod
 from podstatus.node.lease import LeaseService
 from podstatus.testing.builders import make_pod
 from tests.client.loops import in_loop

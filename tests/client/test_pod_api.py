@@ -10,7 +10,7 @@ import pytest
 from podstatus.client.api_client import ApiClient
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
-from podstatus.kube.pod import ApiUID
+from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodApi
 from podstatus.testing.apiserver import ApiServerThread
 from tests.client.plain_access import PlainAccess

@@ -11,7 +11,7 @@ import pytest
 from podstatus.client.api_client import ApiClient
 from podstatus.client.pod_objects import HttpPodObjects
 from podstatus.kube.errors import ApiError, RejectedError
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.pod_objects import PodObjects
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.builders import make_pod

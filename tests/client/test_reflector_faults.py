@@ -23,9 +23,9 @@ from podstatus.client.reflector_policy import ReflectorPolicy
 from podstatus.client.replica import Change
 from podstatus.client.request import MERGE
 from podstatus.client.resources import CONFIG_MAPS
-from podstatus.kube.codec import decode
+from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import ConflictError, GoneError, UnavailableError
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.objects.cluster import ConfigMap
 from tests.apiserver.serving import TOKEN, Client, Document, ServerProcess
 from tests.client.line_proxy import LineProxy, running
 from tests.client.plain_access import PlainAccess

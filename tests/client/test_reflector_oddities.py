@@ -14,7 +14,7 @@ from podstatus.client.resource_version import ResourceVersion
 from podstatus.client.resources import CONFIG_MAPS
 from podstatus.client.watch_event import ADDED, BOOKMARK, MODIFIED
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, settle
 from tests.client.fake_source import FakeSource
 from tests.client.reflecting import DOWN, Scene, names, run

@@ -13,8 +13,8 @@ from podstatus.client import replica as replica_module
 from podstatus.client.replica import Added, Changes, Listing, Removed, Replica, Updated
 from podstatus.client.resource_version import ResourceVersion
 from podstatus.client.sighting import ObjectKey, Sighting
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.records import Named
+from podstatus.kube.objects.cluster import Named
+from podstatus.kube.objects.meta import ObjectMeta
 from tests.client.story import Story, version_of
 
 Version = int | str

@@ -11,7 +11,7 @@ pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 from podstatus.client.api_client import ApiClient
 from podstatus.client.reviews import HttpReviews
 from podstatus.kube.errors import ApiError, DeniedError, RejectedError
-from podstatus.kube.reviews import (
+from podstatus.kube.objects.authentication import (
     ResourceAttributes,
     SubjectAccessReviewSpec,
     TokenReviewSpec,

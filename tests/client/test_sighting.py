@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from podstatus.client.sighting import ObjectKey, read_bookmark, read_item, read_metadata
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.objects.cluster import ConfigMap
+from podstatus.kube.objects.meta import ObjectMeta
 
 KEY = ObjectKey("default", "a")
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.client.trimming import decode_trimmed, without_managed_fields
-from podstatus.kube.codec import DecodeError
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import DecodeError
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod
 
 MANAGED = [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": {"k:{}": {}}}}]
 values = st.recursive(

@@ -2,8 +2,8 @@ import pytest
 from msgspec import structs
 
 from podstatus.events.about import about_container, about_node, about_pod
-from podstatus.kube.containers import EphemeralContainer
-from podstatus.kube.references import ObjectReference
+from podstatus.kube.objects.containers import EphemeralContainer
+from podstatus.kube.objects.meta import ObjectReference
 from podstatus.testing.builders import make_pod
 
 POD = make_pod("p", namespace="n", containers=["a"], init_containers=["i"], sidecars=["s"])

@@ -4,8 +4,8 @@ import pytest
 
 from podstatus.events.about import about_node, about_pod
 from podstatus.events.compose import Occurrence, event_name, event_of
-from podstatus.kube.codec import to_document
-from podstatus.kube.event import EventSource
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.event import EventSource
 from podstatus.testing.builders import make_pod
 
 SOURCE = EventSource(component="kubelet", host="node-a")

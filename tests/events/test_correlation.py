@@ -27,8 +27,8 @@ from podstatus.events.correlation import (
     Repeat,
     Spam,
 )
-from podstatus.kube.event import Event, EventSource
-from podstatus.kube.references import ObjectReference
+from podstatus.kube.objects.event import Event, EventSource
+from podstatus.kube.objects.meta import ObjectReference
 from podstatus.testing.builders import make_pod
 
 SECOND = 1_000_000_000

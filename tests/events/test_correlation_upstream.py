@@ -14,8 +14,8 @@ import msgspec
 
 from podstatus.events.compose import Occurrence, event_of
 from podstatus.events.correlation import COMBINED, Correlated, Correlator, Repeat, Spam
-from podstatus.kube.event import Event, EventSource
-from podstatus.kube.references import ObjectReference
+from podstatus.kube.objects.event import Event, EventSource
+from podstatus.kube.objects.meta import ObjectReference
 
 RECORDED = Path(__file__).with_name("upstream-correlation.jsonl.gz")
 CASES = [msgspec.json.decode(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]

@@ -23,9 +23,9 @@ from podstatus.kube.errors import (
     RejectedError,
     UnavailableError,
 )
-from podstatus.kube.event import Event
-from podstatus.kube.pod import ApiUID
-from podstatus.kube.references import ObjectReference
+from podstatus.kube.objects.event import Event
+from podstatus.kube.objects.meta import ObjectReference
+from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodEvents, PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle

@@ -41,7 +41,7 @@ MUTATIONS = [
         id="transitions: OnFailure restarts successes too",
     ),
     pytest.param(
-        "kube/patch_create.py",
+        "kube/patch/create.py",
         "return _list_patch(key, changes + deletions, [],",
         "return _list_patch(key, changes, [],",
         "vectors.jsonl.gz",

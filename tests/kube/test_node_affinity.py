@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.node import Node
-from podstatus.kube.node_affinity import is_wanted_on
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.node_selection import is_wanted_on
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod_spec import PodSpec
 
 NODE = from_document(
     {"metadata": {"name": "machine1", "labels": {"zone": "a", "cores": "8", "odd": "8x"}}}, Node

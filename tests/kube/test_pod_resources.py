@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.containers import Container
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import is_pod_level_resource, pod_limits, pod_requests
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.scalars.quantity import Quantity
 
 Amounts = dict[str, str]
 

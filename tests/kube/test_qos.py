@@ -2,13 +2,12 @@
 
 import pytest
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.qos import compute_pod_qos, get_pod_qos
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.scalars.quantity import Quantity
 
 Amounts = dict[str, str]
 FULL = {"cpu": "1", "memory": "1Gi"}

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
-from podstatus.kube.node import Node, NodeCondition, NodeSystemInfo
+from podstatus.kube.objects.node import Node, NodeCondition, NodeSystemInfo
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.node.conditions import Stated
 from podstatus.node.make_node import NodeServices, make_node
 from podstatus.node.ports import NodeApi

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.node.capacity import binary, missing_capacity, node_allocatable, node_capacity
 from podstatus.node.pressure import parse_thresholds
 from podstatus.node.settings import NodeSettings

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.node import NodeCondition
-from podstatus.kube.times import Time
+from podstatus.kube.objects.node import NodeCondition
+from podstatus.kube.scalars.time import Time
 from podstatus.node.conditions import (
     STATED,
     Conditions,

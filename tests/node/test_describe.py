@@ -3,11 +3,11 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.node import Node, NodeSpec, NodeStatus, Taint
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.node import Node, NodeSpec, NodeStatus, Taint
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.node.addresses import node_addresses
 from podstatus.node.describe import Descriptor, NodeFacts
 from podstatus.node.pressure import parse_thresholds

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.lease import Lease, LeaseSpec
-from podstatus.kube.meta import ObjectMeta, OwnerReference
-from podstatus.kube.times import MicroTime
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.cluster import Lease, LeaseSpec
+from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
+from podstatus.kube.scalars.time import MicroTime
 from tests.node.scene import SETTINGS, NodeScene
 
 

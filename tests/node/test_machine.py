@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
 from podstatus.node import addresses
 from podstatus.node.addresses import node_addresses
 from podstatus.node.machine import read_disk, read_machine

@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.node import Node
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.node import Node
 from podstatus.node.health import NodeHealth
 from podstatus.node.own_node import OwnNode
 from podstatus.testing.clock import FakeClock

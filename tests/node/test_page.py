@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.node.conditions import update_conditions
 from podstatus.node.pressure import CONDITION_OF, IGNORED
 from podstatus.node.settings import DEFAULT_EVICTION_HARD, NodeSettings

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 from msgspec import structs
 
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.node import Node, NodeSpec, Taint
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.node import Node, NodeSpec, Taint
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import MACHINE, SETTINGS, NodeScene
 

@@ -15,8 +15,8 @@ from podstatus.client.find_access import kubeconfig_access
 from podstatus.client.node_api import HttpNodeApi
 from podstatus.client.node_watch import node_reflector
 from podstatus.kube.errors import ConflictError, GoneError
-from podstatus.kube.node import Taint
-from podstatus.kube.times import parse_micro
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.time import parse_micro
 from podstatus.node.conditions import STATED, Stated
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.server_access import ServerAccess

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.kube.node import NodeCondition
+from podstatus.kube.objects.node import NodeCondition
 from podstatus.node.health import NodeHealth
 from tests.node.scene import INFO, MACHINE, SETTINGS, NodeScene
 

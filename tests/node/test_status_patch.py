@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.codec import from_document, to_document
-from podstatus.kube.node import Node, NodeAddress, NodeCondition, NodeStatus
+from podstatus.kube.encoding.codec import from_document, to_document
+from podstatus.kube.objects.node import Node, NodeAddress, NodeCondition, NodeStatus
 from podstatus.kube.patch import NODE, apply_patch
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.node.addresses import node_addresses
 from podstatus.node.settings import NodeSettings
 from podstatus.node.status_patch import has_changed, status_patch

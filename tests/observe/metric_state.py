@@ -8,7 +8,9 @@ from msgspec import structs
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client.request_counts import RequestCounts
 from podstatus.events.counts import EventCounts
-from podstatus.kube.cri import (
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     PodFacts,
@@ -16,9 +18,7 @@ from podstatus.kube.cri import (
     SandboxState,
 )
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.node.reading import CpuTimes, MachineReading, UsageSnapshot
 from podstatus.observe.board import Board
 from podstatus.observe.historian import HistoryCounts

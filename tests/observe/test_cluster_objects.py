@@ -1,10 +1,10 @@
 """What is kept of the objects of a cluster."""
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.lease import Lease
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.cluster_objects import see_lease, see_node, see_pod
 from podstatus.observe.summary import summarize
 from tests.deployment_pods import pod, status

@@ -6,8 +6,8 @@ from pathlib import Path
 from msgspec import structs
 
 from podstatus import Pod, PodDirectory, StatusManager
-from podstatus.kube.pod_status import ContainerStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_status import ContainerStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.historian import Historian
 from podstatus.observe.history import History, Moment
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting

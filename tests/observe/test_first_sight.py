@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from podstatus import PodStatus
-from podstatus.kube.pod_status import ContainerStatus
+from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.observe.first_sight import changes_since
 from podstatus.observe.transitions import transitions
 from podstatus.testing.builders import ended, make_status, running, waiting

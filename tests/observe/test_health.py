@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podstatus import Time
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.health import Word, pod_health
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 

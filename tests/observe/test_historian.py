@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podstatus import Pod, PodStatus
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.historian import Historian, Retention
 from podstatus.observe.history import History, HistoryError, Moment
 from podstatus.observe.memory_sizes import status_bytes

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from podstatus import PodStatus
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.historian import Historian, Retention
 from podstatus.observe.history import History, HistoryError, Moment, reading
 from podstatus.observe.summary import summarize

@@ -9,7 +9,7 @@ import pytest
 
 from podstatus import Pod, PodDirectory, PodStatus, StatusManager
 from podstatus.base.aio import SystemClock
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.historian import Historian
 from podstatus.observe.history import History, reading
 from podstatus.observe.transitions import Transition, transitions

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from podstatus.alerts.alert_metrics import MOST_SERIES, alert_metrics
 from podstatus.base.metrics import Histogram
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.contact_metrics import request_metrics, watch_metrics
 from podstatus.observe.exposition import write
 from podstatus.observe.health_metrics import HealthMetrics

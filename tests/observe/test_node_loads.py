@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.observe.node_loads import Load, NodeLoads
 
 SMALL = {"cpu": Quantity("250m"), "memory": Quantity("64Mi")}

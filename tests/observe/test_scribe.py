@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podstatus import PodStatus
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history import History, HistoryError, KnownPod, Moment
 from podstatus.observe.last_seen import SUMMARIES, LastSeen
 from podstatus.observe.scribe import Scribe

@@ -5,7 +5,7 @@ import sys
 from msgspec import structs
 
 from podstatus import PodStatus
-from podstatus.kube.pod_status import PodCondition, PodIP
+from podstatus.kube.objects.pod_status import PodCondition, PodIP
 from podstatus.observe.summary import summarize
 from podstatus.testing.builders import ended, make_pod, running, waiting
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus import PodStatus
-from podstatus.kube.pod_status import ContainerState, ContainerStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import PodSummary, summarize
 from podstatus.observe.summary_transitions import summary_transitions
 from podstatus.observe.transitions import Transition, transitions

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus import PodStatus
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,

@@ -1,10 +1,10 @@
 """What a runtime reports, in a line, for tests."""
 
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
 

@@ -7,27 +7,33 @@ import pytest
 from hypothesis import given
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.containers import (
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import (
     Container,
     ContainerRestartRule,
     ContainerRestartRuleOnExitCodes,
     Probe,
+    ResourceRequirements,
 )
-from podstatus.kube.cri import (
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_spec import PodReadinessGate
+from podstatus.kube.objects.pod_status import (
+    ContainerStatus,
+    HostIP,
+    PodCondition,
+    PodIP,
+    PodStatus,
+)
+from podstatus.kube.objects.runtime_facts import (
     ContainerRunState,
     NetworkMode,
     PodFacts,
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, is_terminal_phase
-from podstatus.kube.pod_spec import PodReadinessGate
-from podstatus.kube.pod_status import ContainerStatus, HostIP, PodCondition, PodIP, PodStatus
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.deadline import past_active_deadline
 from podstatus.pods.probe_verdicts import ProbeVerdicts

@@ -3,24 +3,24 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import (
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import (
     Container,
     ContainerRestartRule,
     ContainerRestartRuleOnExitCodes,
     EphemeralContainer,
     VolumeMount,
 )
-from podstatus.kube.cri import ContainerFacts, PodFacts
-from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStatus,
     LinuxContainerUser,
     PodCondition,
     VolumeMountStatus,
 )
-from podstatus.kube.times import UNSET_TIME
+from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
+from podstatus.kube.scalars.time import UNSET_TIME
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from tests.pods.runtime import (

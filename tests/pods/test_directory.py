@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, ApiUID, Pod
+from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, ApiUID, Pod
 from podstatus.pods.directory import PodDirectory
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
 

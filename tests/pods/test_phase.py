@@ -1,15 +1,15 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import (
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import (
     Container,
     ContainerRestartRule,
     ContainerRestartRuleOnExitCodes,
 )
-from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStateTerminated, ContainerStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStateTerminated, ContainerStatus
 from podstatus.pods.phase import get_phase
 from podstatus.testing.builders import ended, make_pod, make_static_pod, running, waiting
 

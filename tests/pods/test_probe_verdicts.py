@@ -3,15 +3,15 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container, Probe
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.containers import Container, Probe
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStatus,
     PodStatus,
 )
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.probe_verdicts import ProbeVerdicts
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from tests.pods.runtime import only

@@ -3,13 +3,12 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import PodFacts, ResourceFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceClaim, ResourceRequirements
+from podstatus.kube.objects.containers import Container, ResourceClaim, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.runtime_facts import PodFacts, ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.pods.status_resources import container_resources, pod_resources
 from podstatus.testing.builders import ended, running
 from tests.pods.runtime import exited, runs

@@ -4,15 +4,15 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.kube.containers import HTTPGetAction, Probe
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.containers import HTTPGetAction, Probe
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStatus,
     PodStatus,
 )
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.testing.builders import make_pod
 
 HTTP = HTTPGetAction(port=8080)

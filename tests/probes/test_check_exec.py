@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from podstatus.base.clock import Clock
-from podstatus.kube.containers import Container, EnvVar, EnvVarSource, ExecAction
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.containers import Container, EnvVar, EnvVarSource, ExecAction
+from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec, probe_command
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.checks import Checks
 from podstatus.probes.targets import Target, find_targets

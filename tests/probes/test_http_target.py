@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.kube.containers import Container, ContainerPort, HTTPGetAction, HTTPHeader
+from podstatus.kube.objects.containers import Container, ContainerPort, HTTPGetAction, HTTPHeader
 from podstatus.probes.http_target import BadTargetError, find_port, http_target
 
 WEB = Container(name="a", ports=(ContainerPort(name="web", container_port=8080),))

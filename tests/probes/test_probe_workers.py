@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.targets import Target
 from podstatus.probes.workers import ProbeWorkers

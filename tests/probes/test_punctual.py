@@ -10,8 +10,8 @@ from contextlib import suppress
 import pytest
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.containers import HTTPGetAction, Probe
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.containers import HTTPGetAction, Probe
+from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec
 from podstatus.probes.checked import CannotCheckError
 from podstatus.probes.checks import Checks

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.probes.targets import find_started, find_targets
 from podstatus.probes.thresholds import Kind
 from podstatus.testing.builders import make_pod

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.containers import Probe
+from podstatus.kube.objects.containers import Probe
 from podstatus.probes.thresholds import Kind, Outcome, Row, Rules, count, first_due, rules_of
 
 OUTCOMES = {"+": Outcome.SUCCESS, "-": Outcome.FAILURE, "?": Outcome.UNKNOWN}

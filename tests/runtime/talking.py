@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import PodFacts
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.streams import Channel, Talk, TalkRequest, TerminalSize
 from podstatus.testing.clock import FakeClock

@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, ResourceFacts, SandboxState
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    ResourceFacts,
+    SandboxState,
+)
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.port import CannotResizeError, CannotStartError, Runtime, RuntimePod
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.clock import FakeClock

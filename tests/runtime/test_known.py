@@ -1,5 +1,5 @@
-from podstatus.kube.cri import PodFacts
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.runtime.known import KnownPods
 from podstatus.runtime.port import RuntimePod
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.cri import ContainerRunState
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.simulated.life import (
     Attempt,
     End,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime import port, streams
 from podstatus.runtime.measured import measured
 from podstatus.runtime.port import CannotStartError, Runtime

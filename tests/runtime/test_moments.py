@@ -1,4 +1,4 @@
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.simulated.moments import Moments
 
 A, B = PodUID("uid-a"), PodUID("uid-b")

@@ -14,10 +14,10 @@ from msgspec import structs
 from own_runtime import BatchRuntime
 from test_own_runtime import TestBatchRuntime
 
-from podstatus.kube.containers import Container, EnvVar, EnvVarSource, VolumeMount
-from podstatus.kube.cri import ContainerRunState
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import Container, EnvVar, EnvVarSource, VolumeMount
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.testing.builders import make_pod
 from tests.agent_process import until

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from podstatus.apiserver.strategies import STRATEGIES
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated.script import (
     CONTAINER_PREFIX,

@@ -5,14 +5,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podstatus.kube.cri import (
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     PodFacts,
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated import SimulatedRuntime

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.run_command import (
     MOST_OUTPUT,

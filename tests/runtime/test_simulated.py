@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container, Probe
-from podstatus.kube.cri import ContainerFacts, NetworkMode, PodFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container, Probe, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, NetworkMode, PodFacts
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.port import (
     CannotStartError,
     Metered,

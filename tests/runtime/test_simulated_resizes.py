@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, Resizing
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod

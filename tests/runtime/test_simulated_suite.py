@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod

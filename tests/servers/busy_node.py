@@ -14,10 +14,10 @@ import msgspec
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
-from podstatus.kube.codec import decode
+from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import ApiError, ConflictError, GoneError, UnavailableError
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.conditions import find_condition
 from podstatus.status.manager import StatusManager

@@ -25,10 +25,10 @@ from podstatus.client.reflector_policy import ReflectorPolicy
 from podstatus.client.replica import Added, Change, Updated
 from podstatus.client.resources import NAMESPACES, PODS
 from podstatus.client.transport import Timing
-from podstatus.kube.codec import decode
+from podstatus.kube.encoding.codec import decode
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, is_terminal_phase
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.conditions import find_condition
 from podstatus.status.equality import is_pod_status_by_kubelet_equal

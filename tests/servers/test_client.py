@@ -27,8 +27,8 @@ from podstatus.client import (
     pod_reflector,
 )
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
-from podstatus.kube.pod import ApiUID
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.objects.cluster import ConfigMap
+from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.conditions import is_condition_true
 from podstatus.testing.builders import make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety

@@ -15,11 +15,10 @@ from podstatus.events.correlation import COMBINED
 from podstatus.events.counts import EventCounts
 from podstatus.events.recorder import Recorder
 from podstatus.kube.errors import ConflictError, GoneError
-from podstatus.kube.event import Event, EventSeries
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import Pod
-from podstatus.kube.references import ObjectReference
-from podstatus.kube.times import MicroTime
+from podstatus.kube.objects.event import Event, EventSeries
+from podstatus.kube.objects.meta import ObjectMeta, ObjectReference
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.time import MicroTime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.server_access import ServerAccess

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from podstatus.kube.schema_tables import TYPES
-from podstatus.kube.schemas import (
+from podstatus.kube.patch.schema import (
     CONFIG_MAP,
     EVENT,
     LEASE,
@@ -18,6 +17,7 @@ from podstatus.kube.schemas import (
     Schema,
     schema_of,
 )
+from podstatus.kube.patch.schema_tables import TYPES
 from tests.api_servers import Document, Server
 from tests.integer_fields import integer_fields
 from tests.servers.pods import causes, pod, pods, refusal

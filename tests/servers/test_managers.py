@@ -1,7 +1,7 @@
 """Who is said to have written to a pod's status."""
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.meta import ManagedFieldsEntry
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.status.foreign import ForeignWrite, Part, find_writer
 from tests.api_servers import Document, Server
 from tests.servers.pods import created, pod, pods

@@ -13,7 +13,7 @@ pytest.importorskip("aiohttp", reason="sources need podstatus[agent]")
 
 from podstatus.base.backoff import Backoff
 from podstatus.client import ApiClient, ReflectorPolicy, kubeconfig_access
-from podstatus.kube.pod import Pod, is_mirror_pod, is_static_pod
+from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.sources.api import ApiSource
 from podstatus.sources.changes import PodChange
 from podstatus.sources.folder import FolderSource

@@ -16,9 +16,9 @@ from podstatus.client import ApiClient
 from podstatus.client.find_access import kubeconfig_access
 from podstatus.client.request import MERGE
 from podstatus.client.resources import PODS
-from podstatus.kube.codec import decode
+from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import GoneError
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.observe.summary import PodSummary, summarize
 from podstatus.testing.server_access import ServerAccess
 from tests.agent_process import ENVIRONMENT, SECONDS, until

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.kube.codec import from_document, to_document
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.encoding.codec import from_document, to_document
+from podstatus.kube.objects.pod_status import PodStatus
 from tests.api_servers import Client, Document, Server
 
 FILE = Path(__file__).parents[1] / "conformance" / "vectors.jsonl.gz"

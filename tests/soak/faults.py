@@ -10,7 +10,7 @@ from contextlib import suppress
 import msgspec
 import psutil
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.layout import ContainerFolder, PodFolder
 from podstatus.runtime.process.records import Launch, ShimRecord, StartRecord
 from tests.agent.mortal_node import read

@@ -1,6 +1,6 @@
 """Texts of manifests, and how to read them."""
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest import Manifest, read_manifest
 from podstatus.sources.static_pods import Origin
 

@@ -7,7 +7,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod, is_mirror_pod, is_static_pod
+from podstatus.kube.objects.pod import (
+    CONFIG_MIRROR,
+    CONFIG_SOURCE,
+    Pod,
+    is_mirror_pod,
+    is_static_pod,
+)
 from podstatus.sources.api import ApiSource, from_api
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.testing.clock import FakeClock, settle

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.sources.api_references import api_references
 
 

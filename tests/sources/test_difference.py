@@ -3,10 +3,10 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.meta import ManagedFieldsEntry, OwnerReference
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.meta import ManagedFieldsEntry, OwnerReference
+from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.changes import PodDeleting, PodReconciled, PodUpdated
 from podstatus.sources.difference import CONFIG_SEEN, difference, oldest_first
 from podstatus.testing.builders import make_pod

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.sources import folder, manifest_files
 from podstatus.sources.folder import FIRST_LOOKS, FolderSource
 from podstatus.sources.manifest import ManifestProblem

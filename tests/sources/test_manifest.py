@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.pod import is_mirror_pod, is_static_pod
-from podstatus.kube.pod_spec import Toleration
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.pod import is_mirror_pod, is_static_pod
+from podstatus.kube.objects.pod_spec import Toleration
 from podstatus.sources.static_pods import Origin
 from podstatus.sources.yaml_documents import DocumentError, read_document, split_documents
 from tests.sources.bad_manifests import BAD

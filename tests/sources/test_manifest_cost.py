@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest import Manifest, read_manifest
 from podstatus.sources.static_pods import Origin
 from podstatus.sources.yaml_documents import (

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podstatus.kube.schemas import POD, Schema, schema_of
+from podstatus.kube.patch.schema import POD, Schema, schema_of
 from tests.sources.manifests import WEB, read
 
 RICH: dict[str, Any] = yaml.safe_load(

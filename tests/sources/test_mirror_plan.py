@@ -5,8 +5,8 @@ import json
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.difference import CONFIG_HASH
 from podstatus.sources.mirror_plan import (
     CreateMirror,

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any, cast
 
 from podstatus.client import ApiClient, Resource
-from podstatus.kube.codec import from_document
+from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.errors import (
     BusyError,
     ConflictError,
@@ -14,7 +14,7 @@ from podstatus.kube.errors import (
     GoneError,
     UnavailableError,
 )
-from podstatus.kube.pod import CONFIG_MIRROR, Pod, is_mirror_pod
+from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
 from podstatus.sources.mirrors import MirrorPods
 from podstatus.testing.clock import FakeClock, settle
 from tests.client.loops import in_loop

@@ -5,9 +5,9 @@ import logging
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.changes import (
     PodAdded,
     PodChange,

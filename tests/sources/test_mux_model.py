@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.sources.changes import PodAdded, PodChange, PodRemoved
 from podstatus.sources.mux import Mux, Refused
 from podstatus.testing.builders import make_pod

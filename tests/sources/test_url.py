@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.sources import url as url_module
 from podstatus.sources.manifest import ManifestProblem
 from podstatus.sources.url import UrlSource, shown_url

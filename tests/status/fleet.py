@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from podstatus.kube.pod import ApiUID, Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy

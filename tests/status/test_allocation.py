@@ -9,12 +9,11 @@ import pytest
 from msgspec import structs
 
 from podstatus import DamagedCheckpointError, FileState, MemoryState, StatusManager
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.containers import Container, EphemeralContainer
-from podstatus.kube.detach import FieldError
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.encoding.frozen_copy import FieldError
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import Container, EphemeralContainer, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.allocation import allocation_from_pod
 from podstatus.testing.builders import make_pod, make_status

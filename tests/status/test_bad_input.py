@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from podstatus import Pod, PodCondition, PodDirectory, PodStatus, StatusManager
-from podstatus.kube.codec import DecodeError, decode, from_document, to_document
-from podstatus.kube.detach import FieldError
-from podstatus.kube.pod_status import ContainerStatus
-from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
+from podstatus.kube.encoding.frozen_copy import FieldError
+from podstatus.kube.objects.pod_status import ContainerStatus
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.testing.builders import make_pod, make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
 from podstatus.testing.pod_api import InMemoryPodApi

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.status.bases import LONGEST_LAG, Bases
 from podstatus.testing.builders import make_pod
 

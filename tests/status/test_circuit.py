@@ -1,4 +1,4 @@
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.status.circuit import Circuit
 
 

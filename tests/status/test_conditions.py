@@ -1,8 +1,8 @@
 import pytest
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.conditions import (
     find_condition,
     is_condition_true,

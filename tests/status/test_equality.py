@@ -4,15 +4,15 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod_status import (
     NodeAllocatableResourceClaimStatus,
     PodCondition,
     PodExtendedResourceClaimStatus,
     PodResourceClaimStatus,
     PodStatus,
 )
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
 from podstatus.testing.builders import make_status, running
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.codec import from_document
+from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.meta import ManagedFieldsEntry
-from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.objects.meta import ManagedFieldsEntry
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.status.foreign import (
     ForeignWrite,
     Part,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.codec import from_document
+from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.meta import ManagedFieldsEntry
-from podstatus.kube.pod import ApiUID, PodUID
+from podstatus.kube.objects.meta import ManagedFieldsEntry
+from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.conditions import find_condition
 from podstatus.status.foreign_writes import QUICK_CORRECTIONS
 from podstatus.status.manager import StatusManager

@@ -1,12 +1,16 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import (
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import (
     Container,
     ContainerRestartRule,
     ContainerRestartRuleOnExitCodes,
 )
-from podstatus.kube.cri import (
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodReadinessGate
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     NetworkMode,
@@ -14,10 +18,6 @@ from podstatus.kube.cri import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodReadinessGate
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
 from podstatus.status.generate import (
     generate_all_containers_restarting_condition,
     generate_containers_ready_condition,

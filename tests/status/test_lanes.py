@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.status.lanes import Lane, Lanes
 
 A, B, C = PodUID("a"), PodUID("b"), PodUID("c")

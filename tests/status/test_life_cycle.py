@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod, make_status

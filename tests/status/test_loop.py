@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.pods.directory import PodDirectory, UidTranslations
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy

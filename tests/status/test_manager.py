@@ -4,10 +4,10 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.status.terminations import ContainerType, Termination
 from podstatus.testing.builders import (
     ended,

@@ -4,11 +4,10 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
+from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.patch import POD, apply_patch
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
     NodeAllocatableResourceClaimStatus,
     PodCondition,
     PodExtendedResourceClaimStatus,
@@ -16,8 +15,9 @@ from podstatus.kube.pod_status import (
     PodResourceClaimStatus,
     PodStatus,
 )
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.patch import POD, apply_patch
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.status.merge import Merged, merge_pod_status
 from podstatus.status.patch import StatusPatch, prepare_status_patch
 from podstatus.testing.builders import ended, make_pod, make_status, running

@@ -1,12 +1,12 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.codec import from_document, to_document
-from podstatus.kube.containers import Container, EphemeralContainer
+from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.objects.containers import Container, EphemeralContainer
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.normalize import (
     MAX_TERMINATION_BYTES,

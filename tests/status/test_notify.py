@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.notify import Announcements

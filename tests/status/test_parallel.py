@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.errors import BusyError, UnavailableError
-from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import Sending, SyncPolicy

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import Undelivered

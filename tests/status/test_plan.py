@@ -2,8 +2,8 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import ApiUID, Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.plan import (

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.quantity import QuantityError
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.quantity import QuantityError
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.testing.builders import (
     ended,

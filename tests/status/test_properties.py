@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstatus import FeatureGates, PodDirectory, PodStatus, StatusManager
-from podstatus.kube.codec import from_document, to_document
+from podstatus.kube.encoding.codec import from_document, to_document
+from podstatus.kube.objects.pod import Pod
 from podstatus.kube.patch import apply_patch
-from podstatus.kube.pod import Pod
-from podstatus.kube.schemas import POD
-from podstatus.kube.times import Time
+from podstatus.kube.patch.schema import POD
+from podstatus.kube.scalars.time import Time
 from podstatus.status.conditions import pod_condition_by_kubelet
 from podstatus.status.merge import merge_pod_status
 from podstatus.status.normalize import normalize_status

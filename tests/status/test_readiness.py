@@ -3,10 +3,10 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodReadinessGate
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodReadinessGate
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod, make_static_pod, make_status, running
 from tests.status.node import Node, condition_of
 

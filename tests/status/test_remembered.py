@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,

@@ -1,8 +1,8 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod_status import PodCondition
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_status import PodCondition
+from podstatus.kube.scalars.time import Time
 from podstatus.status.resize import (
     NO_RESIZE,
     ResizeConditions,

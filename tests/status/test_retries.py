@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from podstatus.kube.errors import ApiError, api_error
-from podstatus.kube.pod import ApiUID, PodUID
+from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.policy import Sending
 from podstatus.status.retries import Attempt, Failure, Retries, Retry, failure_of, next_retry
 

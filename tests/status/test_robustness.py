@@ -29,7 +29,7 @@ from podstatus import (
     generate_api_pod_status,
 )
 from podstatus.base.aio import WakeUp
-from podstatus.kube.containers import Container, Probe
+from podstatus.kube.objects.containers import Container, Probe
 from podstatus.kube.scalars.parse_cache import LONGEST_TEXT, remembered
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import Notifier

@@ -1,7 +1,7 @@
 import pytest
 
 from podstatus.kube.errors import UnavailableError, api_error
-from podstatus.kube.pod import ApiUID, PodUID
+from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.lanes import Lane
 from podstatus.status.policy import Sending
 from podstatus.status.retries import Attempt

@@ -5,10 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerState, ContainerStateRunning, PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    PodCondition,
+    PodStatus,
+)
+from podstatus.kube.scalars.time import Time
 from podstatus.status.startup import (
     MOST_UNDER_WAY,
     Spans,

@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 
 from podstatus import Counters, PodDirectory, StartupLatencyTracker, StatusManager
-from podstatus.kube.pod import API_SOURCE, CONFIG_MIRROR, CONFIG_SOURCE, Pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
-from podstatus.kube.volumes import HostPathVolumeSource, Volume
+from podstatus.kube.objects.pod import API_SOURCE, CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
+from podstatus.kube.scalars.time import Time
 from podstatus.status.startup import PodStartup
 from podstatus.testing.builders import (
     ended,

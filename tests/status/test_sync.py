@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.status.policy import SyncPolicy
 from podstatus.testing.builders import (
     ended,

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.cache import MOST_UNSENT, StatusCache, VersionedStatus
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
 from podstatus.testing.clock import settle

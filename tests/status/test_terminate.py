@@ -1,9 +1,9 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.status.terminate import (
     has_pod_initialized,
     initialized_containers,

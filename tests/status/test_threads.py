@@ -11,8 +11,8 @@ import pytest
 from msgspec import structs
 
 from podstatus import FeatureGates, Pod, PodDirectory, PodStatus, StatusManager, SyncPolicy
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.status.cache import StatusCache, VersionedStatus
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.normalize import normalize_status

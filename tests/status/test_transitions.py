@@ -1,14 +1,14 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import (
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import (
     Container,
     ContainerRestartRule,
     ContainerRestartRuleOnExitCodes,
 )
-from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.status.transitions import (
     check_container_state_transition,
     get_container_by_index,

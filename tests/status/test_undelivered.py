@@ -6,8 +6,8 @@ import threading
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.status.cache import Update, VersionedStatus
 from podstatus.status.ports import Undelivered
 from podstatus.status.undelivered import UndeliveredStatuses

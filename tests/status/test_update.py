@@ -2,9 +2,9 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.terminations import ContainerType, Termination
 from podstatus.status.update import Accepted, Outcome, Refused, Unchanged, decide_update
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting

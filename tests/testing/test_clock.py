@@ -1,7 +1,7 @@
 import asyncio
 import itertools
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.testing.clock import FakeClock, settle
 
 SECOND = 1_000_000_000

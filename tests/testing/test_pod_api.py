@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from podstatus.kube.equality import semantic_equal
+from podstatus.kube.encoding.equality import semantic_equal
 from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
-from podstatus.kube.pod import ApiUID, Pod
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import ApiUID, Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.ports import PodApi
 from podstatus.testing.builders import make_pod, make_status

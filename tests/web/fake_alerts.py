@@ -3,7 +3,7 @@
 from podstatus.alerts.alert import Alert, AlertId, RuleState, State, Subject
 from podstatus.alerts.ports import DeliveryState
 from podstatus.alerts.rule import Scope, Severity
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from tests.web.fake_observatory import AT
 
 _SECOND = 1_000_000_000

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.observe.board import Board
 from podstatus.observe.historian import HistoryCounts

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.streams import (
     Channel,

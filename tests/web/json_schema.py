@@ -7,7 +7,7 @@ is not known here is a fault of the schema.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from podstatus.kube.times import Time, TimeError
+from podstatus.kube.scalars.time import Time, TimeError
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),

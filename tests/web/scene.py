@@ -17,15 +17,15 @@ from podstatus.agent.serving_certificate import ensure_certificate, server_conte
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.reviews import (
+from podstatus.kube.objects.authentication import (
     SubjectAccessReviewSpec,
     SubjectAccessReviewStatus,
     TokenReviewSpec,
     TokenReviewStatus,
     UserInfo,
 )
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.testing.builders import make_pod, running
 from podstatus.web.access import Gate
 from podstatus.web.answers import Answers, Sources

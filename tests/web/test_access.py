@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from podstatus.kube.reviews import UserInfo
+from podstatus.kube.objects.authentication import UserInfo
 from podstatus.testing.clock import FakeClock
 from podstatus.web.access import Asked, Gate, bearer_token, certificate_user
 from podstatus.web.attributes import subresources_of, verb_of

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.refusals import Refusal
 from podstatus.web.stats_summary import stats_summary

@@ -13,8 +13,8 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from yarl import URL
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,

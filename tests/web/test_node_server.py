@@ -12,7 +12,7 @@ from aiohttp import web
 
 from podstatus.base.net import accept_loop
 from podstatus.base.net.connection_table import StageLimits
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
 from podstatus.web import node_server
 from podstatus.web.node_server import NodeServer

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions import EVENT

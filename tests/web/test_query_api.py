@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.history import Moment
 from podstatus.observe.ports import Knowledge, NodeSummary
 from podstatus.observe.summary import ConditionSummary, ContainerSummary

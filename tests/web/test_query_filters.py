@@ -2,8 +2,8 @@ from http import HTTPStatus
 
 import pytest
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.web.queries import read_query
 from podstatus.web.query_filters import FILTERS, check_names, pod_filter

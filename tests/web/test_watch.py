@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.history import Moment
 from podstatus.observe.summary import PodSummary

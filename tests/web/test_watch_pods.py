@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.board import Board, Gone
 from podstatus.observe.summary import PodSummary
 from podstatus.web import watch_pods

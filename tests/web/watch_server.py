@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.web.ports import Wishes
 from tests.web.scene import NODE, TOKEN, Scene

@@ -5,9 +5,9 @@ from typing import Any
 
 from podstatus.checkpoint.memory import MemoryState
 from podstatus.events.status_events import StatusEvents
-from podstatus.kube.codec import from_document
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.observe.work import WorkCounts
 from podstatus.pods.directory import PodDirectory
 from podstatus.probes.workers import Check, ProbeWorkers

@@ -2,17 +2,17 @@
 
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     PodFacts,
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.pod import Pod
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.times import Time
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.time import Time
 
 
 class ModelRuntime:

@@ -20,10 +20,10 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.memory import MemoryState
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.probes.workers import Check
 from podstatus.runtime.simulated.script import POD_ANNOTATION
 from podstatus.status.ports import Outbox

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerRunState
-from podstatus.kube.pod import CONFIG_SOURCE, Pod, PodUID, is_terminal_phase
-from podstatus.kube.pod_status import ContainerStatus
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import CONFIG_SOURCE, Pod, PodUID, is_terminal_phase
+from podstatus.kube.objects.pod_status import ContainerStatus
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.workers.life import Ending, Stage
 from podstatus.workers.policy import WorkerPolicy

@@ -4,16 +4,21 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from podstatus.kube.containers import (
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import (
     Container,
     ContainerRestartRule,
     ContainerRestartRuleOnExitCodes,
     EphemeralContainer,
 )
-from podstatus.kube.cri import ContainerFacts, PodFacts, SandboxFacts, SandboxState
-from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    PodFacts,
+    SandboxFacts,
+    SandboxState,
+)
+from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod
 from podstatus.workers.actions import PodActions, Verdicts, compute_pod_actions
 from podstatus.workers.crash_loops import CrashLoops

@@ -3,17 +3,17 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Probe
-from podstatus.kube.cri import (
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import Probe
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     NetworkMode,
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.workers.actions import ContainerKind, Verdicts
 from podstatus.workers.crash_loops import CrashLoops
 from tests.pods.runtime import created, exited, runs, unknown

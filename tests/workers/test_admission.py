@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod
 from podstatus.workers.admission import Admitted, Rejected, admit, rejected_status
 from podstatus.workers.taken import Taken, taken_by
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.kube.containers import HTTPGetAction, Probe
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import HTTPGetAction, Probe
+from podstatus.kube.objects.pod import Pod
 from podstatus.probes.checked import Checked
 from podstatus.probes.targets import Target
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop

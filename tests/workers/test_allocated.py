@@ -2,11 +2,10 @@
 
 from msgspec import structs
 
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.workers.allocated import with_allocation, with_larger_requests
 from tests.workers.pods import a_pod
 

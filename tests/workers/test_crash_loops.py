@@ -2,8 +2,8 @@
 
 import pytest
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.workers.crash_loops import CrashLoops
 
 UID = PodUID("u")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.sources.changes import PodAdded, PodReconciled, PodUpdated
 from tests.workers.node_in_memory import NodeInMemory, a_pod, asking, in_loop
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.node import Node
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.workers.fits import most_pods, shortages
 from podstatus.workers.taken import is_extended, taken_by
 

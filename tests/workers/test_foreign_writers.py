@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodReadinessGate
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodReadinessGate
 from podstatus.status.conditions import find_condition
 from tests.workers.node_in_memory import NAMESPACE, NodeInMemory, a_pod, in_loop
 

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from podstatus.checkpoint.memory import MemoryState
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.workers.grants import Grants, ResourceBook
 from tests.workers.node_in_memory import a_pod, asking, in_loop
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.containers import (
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.containers import (
     Container,
     Lifecycle,
     LifecycleHandler,
     Probe,
     SleepAction,
 )
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.workers.life import Ending
 from tests.workers.node_in_memory import NodeInMemory, SetClock, a_pod, in_loop
 from tests.workers.pods import with_rule

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.cri import ContainerFacts, PodFacts
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.probes.http_hook import get_for_hook
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.workers.containers import Containers

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import ContainerPort
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import ContainerPort
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.workers.host_ports import has_free_ports
 from podstatus.workers.taken import taken_by
 from tests.workers.pods import a_pod, sidecar

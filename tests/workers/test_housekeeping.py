@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod, PodUID
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 
 

@@ -9,7 +9,7 @@ import pytest
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.memory import MemoryState
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime

@@ -1,11 +1,11 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.workers.life import (
     Ending,
     PodLife,

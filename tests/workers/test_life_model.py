@@ -15,13 +15,13 @@ from hypothesis.stateful import (
 )
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, is_terminal_phase
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.restarts import container_should_restart
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
+from podstatus.kube.restart_policy import container_should_restart
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.workers import life as lives
 from podstatus.workers.actions import PodActions, compute_pod_actions

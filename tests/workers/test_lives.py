@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.pods.directory import PodDirectory
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.workers.life import PodLife, Stage, begun

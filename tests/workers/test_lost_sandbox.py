@@ -3,9 +3,9 @@
 import asyncio
 
 from podstatus.events.recorder import Recorder
-from podstatus.kube.cri import PodFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import PodFacts
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock

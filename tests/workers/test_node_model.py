@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec import structs
 
-from podstatus.kube.containers import Probe
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import Probe
+from podstatus.kube.objects.pod import Pod
 from tests.workers.node_in_memory import a_pod
 from tests.workers.node_model import NodeModel
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.pod_status import ContainerStatus
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.workers.life import Ending, PodLife, Stage
 from tests.status.fleet import MemoryOutbox

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.checkpoint.memory import MemoryState
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.pods.directory import PodDirectory
 from podstatus.workers.grants import Grants, ResourceBook, ResourceBooks
 from podstatus.workers.life import Stage, begun

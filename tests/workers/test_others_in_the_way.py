@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
 from podstatus.sources.changes import PodUpdated
 from podstatus.workers.pod_limits import (
     MAX_CONTAINERS,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.life import Ending, Stage
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 

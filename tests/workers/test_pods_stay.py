@@ -6,7 +6,7 @@ import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.memory import MemoryState
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 
 # Static pods

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Probe
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.containers import Probe
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.port import ProbeResult
 from podstatus.workers.probe_book import ProbeBook
 from podstatus.workers.verdicts import Verdicts

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.containers import Container, ContainerResizePolicy
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container, ContainerResizePolicy, ResourceRequirements
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod
 from podstatus.workers.resize_decision import (
     Accepted,

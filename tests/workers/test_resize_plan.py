@@ -3,12 +3,16 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.containers import Container, ContainerResizePolicy
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts, ResourceFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import Container, ContainerResizePolicy, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    PodFacts,
+    ResourceFacts,
+)
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.workers.resize_plan import (
     NO_RESIZE,
     ResizePlan,

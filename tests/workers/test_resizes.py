@@ -8,9 +8,9 @@ from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.checkpoint.files import FileState
-from podstatus.kube.containers import Container, ContainerResizePolicy
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.containers import Container, ContainerResizePolicy
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, RuntimePod
 from podstatus.workers.resize_decision import Decision, Pending
 from podstatus.workers.taken import Taken

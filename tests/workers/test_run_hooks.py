@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.containers import Container, Lifecycle
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.containers import Container, Lifecycle
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.probes.http_target import HttpTarget
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.streams import Channel, NoStreamError, TalkRequest

@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
-from podstatus.kube.pod_status import PodCondition
+from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod_status import PodCondition
 from podstatus.workers.shutdown import DRAINED, DRAINING, NOT_READY, OFF
 from tests.workers import node_in_memory
 from tests.workers.node_in_memory import NodeInMemory, SetClock, in_loop

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.testing.builders import make_pod
 from podstatus.workers.shutdown_plan import (
     SYSTEM_CRITICAL_PRIORITY,

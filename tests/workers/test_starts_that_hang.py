@@ -8,8 +8,8 @@ from msgspec import structs
 
 from podstatus.checkpoint.memory import MemoryState
 from podstatus.events.recorder import Recorder
-from podstatus.kube.cri import ContainerRunState
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.relist import RuntimeView

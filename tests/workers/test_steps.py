@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.checkpoint.files import FileState
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.life import begun
 from podstatus.workers.steps import StillRunningError
 from tests.workers.node_in_memory import NodeInMemory, a_pod, asking, in_loop

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.cri import ContainerFacts
+from podstatus.kube.objects.runtime_facts import ContainerFacts
 from podstatus.workers.stopping import container_grace, grace_left, stop_order
 from tests.pods.runtime import created, exited, runs, unknown
 from tests.workers.pods import a_pod, facts_of, sidecar

@@ -12,12 +12,12 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.events.recorder import Recorder
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.event import ObjectReference
-from podstatus.kube.pod import ApiUID, Pod, PodUID
-from podstatus.kube.pod_status import ContainerState, ContainerStatus
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.event import ObjectReference
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.events import FakeEventSink

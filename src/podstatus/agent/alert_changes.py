@@ -13,11 +13,11 @@ from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.rule import Action
 from podstatus.alerts.wanted_taints import taint_text, wanted_taint
 from podstatus.client.pod_api import HttpPodApi
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
 from podstatus.kube.errors import ConflictError, GoneError
-from podstatus.kube.pod import ApiUID, Pod, is_static_pod
-from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import ApiUID, Pod, is_static_pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
+from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.pods.directory import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.workers.probe_book import ProbeBook

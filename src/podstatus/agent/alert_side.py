@@ -34,7 +34,7 @@ from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import Recorder
-from podstatus.kube.node import Taint
+from podstatus.kube.objects.node import Taint
 from podstatus.node.conditions import Stated
 from podstatus.observe.ports import Observatory
 from podstatus.runtime.relist import RuntimeView

@@ -18,7 +18,7 @@ from podstatus.alerts.loaded_rules import LoadedRules, load_rules
 from podstatus.alerts.mistake import Mistake, in_order
 from podstatus.alerts.rule import Rule
 from podstatus.alerts.secret_files import unusable_files
-from podstatus.kube.durations import go_duration
+from podstatus.kube.scalars.go_text import go_duration
 
 alerts = typer.Typer(
     name="alerts",

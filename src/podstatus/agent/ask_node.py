@@ -17,8 +17,8 @@ from podstatus.apiserver.reading import text_at, value_at
 from podstatus.base.msgspec_json import read_json
 from podstatus.client.kubeconfig import Pem
 from podstatus.client.tls import Loaded, UnusableTlsError, tls_context
-from podstatus.kube.codec import DecodeError, from_document
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import DecodeError, from_document
+from podstatus.kube.objects.pod import Pod
 from podstatus.workers.shutdown import Progress
 
 _ANSWER_SECONDS = 10.0

@@ -13,7 +13,7 @@ from podstatus.agent.ask_node import NodePort, NotThereError
 from podstatus.agent.ask_server import CannotAskError
 from podstatus.agent.server_sent import ServerSent, server_sent
 from podstatus.base.msgspec_json import json_decoder
-from podstatus.kube.times import Time, TimeError
+from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.observe.health import Health, Word
 from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.history import Moment

@@ -20,7 +20,7 @@ from podstatus.client.find_access import in_cluster_access, kubeconfig_access
 from podstatus.client.resources import EVENTS, NODES, PODS, Resource
 from podstatus.client.watch_event import BOOKMARK
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 Document = dict[str, Any]
 _PAGE = 500

@@ -38,9 +38,9 @@ from podstatus.client.event_sink import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder
-from podstatus.kube.cri import ContainerRunState
-from podstatus.kube.node import Taint
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.node.conditions import Stated
 from podstatus.observe.watch_counts import WatchCounts
 from podstatus.observe.work import WorkCounts

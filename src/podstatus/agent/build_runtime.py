@@ -18,8 +18,8 @@ from podstatus.client.pod_objects import HttpPodObjects
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups import Cgroups, no_cgroups

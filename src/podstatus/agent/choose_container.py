@@ -6,7 +6,7 @@ kubectl v0.36.4.
 
 import msgspec
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 

@@ -10,9 +10,9 @@ from podstatus.client.reflector import Reflector
 from podstatus.client.replica import Added, Change, Removed, Updated
 from podstatus.client.resources import LEASES, NODES, PODS
 from podstatus.client.source import Selection, Source
-from podstatus.kube.lease import Lease
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod
 from podstatus.observe.board import Board
 from podstatus.observe.cluster_objects import (
     SeenLease,

@@ -8,10 +8,10 @@ from typing import Any
 
 from podstatus.apiserver.ages import age
 from podstatus.apiserver.reading import text_at, time_at, value_at
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerState, ContainerStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.health import pod_health
 from podstatus.observe.summary import summarize
 

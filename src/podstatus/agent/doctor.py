@@ -42,7 +42,7 @@ from podstatus.client.find_access import in_cluster_access, kubeconfig_access
 from podstatus.client.resources import Resource
 from podstatus.client.transport import Timing
 from podstatus.kube.errors import ApiError, GoneError
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.isolation import Isolation, NoBubblewrapError, find_bubblewrap
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from podstatus.agent.tables import Table
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 OK, HINT, PROBLEM = "ok", "hint", "problem"
 

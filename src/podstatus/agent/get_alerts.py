@@ -12,7 +12,7 @@ from podstatus.agent.screen import show
 from podstatus.agent.show_values import show_json, show_yaml
 from podstatus.agent.tables import Table
 from podstatus.apiserver.ages import age
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 KINDS = ("alerts", "alert")
 _HEADINGS = ("ALERT", "SEVERITY", "STATE", "SUBJECT", "SINCE", "SUMMARY")

@@ -9,8 +9,8 @@ from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.status_events import StatusEvents
-from podstatus.kube.pod import PodUID
-from podstatus.kube.references import NamedPod, ObjectReference
+from podstatus.kube.objects.meta import NamedPod, ObjectReference
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.historian import Historian
 from podstatus.observe.transitions import FOREIGN, SYNC, Transition
 from podstatus.status.counters import Counters

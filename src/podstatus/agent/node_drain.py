@@ -9,7 +9,7 @@ from podstatus.agent.pod_side import PodSide
 from podstatus.agent.settings import AgentSettings
 from podstatus.agent.show_drain import describe_progress
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.relist import RuntimeView
 from podstatus.workers.admission import Rejected
 from podstatus.workers.shutdown import Shutdown

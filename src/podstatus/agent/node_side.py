@@ -9,8 +9,8 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient, HttpNodeApi, node_reflector
 from podstatus.events.about import about_node
 from podstatus.events.recorder import Recorder
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
 from podstatus.node.addresses import node_addresses
 from podstatus.node.conditions import Stated, is_ready
 from podstatus.node.health import Check, NodeHealth

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.historian import Historian
 from podstatus.observe.transitions import AWAY, Transition
 

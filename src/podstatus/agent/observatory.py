@@ -9,9 +9,9 @@ from podstatus.agent.pod_side import PodSide
 from podstatus.agent.post_pods import PodPoster
 from podstatus.base.clock import Clock
 from podstatus.client.contact import Contact
-from podstatus.kube.pod import PodUID, is_terminal_phase
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID, is_terminal_phase
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.board import Board
 from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.history import Moment

@@ -26,10 +26,10 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
 from podstatus.base.token_bucket import Allowance
 from podstatus.events import reasons
-from podstatus.kube.codec import to_document
-from podstatus.kube.node import Node, Taint
-from podstatus.kube.taints import NO_EXECUTE
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.node_selection import NO_EXECUTE
+from podstatus.kube.objects.node import Node, Taint
+from podstatus.kube.scalars.time import Time
 from podstatus.node.own_node import OwnNode
 from podstatus.node.ports import NodeApi, NodeEvents
 

@@ -6,12 +6,12 @@ Of an observer there is no more: it keeps summaries, and no objects.
 from collections.abc import Iterable
 from typing import Any
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.containers import Container
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodReadinessGate, PodSpec
-from podstatus.kube.pod_status import (
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodReadinessGate, PodSpec
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,
@@ -21,7 +21,7 @@ from podstatus.kube.pod_status import (
     PodIP,
     PodStatus,
 )
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.summary import ContainerSummary, PodSummary
 
 _FIRST = ("init", "sidecar")

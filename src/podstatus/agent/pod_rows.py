@@ -11,7 +11,7 @@ import msgspec
 from podstatus.agent.ask_query import ShownPod
 from podstatus.agent.tables import MESSAGE, Table
 from podstatus.apiserver.ages import age
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import ContainerSummary, PodSummary
 
 _NONE = "<none>"

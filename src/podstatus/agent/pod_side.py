@@ -16,9 +16,9 @@ from podstatus.events import reasons
 from podstatus.events.about import about_container
 from podstatus.events.recorder import Recorder
 from podstatus.events.status_events import StatusEvents
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.work import WorkCounts
 from podstatus.pods.directory import PodDirectory
 from podstatus.probes.checks import Checks

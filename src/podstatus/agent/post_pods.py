@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.board import Board
 from podstatus.observe.summary import summarize
 from podstatus.pods.directory import PodDirectory

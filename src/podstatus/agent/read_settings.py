@@ -18,7 +18,7 @@ from podstatus.agent.setting_table import BY_NAME, SETTINGS
 from podstatus.agent.settings import AgentSettings
 from podstatus.client.files import UnreadableError, read_file
 from podstatus.client.find_access import is_in_cluster
-from podstatus.kube.node import Taint
+from podstatus.kube.objects.node import Taint
 
 _PREFIX = "PODSTATUS_"
 PROCESS_TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")

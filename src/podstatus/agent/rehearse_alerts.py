@@ -19,7 +19,7 @@ from podstatus.alerts.play_history import Recorded
 from podstatus.alerts.rehearsal import Rehearsal, RehearsalFile, name_of, subject_text
 from podstatus.alerts.rehearsal_file import read_rehearsals
 from podstatus.alerts.rehearse import Difference, Happened, Outcome, Told, rehearse
-from podstatus.kube.durations import go_duration
+from podstatus.kube.scalars.go_text import go_duration
 from podstatus.observe.history import HistoryError, Moment, reading
 
 _DEFAULT = "default"

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from podstatus.agent.durations import DurationError, parse_duration
 from podstatus.agent.setting import Kind, NotAllowedError
-from podstatus.kube.quantity import Quantity, QuantityError
-from podstatus.kube.rules.names import dns_subdomain
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.kube.validation.names import dns_subdomain
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 PROCESS = "process"

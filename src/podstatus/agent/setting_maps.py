@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from podstatus.agent.setting import Kind, NotAllowedError
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.node import Taint
-from podstatus.kube.quantity import Quantity, QuantityError
-from podstatus.kube.rules.names import label_value, qualified_name
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.kube.validation.names import label_value, qualified_name
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _SIGNALS = (

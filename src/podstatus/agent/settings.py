@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.node import Taint
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.workers.shutdown_plan import Period, two_periods
 
 AUTO, KEEP, DRAIN = "auto", "keep", "drain"

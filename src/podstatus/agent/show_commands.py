@@ -39,8 +39,8 @@ from podstatus.apiserver.reading import text_at
 from podstatus.client.blocking import BlockingClient
 from podstatus.client.resources import PODS
 from podstatus.client.transport import Timing
-from podstatus.kube.codec import DecodeError, from_document
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import DecodeError, from_document
+from podstatus.kube.objects.pod import Pod
 
 Document = dict[str, Any]
 Asked = Server | AgentObjects

@@ -10,10 +10,10 @@ from podstatus.agent.setting import Setting
 from podstatus.agent.setting_kinds import BYTES
 from podstatus.agent.setting_table import SETTINGS
 from podstatus.agent.settings import AgentSettings
-from podstatus.kube.codec import to_document
+from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.node import Taint
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.workers.shutdown_plan import Period
 
 CLASSIFIED = "CLASSIFIED"

@@ -6,7 +6,7 @@ import msgspec
 import yaml
 
 from podstatus.agent.screen import show
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 
 def show_json(value: object) -> None:

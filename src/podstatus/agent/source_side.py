@@ -16,7 +16,7 @@ from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.errors import ApiError
-from podstatus.kube.pod import Pod, is_static_pod
+from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.sources.api import SOURCE as API
 from podstatus.sources.api import ApiSource

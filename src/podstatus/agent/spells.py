@@ -19,7 +19,7 @@ from podstatus.agent.tones import (
     phase_tone,
     short_state,
 )
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe import transitions as kinds
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import Transition

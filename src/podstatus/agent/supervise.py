@@ -21,7 +21,7 @@ from podstatus.agent.root_dir import RESTARTS
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.programs import child_environment
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 _FINAL = (0, 2)
 _NOT_STARTED = 1

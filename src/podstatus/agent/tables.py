@@ -9,9 +9,9 @@ from podstatus.apiserver.printers import printer_of
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategy import Document
 from podstatus.base.terminal import harmless
-from podstatus.kube.codec import DecodeError, from_document
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import DecodeError, from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.health import pod_health
 from podstatus.observe.summary import summarize
 

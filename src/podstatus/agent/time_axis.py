@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 MILLISECOND = 1_000_000
 SECOND = 1000 * MILLISECOND

@@ -38,7 +38,7 @@ from podstatus.agent.table_lines import count_health, table_lines
 from podstatus.agent.tables import Table
 from podstatus.agent.watched import Change, GonePod, Watched
 from podstatus.base.terminal import harmless
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.health import pod_health
 
 _AGAIN_SECONDS = 1.0

@@ -4,7 +4,7 @@ import msgspec
 
 from podstatus.agent.ask_query import ShownPod, read_answer
 from podstatus.agent.server_sent import ServerSent
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 
 class GonePod(msgspec.Struct, frozen=True):

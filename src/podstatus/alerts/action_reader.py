@@ -11,7 +11,7 @@ from podstatus.alerts.critical_pods import pod_names_fault
 from podstatus.alerts.rule import Action, Scope
 from podstatus.alerts.spans import SpanError, parse_span
 from podstatus.alerts.yaml_reader import YamlReader
-from podstatus.kube.label_names import label_value_faults
+from podstatus.kube.validation.label_names import label_value_faults
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NAME = re.compile(r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)

@@ -6,7 +6,7 @@ from typing import Literal, NewType
 import msgspec
 
 from podstatus.alerts.rule import Scope, Severity
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 State = Literal["pending", "firing", "resolved"]
 """It holds, but not for long enough yet; it fires; it is over, perhaps before it ever fired."""

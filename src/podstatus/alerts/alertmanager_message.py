@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from podstatus.alerts.alert import Alert
-from podstatus.kube.times import MicroTime
+from podstatus.kube.scalars.time import MicroTime
 
 _PERIODS = 4
 """After so many without a word an alert is over. Prometheus has the same number."""

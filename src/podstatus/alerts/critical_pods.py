@@ -8,7 +8,7 @@ on a node without a cluster all pods are static.
 
 import re
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 
 CRITICAL_PRIORITY = 2_000_000_000
 """Upstream: SystemCriticalPriority, pkg/apis/scheduling/types.go."""

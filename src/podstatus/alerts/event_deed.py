@@ -5,7 +5,7 @@ from podstatus.alerts.rule import Action
 from podstatus.events import reasons
 from podstatus.events.about import about_node
 from podstatus.events.recorder import Recorder
-from podstatus.kube.references import ObjectReference
+from podstatus.kube.objects.meta import ObjectReference
 
 _LONGEST = 1000
 """Characters: an event has room for 1,024."""

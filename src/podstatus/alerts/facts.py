@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from podstatus.alerts.windows import WindowCounts
-from podstatus.kube.quantity import Quantity, QuantityError
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.health import SLOW_SECONDS, STUCK_SECONDS, pod_health
 from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
 from podstatus.observe.summary import ContainerSummary, PodSummary

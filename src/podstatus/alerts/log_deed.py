@@ -4,7 +4,7 @@ import logging
 
 from podstatus.alerts.alert import Alert
 from podstatus.alerts.rule import Action
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 logger = logging.getLogger(__name__)
 

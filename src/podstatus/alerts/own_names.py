@@ -4,7 +4,7 @@ So no rule can change what others, or the node itself, have put there.
 """
 
 from podstatus.alerts.ports import DeedError
-from podstatus.kube.label_names import label_key_faults
+from podstatus.kube.validation.label_names import label_key_faults
 from podstatus.node.conditions import STATED
 
 OWN = STATED

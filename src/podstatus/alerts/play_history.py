@@ -7,7 +7,7 @@ from podstatus.alerts.pod_watch import PodWatch
 from podstatus.alerts.recorded import after
 from podstatus.alerts.rehearsal import Step
 from podstatus.alerts.rehearse import Asking
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.board import Board
 from podstatus.observe.history import Moment
 from podstatus.observe.transitions import FOREIGN

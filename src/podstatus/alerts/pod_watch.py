@@ -10,7 +10,7 @@ from podstatus.alerts.evaluation import Answers, Question
 from podstatus.alerts.facts import health_moves, pod_facts
 from podstatus.alerts.windows import Windows
 from podstatus.alerts.young_facts import POD_WINDOWS
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.board import Board
 from podstatus.observe.summary import PodSummary
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe import transitions as kinds
 from podstatus.observe.history import Moment
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary

@@ -11,7 +11,7 @@ import msgspec
 from podstatus.alerts.alert import Alert, State, Subject
 from podstatus.alerts.facts import NodeReadings, node_facts, pod_facts, sync_facts
 from podstatus.alerts.rule import Place, Scope
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
 from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
 

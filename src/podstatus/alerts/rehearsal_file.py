@@ -20,7 +20,7 @@ from podstatus.alerts.rehearsal import (
 )
 from podstatus.alerts.rule import Scope
 from podstatus.alerts.yaml_reader import YamlReader
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 _SECOND = 1_000_000_000
 _GONE = "gone"

@@ -9,8 +9,8 @@ from podstatus.alerts.alert import Alert
 from podstatus.alerts.own_names import own_name
 from podstatus.alerts.ports import DeedError
 from podstatus.alerts.rule import Action, RuleSet
-from podstatus.kube.node import Taint
-from podstatus.kube.taints import NO_EXECUTE
+from podstatus.kube.node_selection import NO_EXECUTE
+from podstatus.kube.objects.node import Taint
 
 KIND = "taintNode"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", NO_EXECUTE)

@@ -30,7 +30,7 @@ from podstatus.alerts.rule import Action
 from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import Trouble
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.ports import Observatory
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ import hmac
 import msgspec
 
 from podstatus.alerts.alert import Alert
-from podstatus.kube.times import MicroTime
+from podstatus.kube.scalars.time import MicroTime
 
 VERSION = 1
 MOST_BYTES = 256 * 1024

@@ -8,8 +8,8 @@ from collections import deque
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.summary import PodSummary
 
 _SECOND = 1_000_000_000

@@ -3,7 +3,7 @@
 Upstream: HumanDuration, apimachinery v0.36.4, pkg/util/duration/duration.go.
 """
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 _SECOND = 1_000_000_000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400

@@ -6,8 +6,8 @@ Upstream: BindingREST, pkg/registry/core/pod/storage/storage.go v1.36.4.
 from podstatus.apiserver.meta_rules import changed_meta
 from podstatus.apiserver.problems import Problem, bad_request, conflict
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.text import go_quoted
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.time import Time
 
 _UNSCHEDULABLE = "Unschedulable"
 

@@ -4,14 +4,20 @@ Upstream: validatePodResourceClaimStatuses, validatePodExtendedResourceClaimStat
 pkg/apis/core/validation/validation.go v1.36.4.
 """
 
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import (
     ContainerExtendedResourceRequest,
     PodExtendedResourceClaimStatus,
     PodStatus,
 )
-from podstatus.kube.rules.causes import Cause, duplicate, invalid_value, invalid_values, required
-from podstatus.kube.rules.names import dns_label, dns_subdomain
+from podstatus.kube.validation.field_errors import (
+    Cause,
+    duplicate,
+    invalid_value,
+    invalid_values,
+    required,
+)
+from podstatus.kube.validation.names import dns_label, dns_subdomain
 
 _OF_THE_POD = "must match the name of an entry in `spec.resourceClaims`"
 _EXTENDED = "status.extendedResourceClaimStatus"

@@ -6,9 +6,9 @@ pkg/apis/core/validation/validation.go v1.36.4.
 
 from collections.abc import Iterable
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod_status import ContainerStatus, LinuxContainerUser, ResourceStatus
-from podstatus.kube.rules.causes import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod_status import ContainerStatus, LinuxContainerUser, ResourceStatus
+from podstatus.kube.validation.field_errors import (
     Cause,
     duplicate,
     forbidden,

@@ -32,8 +32,8 @@ from podstatus.apiserver.strategy import DeleteOptions, Document
 from podstatus.apiserver.views import Views
 from podstatus.apiserver.watching import begin, lines, too_old_line
 from podstatus.base.clock import Clock
-from podstatus.kube.schemas import BINDING, DELETE_OPTIONS
-from podstatus.kube.times import Time
+from podstatus.kube.patch.schema import BINDING, DELETE_OPTIONS
+from podstatus.kube.scalars.time import Time
 
 Verb = Callable[[Request, Target], Awaitable[Answer | Stream]]
 

@@ -6,10 +6,10 @@ Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.g
 from podstatus.apiserver.plain_rules import Plain
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.codec import from_document
-from podstatus.kube.event import Event
-from podstatus.kube.rules.causes import Cause, invalid_value, invalid_values, required
-from podstatus.kube.rules.names import dns_subdomain, path_segment, qualified_name
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.event import Event
+from podstatus.kube.validation.field_errors import Cause, invalid_value, invalid_values, required
+from podstatus.kube.validation.names import dns_subdomain, path_segment, qualified_name
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _LIMIT = 128

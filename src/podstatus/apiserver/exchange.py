@@ -11,7 +11,7 @@ from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.protobuf import MEDIA_TYPE, decode_protobuf
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 
 JSON = "application/json"
 

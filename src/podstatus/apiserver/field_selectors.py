@@ -15,7 +15,7 @@ import msgspec
 
 from podstatus.apiserver.problems import bad_request
 from podstatus.apiserver.resources import Resource
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 
 NAME = "metadata.name"
 NAMESPACE = "metadata.namespace"

@@ -15,18 +15,23 @@ from typing import Any, Final
 from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.resources import Resource
-from podstatus.kube.documents import encode_document
-from podstatus.kube.rules.causes import Cause
-from podstatus.kube.rules.fields import MAX_ERRORS, Members, field_errors, first_field_errors
-from podstatus.kube.rules.unmarshal import (
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.patch.schema import Schema
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.strict_fields import (
+    MAX_ERRORS,
+    Members,
+    field_errors,
+    first_field_errors,
+)
+from podstatus.kube.validation.unmarshal import (
     Number,
     json_kind,
     text_fits,
     unmarshal_error,
     value_fits,
 )
-from podstatus.kube.schemas import Schema
-from podstatus.kube.text import go_quoted
 
 STRICT: Final = "Strict"
 WARN: Final = "Warn"

@@ -14,7 +14,7 @@ import msgspec
 
 from podstatus.base.aio import wall_nanos
 from podstatus.base.msgspec_json import read_json
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 _LOCK = "lock"
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from podstatus.kube.documents import encode_document, same_value
+from podstatus.kube.encoding.go_json import encode_document, same_value
 
 Operation: TypeAlias = dict[str, Any]
 Container: TypeAlias = dict[str, Any] | list[Any]

@@ -7,9 +7,9 @@ validation.go v1.36.4.
 from podstatus.apiserver.plain_rules import Plain
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.codec import from_document
-from podstatus.kube.lease import Lease
-from podstatus.kube.rules.causes import Cause, invalid_value
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.validation.field_errors import Cause, invalid_value
 
 _COORDINATED = ("strategy", "preferredHolder")
 

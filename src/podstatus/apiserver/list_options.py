@@ -11,7 +11,7 @@ import msgspec
 
 from podstatus.apiserver.paging import read_limit
 from podstatus.apiserver.problems import Problem, bad_request, invalid
-from podstatus.kube.rules.causes import Cause, forbidden, unsupported
+from podstatus.kube.validation.field_errors import Cause, forbidden, unsupported
 
 EXACT = "Exact"
 NOT_OLDER_THAN = "NotOlderThan"

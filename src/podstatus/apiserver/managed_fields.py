@@ -10,7 +10,7 @@ Upstream: k8s.io/apiserver v0.36.4, pkg/endpoints/handlers/fieldmanager.
 import msgspec
 
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 _LEAVES = ("status", "reason", "message")
 _MOST_MANAGERS = 10

@@ -8,10 +8,10 @@ from podstatus.apiserver.meta_rules import changed_meta, updated_meta
 from podstatus.apiserver.plain_rules import Plain
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.records import Namespace
-from podstatus.kube.rules.causes import Cause, invalid_value
-from podstatus.kube.rules.meta import validate_finalizers
-from podstatus.kube.rules.names import dns_label
+from podstatus.kube.objects.cluster import Namespace
+from podstatus.kube.validation.field_errors import Cause, invalid_value
+from podstatus.kube.validation.meta import validate_finalizers
+from podstatus.kube.validation.names import dns_label
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 

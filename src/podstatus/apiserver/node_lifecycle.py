@@ -15,9 +15,9 @@ from podstatus.apiserver.store import DELETED, Change, Store, StoreError
 from podstatus.apiserver.strategy import Document
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.kube.codec import DecodeError, decode, from_document, to_document
-from podstatus.kube.node import Node
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.scalars.time import Time
 
 logger = logging.getLogger(__name__)
 

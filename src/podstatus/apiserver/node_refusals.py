@@ -9,7 +9,7 @@ import msgspec
 from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Problem
 from podstatus.base.msgspec_json import read_json
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 
 _GENERIC = {
     401: ("Unauthorized", "the server has asked for the client to provide credentials"),

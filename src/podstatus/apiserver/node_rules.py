@@ -11,15 +11,15 @@ from podstatus.apiserver.node_taints import NO_SCHEDULE, NOT_READY
 from podstatus.apiserver.plain_rules import Plain
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.codec import from_document
-from podstatus.kube.node import Node
-from podstatus.kube.rules.addresses import validate_networks
-from podstatus.kube.rules.causes import Cause, duplicate, forbidden, invalid_value
-from podstatus.kube.rules.meta import validate_meta, validate_meta_update
-from podstatus.kube.rules.names import dns_subdomain
-from podstatus.kube.rules.resources import validate_quantity
-from podstatus.kube.rules.tolerations import validate_taints
-from podstatus.kube.text import go_quoted
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.validation.addresses import validate_networks
+from podstatus.kube.validation.field_errors import Cause, duplicate, forbidden, invalid_value
+from podstatus.kube.validation.meta import validate_meta, validate_meta_update
+from podstatus.kube.validation.names import dns_subdomain
+from podstatus.kube.validation.resources import validate_quantity
+from podstatus.kube.validation.tolerations import validate_taints
 
 _FEATURE = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _FEATURE_RULE = (

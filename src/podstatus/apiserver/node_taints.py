@@ -6,8 +6,8 @@ Upstream: doNoScheduleTaintingPass, pkg/controller/nodelifecycle/node_lifecycle_
 v1.36.4. It takes a node that says nothing about being Ready for a ready one; we do not.
 """
 
-from podstatus.kube.node import Node, Taint
-from podstatus.kube.times import Time
+from podstatus.kube.objects.node import Node, Taint
+from podstatus.kube.scalars.time import Time
 
 NO_SCHEDULE = "NoSchedule"
 NOT_READY = "node.kubernetes.io/not-ready"

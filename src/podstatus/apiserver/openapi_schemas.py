@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from podstatus.apiserver.resources import Resource
-from podstatus.kube.schemas import Field, Schema, schema_of
+from podstatus.kube.patch.schema import Field, Schema, schema_of
 
 Document = dict[str, Any]
 

@@ -15,7 +15,7 @@ import msgspec
 
 from podstatus.apiserver.problems import bad_request
 from podstatus.base.msgspec_json import read_json
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 
 NEWEST = -1
 """In a token instead of a resource version: go on with the list as it is by then."""

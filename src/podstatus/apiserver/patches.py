@@ -19,7 +19,7 @@ from podstatus.apiserver.merge_patch import apply_merge_patch
 from podstatus.apiserver.problems import Problem, bad_request, unsupported_media_type
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.documents import encode_document, plain_text
+from podstatus.kube.encoding.go_json import encode_document, plain_text
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
 
 JSON_PATCH = "application/json-patch+json"

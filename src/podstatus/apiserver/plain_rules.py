@@ -9,22 +9,19 @@ import base64
 from podstatus.apiserver.meta_rules import updated_meta
 from podstatus.apiserver.shapes import ShapeError, shaped, unknown_fields
 from podstatus.apiserver.strategy import DeleteOptions, Document
-from podstatus.kube.codec import from_document
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.records import ConfigMap, Named, ServiceAccount
-from podstatus.kube.rules.causes import (
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.objects.cluster import ConfigMap, Named, ServiceAccount
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.validation.field_errors import (
     Cause,
     forbidden,
     invalid_value,
     invalid_values,
     too_long,
 )
-from podstatus.kube.rules.meta import (
-    validate_meta,
-    validate_meta_update,
-)
-from podstatus.kube.rules.names import NameRule, config_key, dns_subdomain
-from podstatus.kube.wire import Wire
+from podstatus.kube.validation.meta import validate_meta, validate_meta_update
+from podstatus.kube.validation.names import NameRule, config_key, dns_subdomain
 
 _DATA_LIMIT = 1024 * 1024
 _NAME_LABEL = "kubernetes.io/metadata.name"

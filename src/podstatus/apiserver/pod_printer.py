@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from podstatus.apiserver.ages import age
 from podstatus.apiserver.columns import AGE, NAME
 from podstatus.apiserver.strategy import Column, Document
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStateTerminated, ContainerStatus, PodStatus
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStateTerminated, ContainerStatus, PodStatus
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 _NONE = "<none>"
 _END = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}

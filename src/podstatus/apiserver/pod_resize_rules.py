@@ -9,16 +9,15 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.containers import Container
-from podstatus.kube.equality import semantic_equal
-from podstatus.kube.pod import Pod, is_mirror_pod
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod, is_mirror_pod
 from podstatus.kube.qos import compute_pod_qos, get_pod_qos
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.rules.causes import Cause, forbidden, invalid_value
-from podstatus.kube.rules.meta import validate_meta_update
-from podstatus.kube.rules.pod_spec import validate_pod
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.validation.field_errors import Cause, forbidden, invalid_value
+from podstatus.kube.validation.meta import validate_meta_update
+from podstatus.kube.validation.pod_spec import validate_pod
 
 _RESIZED = ("cpu", "memory")
 _CONTAINERS = ("containers", "initContainers")

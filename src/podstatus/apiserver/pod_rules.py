@@ -14,14 +14,14 @@ from podstatus.apiserver.pod_status_rules import validate_pod_status_update
 from podstatus.apiserver.pod_update_rules import validate_pod_update
 from podstatus.apiserver.shapes import shaped, unknown_fields
 from podstatus.apiserver.strategy import DeleteOptions, Document
-from podstatus.kube.codec import from_document
-from podstatus.kube.equality import semantic_equal
-from podstatus.kube.pod import Pod, is_terminal_phase
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.qos import compute_pod_qos
-from podstatus.kube.rules.causes import Cause
-from podstatus.kube.rules.pod_defaults import align_addresses, fill_spec
-from podstatus.kube.rules.pod_spec import validate_new_pod
+from podstatus.kube.validation.defaults import align_addresses, fill_spec
+from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.pod_spec import validate_new_pod
 
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _KEPT_ON_RESIZE = ("labels", "annotations", "finalizers", "ownerReferences")

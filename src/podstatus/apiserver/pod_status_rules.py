@@ -12,17 +12,23 @@ from podstatus.apiserver.container_status_rules import (
     validate_users,
 )
 from podstatus.apiserver.pod_update_rules import validate_annotation_update
-from podstatus.kube.containers import Container
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
-from podstatus.kube.restarts import all_containers_could_restart, container_should_restart
-from podstatus.kube.rules.addresses import validate_addresses
-from podstatus.kube.rules.causes import Cause, forbidden, invalid_value, invalid_values, unchanged
-from podstatus.kube.rules.meta import validate_meta_update
-from podstatus.kube.rules.names import dns_subdomain, qualified_name
-from podstatus.kube.rules.pod_spec import validate_annotations
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.restart_policy import all_containers_could_restart, container_should_restart
+from podstatus.kube.validation.addresses import validate_addresses
+from podstatus.kube.validation.field_errors import (
+    Cause,
+    forbidden,
+    invalid_value,
+    invalid_values,
+    unchanged,
+)
+from podstatus.kube.validation.meta import validate_meta_update
+from podstatus.kube.validation.names import dns_subdomain, qualified_name
+from podstatus.kube.validation.pod_spec import validate_annotations
 
 _GATES = FeatureGates()
 _KNOWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")

@@ -11,8 +11,8 @@ from podstatus.apiserver import problems
 from podstatus.apiserver.exchange import Request, read_integer
 from podstatus.apiserver.reading import list_at, text_at
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.rules.causes import Cause, forbidden, invalid_value, non_negative
-from podstatus.kube.times import Time, TimeError
+from podstatus.kube.scalars.time import Time, TimeError
+from podstatus.kube.validation.field_errors import Cause, forbidden, invalid_value, non_negative
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 """How exec and attach are spoken over a WebSocket, the best first."""

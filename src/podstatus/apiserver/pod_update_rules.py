@@ -6,14 +6,20 @@ scheduling gates, its node selector and node affinity may be narrowed; here only
 
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.equality import semantic_equal
-from podstatus.kube.pod import CONFIG_MIRROR, Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.rules.causes import Cause, between, forbidden, invalid_value, required
-from podstatus.kube.rules.meta import validate_meta_update
-from podstatus.kube.rules.pod_spec import validate_pod
-from podstatus.kube.rules.tolerations import validate_added_tolerations
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.validation.field_errors import (
+    Cause,
+    between,
+    forbidden,
+    invalid_value,
+    required,
+)
+from podstatus.kube.validation.meta import validate_meta_update
+from podstatus.kube.validation.pod_spec import validate_pod
+from podstatus.kube.validation.tolerations import validate_added_tolerations
 
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _DEADLINE_LIMIT = 2**31 - 1

@@ -25,7 +25,7 @@ from podstatus.apiserver.resources import (
     Resource,
 )
 from podstatus.apiserver.strategy import Column, Document, Printer
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 _NONE, _UNKNOWN = "<none>", "<unknown>"
 _ROLE_PREFIX = "node-role.kubernetes.io/"

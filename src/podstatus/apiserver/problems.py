@@ -6,7 +6,7 @@ Upstream: apimachinery v0.36.4, pkg/api/errors/errors.go.
 from collections.abc import Sequence
 from typing import Any
 
-from podstatus.kube.rules.causes import Cause
+from podstatus.kube.validation.field_errors import Cause
 
 
 class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours

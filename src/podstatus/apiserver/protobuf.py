@@ -15,7 +15,7 @@ import msgspec
 
 from podstatus.apiserver import problems
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.times import Time, micro_wire
+from podstatus.kube.scalars.time import Time, micro_wire
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 

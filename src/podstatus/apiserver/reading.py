@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podstatus.kube.times import UNSET_TIME, Time, TimeError
+from podstatus.kube.scalars.time import UNSET_TIME, Time, TimeError
 
 
 def value_at(document: Any, *path: str) -> Any:

@@ -19,8 +19,8 @@ from podstatus.apiserver.shapes import ShapeError
 from podstatus.apiserver.store import Key, Store, Stored, versioned
 from podstatus.apiserver.strategy import DeleteOptions, Document, Strategy
 from podstatus.base.clock import Clock
-from podstatus.kube.rules.causes import Cause
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
+from podstatus.kube.validation.field_errors import Cause
 
 MODIFIED_MEANWHILE = (
     "the object has been modified; please apply your changes to the latest version and try again"

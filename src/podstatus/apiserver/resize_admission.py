@@ -7,14 +7,14 @@ nodedeclaredfeatures/features/inplacepodresize; all v1.36.4, where both are on b
 from podstatus.apiserver import problems
 from podstatus.apiserver.problems import Problem
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.codec import from_document
-from podstatus.kube.equality import semantic_equal
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.text import go_quoted
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.quantity import Quantity
 
 POD_LEVEL = "InPlacePodLevelResourcesVerticalScaling"
 INIT_CONTAINERS = "InPlacePodVerticalScalingInitContainers"

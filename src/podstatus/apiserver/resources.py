@@ -2,7 +2,7 @@
 
 import msgspec
 
-from podstatus.kube.schemas import (
+from podstatus.kube.patch.schema import (
     CONFIG_MAP,
     EVENT,
     LEASE,

@@ -14,8 +14,8 @@ from podstatus.apiserver.exchange import Answer, Request, answer
 from podstatus.apiserver.field_validation import check_types, unhandled
 from podstatus.apiserver.reading import list_at, map_at, text_at, value_at
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.rules.causes import Cause, invalid_value
-from podstatus.kube.schemas import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
+from podstatus.kube.patch.schema import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
+from podstatus.kube.validation.field_errors import Cause, invalid_value
 
 USER = "podstatus"
 """Whoever has the token."""

@@ -24,11 +24,11 @@ from podstatus.apiserver.strategy import Document
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
-from podstatus.kube.codec import DecodeError, decode
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod, is_terminal_phase
-from podstatus.kube.quantity import QuantityError
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import DecodeError, decode
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.scalars.quantity import QuantityError
+from podstatus.kube.scalars.time import Time
 
 logger = logging.getLogger(__name__)
 

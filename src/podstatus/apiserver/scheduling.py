@@ -19,12 +19,11 @@ from podstatus.apiserver.node_taints import (
     UNSCHEDULABLE,
     settled_taints,
 )
-from podstatus.kube.node import Node, Taint
-from podstatus.kube.node_affinity import is_wanted_on
-from podstatus.kube.pod import Pod
+from podstatus.kube.node_selection import is_tolerated, is_wanted_on
+from podstatus.kube.objects.node import Node, Taint
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.taints import is_tolerated
 
 Amounts = Mapping[str, int]
 """By resource, in units of 1e-9, so that whole numbers do."""

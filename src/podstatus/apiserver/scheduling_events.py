@@ -8,8 +8,8 @@ makeEvent and recordToSink, client-go v0.36.4, tools/events.
 import hashlib
 
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.event import NORMAL, WARNING
-from podstatus.kube.times import Time, micro_wire
+from podstatus.kube.objects.event import NORMAL, WARNING
+from podstatus.kube.scalars.time import Time, micro_wire
 
 REPORTER = "default-scheduler"
 _INSTANCE = "default-scheduler-embedded"

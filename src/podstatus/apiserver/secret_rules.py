@@ -11,8 +11,8 @@ import msgspec
 from podstatus.apiserver.plain_rules import Plain, check_base64, validate_immutable
 from podstatus.apiserver.shapes import shaped
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.records import Secret
-from podstatus.kube.rules.causes import (
+from podstatus.kube.objects.cluster import Secret
+from podstatus.kube.validation.field_errors import (
     Cause,
     invalid_value,
     invalid_values,
@@ -20,7 +20,7 @@ from podstatus.kube.rules.causes import (
     too_long,
     unchanged,
 )
-from podstatus.kube.rules.names import config_key
+from podstatus.kube.validation.names import config_key
 
 _DATA_LIMIT = 1024 * 1024
 _ACCOUNT = "kubernetes.io/service-account.name"

@@ -7,8 +7,8 @@ from podstatus.apiserver.field_selectors import (
     parse_field_selector,
 )
 from podstatus.apiserver.problems import bad_request
-from podstatus.kube import label_selectors
-from podstatus.kube.label_selectors import LabelSelector, LabelSelectorError, Requirement
+from podstatus.kube import label_selector
+from podstatus.kube.label_selector import LabelSelector, LabelSelectorError, Requirement
 
 __all__ = [
     "FieldRequirement",
@@ -24,6 +24,6 @@ __all__ = [
 def parse_label_selector(text: str) -> LabelSelector:
     """Read a `labelSelector`. Raises Problem (400)."""
     try:
-        return label_selectors.parse_label_selector(text)
+        return label_selector.parse_label_selector(text)
     except LabelSelectorError as error:
         raise bad_request(str(error)) from error

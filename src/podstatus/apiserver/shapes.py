@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import structs
 
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.codec import DecodeError, from_document, to_document
-from podstatus.kube.wire import Wire, strip_none
+from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
+from podstatus.kube.encoding.wire import Wire, strip_none
 
 
 class ShapeError(ValueError):

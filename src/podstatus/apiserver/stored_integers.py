@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from podstatus.apiserver.resources import RESOURCES
 from podstatus.apiserver.strategy import Document
-from podstatus.kube.rules.unmarshal import INTEGER_BOUNDS
-from podstatus.kube.schemas import Schema
+from podstatus.kube.patch.schema import Schema
+from podstatus.kube.validation.unmarshal import INTEGER_BOUNDS
 
 _LONG: Final = re.compile(rb"[:\[,]-?[0-9]{10}")
 """An integer of ten digits: shorter ones fit an int32. As msgspec writes it, without spaces."""

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from podstatus.kube.rules.causes import Cause
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
+from podstatus.kube.validation.field_errors import Cause
 
 Document = dict[str, Any]
 

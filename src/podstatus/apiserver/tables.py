@@ -14,7 +14,7 @@ from podstatus.apiserver.problems import bad_request
 from podstatus.apiserver.reading import map_at, text_at
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategy import Document, Printer
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 __all__ = [
     "include_object",

@@ -17,7 +17,7 @@ from podstatus.apiserver.tables import (
     table_document,
 )
 from podstatus.base.clock import Clock
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 
 class Views:

@@ -20,8 +20,8 @@ from podstatus.checkpoint.formats import KUBELET_V1_36, CheckpointFile, Format
 from podstatus.checkpoint.kubelet_v1_28 import CannotCarryError
 from podstatus.checkpoint.memory import MemoryState
 from podstatus.checkpoint.scan import MalformedError
-from podstatus.kube.allocation import Allocations, PodResources
-from podstatus.kube.detach import detached
+from podstatus.kube.encoding.frozen_copy import detached
+from podstatus.kube.objects.allocation import Allocations, PodResources
 
 logger = logging.getLogger(__name__)
 

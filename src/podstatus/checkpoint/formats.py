@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.checkpoint import kubelet_v1_28, kubelet_v1_36
-from podstatus.kube.allocation import Allocations
+from podstatus.kube.objects.allocation import Allocations
 
 
 class CheckpointFile(Protocol):

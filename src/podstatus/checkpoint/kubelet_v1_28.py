@@ -15,12 +15,12 @@ from msgspec import field, structs
 from podstatus.checkpoint.read import read
 from podstatus.checkpoint.scan import MalformedError
 from podstatus.checkpoint.write import fnv1a_32, written
-from podstatus.kube.allocation import Allocations, PodResourceInfo
-from podstatus.kube.pod import PodUID
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.text import valid_text
-from podstatus.kube.wire import Wire
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.go_text import valid_text
+from podstatus.kube.scalars.quantity import Quantity
 
 V = TypeVar("V")
 Amounts: TypeAlias = dict[str, Quantity | None]

@@ -12,9 +12,9 @@ from msgspec import field
 from podstatus.checkpoint.read import read
 from podstatus.checkpoint.scan import MalformedError
 from podstatus.checkpoint.write import fnv1a_32, written
-from podstatus.kube.allocation import PodResourceInfo, PodResources, ResizeStatuses
-from podstatus.kube.pod import PodUID
-from podstatus.kube.wire import Wire
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.objects.allocation import PodResourceInfo, PodResources, ResizeStatuses
+from podstatus.kube.objects.pod import PodUID
 
 W = TypeVar("W", bound=Wire)
 

@@ -10,7 +10,8 @@ from typing import Literal
 
 from msgspec import structs
 
-from podstatus.kube.allocation import (
+from podstatus.kube.encoding.frozen_copy import check_kind, detached
+from podstatus.kube.objects.allocation import (
     Allocations,
     PodResourceInfo,
     PodResources,
@@ -20,9 +21,8 @@ from podstatus.kube.allocation import (
     with_resize_status,
     without_pods,
 )
-from podstatus.kube.detach import check_kind, detached
-from podstatus.kube.pod import PodUID, check_uid
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID, check_uid
 
 Change = Callable[[Allocations], Allocations]
 

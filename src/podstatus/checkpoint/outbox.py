@@ -22,11 +22,11 @@ from podstatus.checkpoint.errors import CheckpointError, CheckpointWriteError
 from podstatus.checkpoint.folder import Folder
 from podstatus.checkpoint.kubelet_v1_36 import seal, unseal
 from podstatus.checkpoint.scan import MalformedError
-from podstatus.kube.codec import DecodeError, decode, to_document
-from podstatus.kube.documents import encode_document
-from podstatus.kube.pod import PodUID, check_uid
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.wire import Wire
+from podstatus.kube.encoding.codec import DecodeError, decode, to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.objects.pod import PodUID, check_uid
+from podstatus.kube.objects.pod_status import PodStatus
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from podstatus.checkpoint.scan import (
     Node,
     scan,
 )
-from podstatus.kube.quantity import Quantity, QuantityError
-from podstatus.kube.wire import Wire, strip_none
+from podstatus.kube.encoding.wire import Wire, strip_none
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 W = TypeVar("W", bound=Wire)
 

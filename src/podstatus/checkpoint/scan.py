@@ -9,7 +9,7 @@ import json
 import re
 from typing import NamedTuple, NoReturn, TypeAlias
 
-from podstatus.kube.text import valid_text
+from podstatus.kube.scalars.go_text import valid_text
 
 MAX_DEPTH = 100
 """A checkpoint is six levels deep. Go would follow 10,000 levels of a field it does not know;

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.wire import Wire
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.scalars.quantity import Quantity
 
 _ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 """What Go escapes besides what JSON demands: what HTML minds, and bytes that are no text."""

@@ -16,7 +16,7 @@ from podstatus.client.pod_api import HttpPodApi
 from podstatus.client.transport import Timing
 from podstatus.client.watch_event import WatchEvent
 from podstatus.client.watching import Watching
-from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.objects.pod import ApiUID, Pod
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
 from podstatus.client.trimming import decode_once, decode_trimmed
-from podstatus.kube.wire import Wire
+from podstatus.kube.encoding.wire import Wire
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Wire)

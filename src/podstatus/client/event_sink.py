@@ -5,9 +5,9 @@ import msgspec
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import EVENTS
 from podstatus.client.trimming import without_managed_fields
-from podstatus.kube.codec import DecodeError, decode, to_document
+from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.errors import RejectedError
-from podstatus.kube.event import Event
+from podstatus.kube.objects.event import Event
 
 
 class HttpEventSink:

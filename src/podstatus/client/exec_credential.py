@@ -13,7 +13,7 @@ import msgspec
 from podstatus.base.msgspec_json import read_json
 from podstatus.client.kubeconfig import Cluster, ExecPlugin
 from podstatus.client.kubeconfig_rules import is_header_text
-from podstatus.kube.times import Time, TimeError
+from podstatus.kube.scalars.time import Time, TimeError
 
 
 class BadAnswerError(Exception):

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from podstatus.client.errors import KubeconfigError
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 
 
 class Pem(msgspec.Struct, frozen=True, kw_only=True):

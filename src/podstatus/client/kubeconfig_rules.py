@@ -10,7 +10,7 @@ from typing import Final
 from podstatus.client.addresses import server_problem
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.kubeconfig import Choice, Cluster, ExecPlugin, User
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 
 PLUGIN_VERSIONS: Final = (
     "client.authentication.k8s.io/v1",

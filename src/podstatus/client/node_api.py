@@ -5,12 +5,12 @@ from typing import TypeVar
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import LEASES, NODES
 from podstatus.client.trimming import without_managed_fields
-from podstatus.kube.codec import DecodeError, decode, to_document
-from podstatus.kube.documents import encode_document
+from podstatus.kube.encoding.codec import DecodeError, decode, to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.errors import RejectedError
-from podstatus.kube.lease import Lease
-from podstatus.kube.node import Node
-from podstatus.kube.wire import Wire
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.objects.node import Node
 
 W = TypeVar("W", bound=Wire)
 

@@ -6,7 +6,7 @@ from podstatus.client.reflector import Reflector
 from podstatus.client.replica import Added, Change, Removed, Updated
 from podstatus.client.resources import NODES
 from podstatus.client.source import Source
-from podstatus.kube.node import Node
+from podstatus.kube.objects.node import Node
 
 
 class NodeWatcher(Protocol):

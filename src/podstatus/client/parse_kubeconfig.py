@@ -28,7 +28,7 @@ from podstatus.client.kubeconfig_fields import (
     WrittenExec,
     WrittenUser,
 )
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 
 _DEEPEST: Final = 50
 """Nothing in a kubeconfig is nested deeper, and deep nesting takes YAML parsers forever."""

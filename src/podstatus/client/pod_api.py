@@ -5,10 +5,10 @@ import msgspec
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
 from podstatus.client.trimming import decode_trimmed
-from podstatus.kube.codec import DecodeError, decode
+from podstatus.kube.encoding.codec import DecodeError, decode
 from podstatus.kube.errors import RejectedError
-from podstatus.kube.meta import ManagedFieldsEntry
-from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.objects.meta import ManagedFieldsEntry
+from podstatus.kube.objects.pod import ApiUID, Pod
 
 
 class HttpPodApi:

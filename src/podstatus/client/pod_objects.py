@@ -5,18 +5,18 @@ from typing import TypeVar
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Resource
 from podstatus.client.trimming import without_managed_fields
-from podstatus.kube.codec import DecodeError, decode, to_document
-from podstatus.kube.documents import encode_document
+from podstatus.kube.encoding.codec import DecodeError, decode, to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.errors import GoneError, RejectedError
-from podstatus.kube.pod import Pod
-from podstatus.kube.records import ConfigMap, Secret
-from podstatus.kube.token_request import (
+from podstatus.kube.objects.authentication import (
     BoundObjectReference,
     TokenRequest,
     TokenRequestSpec,
     TokenRequestStatus,
 )
-from podstatus.kube.wire import Wire
+from podstatus.kube.objects.cluster import ConfigMap, Secret
+from podstatus.kube.objects.pod import Pod
 
 W = TypeVar("W", bound=Wire)
 _DEFAULT_ACCOUNT = "default"

@@ -7,7 +7,7 @@ from podstatus.client.reflector import Reflector
 from podstatus.client.replica import Added, Change, Removed, Updated
 from podstatus.client.resources import PODS
 from podstatus.client.source import Source
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 
 
 class PodWatcher(Protocol):

@@ -27,8 +27,8 @@ from podstatus.client.resources import Resource
 from podstatus.client.sighting import ObjectKey, T
 from podstatus.client.source import Selection, Source
 from podstatus.client.watch_event import WatchEvent
+from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
-from podstatus.kube.wire import Wire
 
 logger = logging.getLogger(__name__)
 
@@ -317,7 +317,7 @@ def _check_kind_and_handler(kind: object, handler: object) -> None:
     if not (isinstance(kind, type) and issubclass(kind, Wire) and hasattr(kind, "metadata")):
         raise TypeError(
             f"{kind!r} is no kind of object; pass a type of podstatus.kube, such as Pod or Node, "
-            "or a subclass of podstatus.kube.records.Named with the fields that you need"
+            "or a subclass of podstatus.kube.objects.cluster.Named with the fields that you need"
         )
     if inspect.iscoroutinefunction(handler):
         raise TypeError(

@@ -4,10 +4,11 @@ from typing import TypeVar
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import Resource
-from podstatus.kube.codec import DecodeError, decode, to_document
-from podstatus.kube.documents import encode_document
+from podstatus.kube.encoding.codec import DecodeError, decode, to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.errors import RejectedError
-from podstatus.kube.reviews import (
+from podstatus.kube.objects.authentication import (
     SubjectAccessReview,
     SubjectAccessReviewSpec,
     SubjectAccessReviewStatus,
@@ -15,7 +16,6 @@ from podstatus.kube.reviews import (
     TokenReviewSpec,
     TokenReviewStatus,
 )
-from podstatus.kube.wire import Wire
 
 TOKEN_REVIEWS = Resource("tokenreviews", "authentication.k8s.io", namespaced=False)
 ACCESS_REVIEWS = Resource("subjectaccessreviews", "authorization.k8s.io", namespaced=False)

@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.client.digest import Digest, read_kept
 from podstatus.client.resource_version import ResourceVersion
-from podstatus.kube.codec import DecodeError
+from podstatus.kube.encoding.codec import DecodeError
 
 
 class Identity(Protocol):

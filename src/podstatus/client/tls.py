@@ -13,7 +13,7 @@ import msgspec
 from cryptography import x509
 
 from podstatus.client.kubeconfig import Pem
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 
 class UnusableTlsError(Exception):

@@ -10,8 +10,8 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from podstatus.kube.codec import decode
-from podstatus.kube.wire import Wire
+from podstatus.kube.encoding.codec import decode
+from podstatus.kube.encoding.wire import Wire
 
 W = TypeVar("W", bound=Wire)
 

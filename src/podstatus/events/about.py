@@ -6,8 +6,8 @@ v1.36.4; GetReference, client-go v0.36.4, tools/reference/ref.go.
 
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.references import ObjectReference
+from podstatus.kube.objects.meta import ObjectReference
+from podstatus.kube.objects.pod import Pod
 
 
 def about_pod(pod: Pod) -> ObjectReference:

@@ -9,10 +9,9 @@ import uuid
 
 import msgspec
 
-from podstatus.kube.event import Event, EventSource
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.references import ObjectReference
-from podstatus.kube.times import Time
+from podstatus.kube.objects.event import Event, EventSource
+from podstatus.kube.objects.meta import ObjectMeta, ObjectReference
+from podstatus.kube.scalars.time import Time
 
 DEFAULT_NAMESPACE = "default"
 """Where events about objects are that are in no namespace, such as nodes."""

@@ -23,9 +23,9 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.token_bucket import Allowance
-from podstatus.kube.documents import Document, encode_document
-from podstatus.kube.event import Event
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.go_json import Document, encode_document
+from podstatus.kube.objects.event import Event
+from podstatus.kube.scalars.time import Time
 
 V = TypeVar("V")
 

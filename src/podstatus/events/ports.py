@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from podstatus.kube.event import Event
+from podstatus.kube.objects.event import Event
 
 
 class EventSink(Protocol):

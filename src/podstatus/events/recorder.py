@@ -23,8 +23,8 @@ from podstatus.events.counts import Dropped, EventCounts
 from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink
 from podstatus.events.sending import Arrived, Sending, describe
-from podstatus.kube.event import NORMAL, WARNING, Event, EventSource
-from podstatus.kube.references import ObjectReference
+from podstatus.kube.objects.event import NORMAL, WARNING, Event, EventSource
+from podstatus.kube.objects.meta import ObjectReference
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from podstatus.kube.errors import (
     GoneError,
     RejectedError,
 )
-from podstatus.kube.event import Event
+from podstatus.kube.objects.event import Event
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ nothing about such a pod (docs/decisions/0028-foreign-writers.md).
 from podstatus.events import reasons
 from podstatus.events.about import about_node
 from podstatus.events.recorder import Recorder
-from podstatus.kube.references import NamedPod, ObjectReference
+from podstatus.kube.objects.meta import NamedPod, ObjectReference
 
 
 class StatusEvents:

@@ -9,10 +9,10 @@ Upstream: PodRequests and PodLimits, component-helpers v0.36.4, resource/helpers
 
 from collections.abc import Callable, Mapping
 
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.quantity import Quantity
 
 ResourceList = Mapping[str, Quantity]
 _Side = Callable[[ResourceRequirements], ResourceList | None]

@@ -5,11 +5,11 @@ Upstream: pkg/apis/core/v1/helper/qos/qos.go v1.36.4.
 
 from collections.abc import Sequence
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import ResourceList
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.scalars.quantity import Quantity
 
 BEST_EFFORT = "BestEffort"
 BURSTABLE = "Burstable"

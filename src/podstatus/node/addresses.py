@@ -3,7 +3,7 @@
 import ipaddress
 import socket
 
-from podstatus.kube.node import NodeAddress
+from podstatus.kube.objects.node import NodeAddress
 from podstatus.node.settings import NodeSettings
 
 # Of documentation (RFC 5737, RFC 3849): nothing is ever sent there.

@@ -6,7 +6,7 @@ GetNodeAllocatableReservation, cm/node_container_manager_linux.go v1.36.4.
 
 from collections.abc import Mapping
 
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.node.pressure import MEMORY_AVAILABLE, NODEFS_AVAILABLE, Threshold
 from podstatus.node.reading import MachineReading
 from podstatus.node.settings import NodeSettings

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.node import NodeCondition
-from podstatus.kube.times import Time
+from podstatus.kube.objects.node import NodeCondition
+from podstatus.kube.scalars.time import Time
 from podstatus.node.pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 
 READY = "Ready"

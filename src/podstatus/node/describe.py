@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.node import (
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.node import (
     DaemonEndpoint,
     Node,
     NodeAddress,
@@ -18,8 +18,8 @@ from podstatus.kube.node import (
     NodeStatus,
     NodeSystemInfo,
 )
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.node.capacity import HUGE_PAGES, missing_capacity, node_allocatable, node_capacity
 from podstatus.node.conditions import NodeEvent, Stated, update_conditions
 from podstatus.node.pressure import Threshold

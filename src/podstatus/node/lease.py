@@ -15,9 +15,9 @@ from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import Trouble
 from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
-from podstatus.kube.lease import Lease, LeaseSpec
-from podstatus.kube.meta import ObjectMeta, OwnerReference
-from podstatus.kube.times import MicroTime
+from podstatus.kube.objects.cluster import Lease, LeaseSpec
+from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
+from podstatus.kube.scalars.time import MicroTime
 from podstatus.node.deadline import within
 from podstatus.node.ports import NodeApi
 

@@ -6,7 +6,7 @@ from random import random
 from typing import NamedTuple
 
 from podstatus.base.clock import Clock
-from podstatus.kube.node import NodeSystemInfo
+from podstatus.kube.objects.node import NodeSystemInfo
 from podstatus.node.addresses import node_addresses
 from podstatus.node.conditions import Stated
 from podstatus.node.describe import Descriptor

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from podstatus.base.clock import Clock
-from podstatus.kube.node import NodeAddress, NodeSystemInfo
-from podstatus.kube.times import Time
+from podstatus.kube.objects.node import NodeAddress, NodeSystemInfo
+from podstatus.kube.scalars.time import Time
 from podstatus.node.conditions import Stated
 from podstatus.node.describe import NodeFacts
 from podstatus.node.ports import Health

@@ -1,7 +1,7 @@
 """Our own Node, as it was last seen."""
 
 from podstatus.base.clock import Clock
-from podstatus.kube.node import Node
+from podstatus.kube.objects.node import Node
 
 _MAX_DIGITS = 40
 """Of a resource version. A number has at most 20; Python refuses to read thousands of them."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from podstatus.kube.lease import Lease
-from podstatus.kube.node import Node
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.objects.node import Node
 
 
 class NodeApi(Protocol):

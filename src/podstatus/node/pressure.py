@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.node.reading import MachineReading
 
 MEMORY_PRESSURE = "MemoryPressure"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
 
 
 class CpuTimes(msgspec.Struct, frozen=True):

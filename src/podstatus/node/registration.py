@@ -12,7 +12,7 @@ from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
-from podstatus.kube.node import Node
+from podstatus.kube.objects.node import Node
 from podstatus.node.conditions import NodeEvent
 from podstatus.node.deadline import within
 from podstatus.node.describe import Descriptor, NodeFacts

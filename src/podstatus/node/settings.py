@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import field
 
-from podstatus.kube.node import Taint
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.quantity import Quantity
 
 DEFAULT_EVICTION_HARD: Mapping[str, str] = {
     "memory.available": "100Mi",

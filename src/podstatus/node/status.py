@@ -15,7 +15,7 @@ from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import Trouble
 from podstatus.events import reasons
 from podstatus.kube.errors import ApiError, GoneError
-from podstatus.kube.node import Node
+from podstatus.kube.objects.node import Node
 from podstatus.node.conditions import NodeEvent, is_ready, status_event
 from podstatus.node.deadline import within
 from podstatus.node.describe import Descriptor

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.node import Node, NodeCondition, NodeStatus
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.node import Node, NodeCondition, NodeStatus
 from podstatus.kube.patch import NODE, create_two_way_patch, encode_document
-from podstatus.kube.times import UNSET_TIME
+from podstatus.kube.scalars.time import UNSET_TIME
 
 
 def has_changed(old: Node, new: Node) -> bool:

@@ -3,7 +3,7 @@
 import platform
 from pathlib import Path
 
-from podstatus.kube.node import NodeSystemInfo
+from podstatus.kube.objects.node import NodeSystemInfo
 
 UPSTREAM_VERSION = "1.36.4"
 """The kubelet that we are like."""

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import structs
 
 from podstatus.base.clock import Clock
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
 from podstatus.node.disk_forecast import DiskForecast
 from podstatus.node.machine import read_machine
 from podstatus.node.reading import MachineReading, UsageSnapshot, node_usage

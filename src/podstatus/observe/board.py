@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.summary import PodSummary
 
 T = TypeVar("T")

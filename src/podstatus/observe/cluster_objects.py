@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import msgspec
 
-from podstatus.kube.lease import Lease
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod, is_terminal_phase
-from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.observe.node_summary import requests, summarize_node
 from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary import PodSummary, summarize

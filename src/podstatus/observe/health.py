@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import ContainerSummary, PodSummary
 
 _SECOND = 1_000_000_000

@@ -8,8 +8,8 @@ tasks.create_task(historian.run())
 from collections.abc import Callable
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.history import History
 from podstatus.observe.last_seen import STATUSES, LastSeen
 from podstatus.observe.scribe import HistoryCounts, Retention, Scribe

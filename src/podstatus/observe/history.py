@@ -26,7 +26,7 @@ from urllib.parse import quote
 import msgspec
 
 from podstatus.base.sqlite_files import SqliteFiles
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.plain_text import plain_text
 from podstatus.observe.transitions import AWAY, EVENT, FINISHED, FOREIGN, SYNC, Transition
 

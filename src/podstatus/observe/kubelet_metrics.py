@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from podstatus.base.metrics import OTHER, Histogram
-from podstatus.kube.cri import ContainerRunState, SandboxState
-from podstatus.kube.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe import kubelet_table as table
 from podstatus.observe.metric import Labels, Told, each, one, told
 from podstatus.observe.work import WorkCounts

@@ -5,9 +5,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.references import NamedPod, ObjectReference
+from podstatus.kube.objects.meta import NamedPod, ObjectReference
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.first_sight import Key, changes_since
 from podstatus.observe.memory_sizes import status_bytes, summary_bytes
 from podstatus.observe.summary import PodSummary

@@ -1,6 +1,6 @@
 """What is kept of a pod takes so much of the memory, about: what may be long is looked at."""
 
-from podstatus.kube.pod_status import ContainerState, PodStatus
+from podstatus.kube.objects.pod_status import ContainerState, PodStatus
 from podstatus.observe.summary import PodSummary
 
 _STATUS_BYTES = 700

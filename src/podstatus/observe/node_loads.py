@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.observe.node_summary import add_up
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from podstatus.kube.node import Node
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.node.reading import UsageSnapshot
 from podstatus.observe.ports import NodeSummary
 

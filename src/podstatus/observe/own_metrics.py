@@ -11,8 +11,8 @@ from podstatus import __version__
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.events.counts import EventCounts
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe import own_table as table
 from podstatus.observe.health import pod_health
 from podstatus.observe.historian import HistoryCounts

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.board import Board
 from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.history import Moment

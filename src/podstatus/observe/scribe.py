@@ -24,8 +24,8 @@ import msgspec
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
 from podstatus.events import reasons
-from podstatus.kube.pod import PodUID
-from podstatus.kube.references import NamedPod
+from podstatus.kube.objects.meta import NamedPod
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history import History, HistoryError, Moment
 from podstatus.observe.last_seen import LastSeen, P
 from podstatus.observe.transitions import AWAY, EVENT, FINISHED, Transition

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod, PodUID, is_static_pod
-from podstatus.kube.pod_status import ContainerStatus, PodCondition
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.plain_text import plain_text
 from podstatus.observe.transitions import state_text
 

@@ -10,13 +10,13 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateTerminated,
     ContainerStatus,
     PodStatus,
 )
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 PHASE = "phase"
 CONDITION = "condition"

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.transitions import Transition
 
 MOST_WAITING = 50_000

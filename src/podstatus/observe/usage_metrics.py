@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from podstatus.kube.cri import ContainerRunState
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
 from podstatus.node.reading import UsageSnapshot
 from podstatus.observe import kubelet_table as table
 from podstatus.observe.metric import At, Labels, Metric, Told, one, told

@@ -1,7 +1,7 @@
 """Counts what the rooms do while they do it: an observer for all of them at once."""
 
 from podstatus.base.metrics import Spread, Tally
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.kubelet_table import OPERATION_BOUNDS, USUAL_BOUNDS
 from podstatus.probes.targets import Target
 from podstatus.probes.thresholds import Outcome

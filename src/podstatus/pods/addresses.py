@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from msgspec import structs
 
-from podstatus.kube.pod_status import HostIP, PodIP, PodStatus
+from podstatus.kube.objects.pod_status import HostIP, PodIP, PodStatus
 
 _Address = IPv4Address | IPv6Address
 

@@ -19,15 +19,15 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from podstatus.kube.by_name import first_by_name
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.kube.detach import check_kind, detached
+from podstatus.kube.encoding.frozen_copy import check_kind, detached
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.pod_status import PodCondition, PodStatus
 from podstatus.kube.qos import get_pod_qos
-from podstatus.kube.restarts import all_containers_could_restart
-from podstatus.kube.times import Time
+from podstatus.kube.restart_policy import all_containers_could_restart
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.addresses import with_host_ips, with_pod_ips
 from podstatus.pods.attempts import newest_attempts
 from podstatus.pods.container_status import (

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from podstatus.kube.by_name import all_by_name
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,
@@ -22,6 +21,7 @@ from podstatus.kube.pod_status import (
     ContainerStatus,
     ContainerUser,
 )
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
 from podstatus.pods.status_resources import container_resources
 

@@ -13,18 +13,18 @@ from operator import attrgetter
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
 )
-from podstatus.kube.restarts import container_should_restart, is_restartable_init_container
-from podstatus.kube.wire import Wire
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
 from podstatus.pods.attempts import (
     CONTAINER_STATUS_UNKNOWN,
     UNSEEN_EXIT_CODE,

@@ -3,8 +3,8 @@
 Upstream: pkg/kubelet/active_deadline.go v1.36.4.
 """
 
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.scalars.time import Time
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"

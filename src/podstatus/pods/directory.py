@@ -11,10 +11,10 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.detach import FieldError, check_kind, detached
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.encoding.frozen_copy import FieldError, check_kind, detached
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
+from podstatus.kube.objects.pod_status import PodStatus
 
 
 class UidTranslations(msgspec.Struct, frozen=True):

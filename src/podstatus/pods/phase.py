@@ -8,12 +8,12 @@ from enum import Enum
 
 import msgspec
 
-from podstatus.kube.containers import Container
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, is_static_pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStateTerminated, ContainerStatus
-from podstatus.kube.restarts import container_should_restart, is_restartable_init_container
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, is_static_pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStateTerminated, ContainerStatus
+from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
 
 RESTARTING_ALL_CONTAINERS = "RestartingAllContainers"
 """Reason of an exit that the kubelet caused to restart the whole pod in place."""

@@ -10,13 +10,17 @@ kubelet_pods.go v1.36.4.
 
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts, ResourceFacts
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    PodFacts,
+    ResourceFacts,
+)
 from podstatus.kube.pod_resources import ResourceList, pod_limits, pod_requests
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.scalars.quantity import Quantity
 
 # The kernel goes no lower: 10 ms of each second, and 2 shares of 1024.
 _LEAST_CPU_LIMIT = 10

@@ -3,8 +3,8 @@
 Upstream: convertToAPIContainerStatuses and resolveRecursiveReadOnly, kubelet_pods.go v1.36.4.
 """
 
-from podstatus.kube.containers import Container, VolumeMount
-from podstatus.kube.pod_status import VolumeMountStatus
+from podstatus.kube.objects.containers import Container, VolumeMount
+from podstatus.kube.objects.pod_status import VolumeMountStatus
 
 ENABLED = "Enabled"
 DISABLED = "Disabled"

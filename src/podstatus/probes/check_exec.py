@@ -5,9 +5,9 @@ pkg/kubelet/container/helpers.go v1.36.4.
 """
 
 from podstatus.base.clock import Clock
-from podstatus.kube.containers import Container, ExecAction
-from podstatus.kube.durations import go_duration
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.containers import Container, ExecAction
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.go_text import go_duration
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.punctual import LATE_SECONDS, PunctualClock, held_up
 from podstatus.runtime.port import Runtime

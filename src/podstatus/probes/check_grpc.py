@@ -12,7 +12,7 @@ import asyncio
 import importlib
 from typing import Any
 
-from podstatus.kube.durations import go_duration
+from podstatus.kube.scalars.go_text import go_duration
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.dial_words import place
 from podstatus.probes.http_target import USER_AGENT

@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from podstatus.kube.containers import Container, HTTPGetAction
+from podstatus.kube.objects.containers import Container, HTTPGetAction
 
 _VERSION = "1.36"
 USER_AGENT = f"kube-probe/{_VERSION}"

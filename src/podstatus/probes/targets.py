@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podstatus.kube.containers import Container, Probe
-from podstatus.kube.pod import Pod, PodUID, is_terminal_phase
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container, Probe
+from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.time import Time
 from podstatus.probes.thresholds import Kind
 
 

@@ -15,7 +15,7 @@ from enum import Enum
 
 import msgspec
 
-from podstatus.kube.containers import Probe
+from podstatus.kube.objects.containers import Probe
 
 
 class Kind(Enum):

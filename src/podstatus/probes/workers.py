@@ -17,8 +17,8 @@ from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
 from podstatus.events.about import about_container
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.targets import ProbeKey, Target, find_started, find_targets
 from podstatus.probes.thresholds import Outcome, Row, Rules, count, first_due, rules_of

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.cri import PodFacts, SandboxState
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import PodFacts, SandboxState
 from podstatus.runtime.port import RuntimePod
 
 

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.kube.containers import Container
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.port import (
     Labelled,
     Metered,

@@ -15,10 +15,10 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import PodFacts
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import Pod, PodUID
 
 
 class CannotStartError(Exception):

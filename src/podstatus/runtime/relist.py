@@ -22,9 +22,9 @@ from podstatus.base.aio import steady_nanos
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import Trouble
-from podstatus.kube.cri import PodFacts
-from podstatus.kube.durations import go_duration
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import PodFacts
+from podstatus.kube.scalars.go_text import go_duration
 from podstatus.runtime.known import KnownPods
 from podstatus.runtime.port import Runtime, RuntimeDownError, RuntimePod
 

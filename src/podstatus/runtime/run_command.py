@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.base.aio import within
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.streams import NoStreamError, Talk, Talking, TalkRequest
 

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 
 class NoStreamError(Exception):

@@ -13,7 +13,7 @@ from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.client import PODS, Added, Change, Reflector, ReflectorPolicy, Removed, Updated
 from podstatus.client.source import Source
-from podstatus.kube.pod import API_SOURCE, CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
 
 SOURCE = API_SOURCE
 BEAT_SECONDS = 10.0

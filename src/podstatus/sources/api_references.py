@@ -5,10 +5,10 @@ Upstream: HasAPIObjectReference, pkg/api/pod/util.go v1.36.4.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from podstatus.kube.containers import Container, EphemeralContainer
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.references import LocalObjectReference
-from podstatus.kube.volumes import Volume, VolumeProjection
+from podstatus.kube.objects.containers import Container, EphemeralContainer
+from podstatus.kube.objects.meta import LocalObjectReference
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.volumes import Volume, VolumeProjection
 
 _VOLUMES: dict[str, Callable[[Volume], object]] = {
     "configmaps (via configmap volumes)": lambda volume: volume.config_map,

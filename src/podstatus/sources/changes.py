@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 
 
 class PodAdded(msgspec.Struct, frozen=True):

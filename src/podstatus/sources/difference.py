@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.sources.changes import PodDeleting, PodReconciled, PodUpdated
 
 CONFIG_SEEN = "kubernetes.io/config.seen"

@@ -12,8 +12,8 @@ from typing import Final
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import in_daemon_thread
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest_files import (
     Known,
     Listing,

@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.codec import DecodeError, from_document, to_document
-from podstatus.kube.pod import CONFIG_MIRROR, Pod
-from podstatus.kube.rules.fields import first_field_errors
-from podstatus.kube.rules.pod_defaults import fill_spec
-from podstatus.kube.rules.pod_spec import validate_new_pod
-from podstatus.kube.rules.unmarshal import unmarshal_error, value_fits
-from podstatus.kube.schemas import POD
-from podstatus.kube.text import go_quoted
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
+from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
+from podstatus.kube.patch.schema import POD
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.time import Time
+from podstatus.kube.validation.defaults import fill_spec
+from podstatus.kube.validation.pod_spec import validate_new_pod
+from podstatus.kube.validation.strict_fields import first_field_errors
+from podstatus.kube.validation.unmarshal import unmarshal_error, value_fits
 from podstatus.sources.api_references import api_references
 from podstatus.sources.static_pods import Origin, content_hash, make_static_pod
 from podstatus.sources.yaml_documents import (

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest import MOST_BYTES, Manifest, ManifestProblem, read_manifest
 from podstatus.sources.static_pods import Origin
 

@@ -6,7 +6,7 @@ docs/decisions/0018-broken-manifests.md.
 
 from collections.abc import Iterable
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.sources.difference import CONFIG_HASH
 from podstatus.sources.manifest import Manifest
 from podstatus.sources.problem_book import OnProblem, ProblemBook, ignore_problem

@@ -8,7 +8,7 @@ from enum import Enum
 
 from podstatus.client import PODS, ApiClient, HttpPodApi
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
-from podstatus.kube.pod import ApiUID, Pod, is_mirror_pod
+from podstatus.kube.objects.pod import ApiUID, Pod, is_mirror_pod
 from podstatus.sources.mirror_plan import is_right_mirror, mirror_body
 
 logger = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.documents import encode_document
-from podstatus.kube.meta import ObjectMeta, OwnerReference
-from podstatus.kube.pod import CONFIG_MIRROR, Pod
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
+from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
 from podstatus.sources.difference import CONFIG_HASH
 
 FullName: TypeAlias = tuple[str, str]

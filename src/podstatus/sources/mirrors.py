@@ -18,7 +18,7 @@ from podstatus.base.clock import Clock, Elapsed
 from podstatus.client import ApiClient
 from podstatus.client.outage import Outage
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.sources.mirror_client import Creation, MirrorClient
 from podstatus.sources.mirror_plan import (
     CreateMirror,

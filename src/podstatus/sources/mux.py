@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.sources.changes import (
     PodAdded,
     PodChange,

@@ -10,12 +10,12 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.documents import encode_document
-from podstatus.kube.pod import CONFIG_SOURCE, Pod
-from podstatus.kube.pod_spec import PodSpec, Toleration
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.objects.pod import CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod_spec import PodSpec, Toleration
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.difference import CONFIG_HASH, CONFIG_SEEN
 
 StaticSource = Literal["file", "http"]

@@ -14,8 +14,8 @@ from yarl import URL
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import in_daemon_thread
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest import MOST_BYTES, Manifest, ManifestProblem, read_manifest
 from podstatus.sources.manifest_memory import ManifestMemory
 from podstatus.sources.problem_book import OnProblem, ignore_problem

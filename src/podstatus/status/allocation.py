@@ -5,10 +5,10 @@ Upstream: allocation_manager.go v1.36.4; SetPodResizeStatus, status_manager.go v
 
 from collections.abc import Collection
 
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.detach import detached
-from podstatus.kube.pod import Pod, PodUID, check_uid
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.encoding.frozen_copy import detached
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod, PodUID, check_uid
 from podstatus.status.ports import Allocated, AllocationState, NoAllocationState, check_port
 
 

@@ -6,11 +6,11 @@ Upstream: updateStatusInternal, status_manager.go v1.36.4.
 from collections.abc import Callable
 
 from podstatus.base.clock import Clock
-from podstatus.kube.detach import detached
+from podstatus.kube.encoding.frozen_copy import detached
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, PodUID, is_static_pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.cache import StatusCache
 from podstatus.status.notify import Notifiers
 from podstatus.status.ports import Directory, Observer

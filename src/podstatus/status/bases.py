@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.objects.pod import ApiUID, Pod
 
 LONGEST_LAG = 60.0
 """Seconds. A watch that is later than this is broken; or a server was restored from a backup and

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.ports import Undelivered
 
 MOST_UNSENT = 16

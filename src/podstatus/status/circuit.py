@@ -4,7 +4,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.backoff import Backoff
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 _WAITS = Backoff(first=0.5, most=5.0)
 """Between two rounds of tries. The longest is what a server that is back may have to wait for its

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 
 POD_SCHEDULED = "PodScheduled"
 READY = "Ready"

@@ -8,9 +8,9 @@ from operator import attrgetter
 
 from msgspec import structs
 
-from podstatus.kube.equality import semantic_equal
+from podstatus.kube.encoding.equality import semantic_equal
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod_status import PodCondition, PodStatus
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.status.conditions import (
     Conditions,
     conditions_by_kubelet,

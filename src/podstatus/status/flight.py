@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from podstatus.base.clock import Elapsed
 from podstatus.kube.errors import BusyError, ConflictError, GoneError
-from podstatus.kube.pod import ApiUID, Pod, is_mirror_pod, is_static_pod
+from podstatus.kube.objects.pod import ApiUID, Pod, is_mirror_pod, is_static_pod
 from podstatus.status.bases import Bases
 from podstatus.status.conditions import READY, is_condition_true
 from podstatus.status.plan import PodSync, Sent, can_be_deleted, is_another_pod

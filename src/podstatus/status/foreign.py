@@ -12,10 +12,10 @@ import msgspec
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.meta import ManagedFieldsEntry
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.text import go_quoted
-from podstatus.kube.times import Time
+from podstatus.kube.objects.meta import ManagedFieldsEntry
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.time import Time
 from podstatus.status.conditions import conditions_by_kubelet
 
 FOREIGN_STATUS_WRITE = "ForeignStatusWrite"

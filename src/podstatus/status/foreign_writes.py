@@ -10,8 +10,8 @@ from typing import TypeAlias
 from podstatus.base.clock import Elapsed
 from podstatus.base.token_bucket import Allowance
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.meta import ManagedFieldsEntry
-from podstatus.kube.pod import ApiUID, Pod
+from podstatus.kube.objects.meta import ManagedFieldsEntry
+from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.status.bases import is_newer
 from podstatus.status.foreign import (
     FOREIGN_STATUS_WRITE,

@@ -8,18 +8,23 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from podstatus.kube.by_name import first_by_name
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerRunState, NetworkMode, PodFacts, SandboxState
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
-from podstatus.kube.restarts import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.objects.runtime_facts import (
+    ContainerRunState,
+    NetworkMode,
+    PodFacts,
+    SandboxState,
+)
+from podstatus.kube.restart_policy import (
     RESTART_ALL_CONTAINERS,
     find_matching_container_restart_rule,
     is_restartable_init_container,
 )
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.status.conditions import (
     ALL_CONTAINERS_RESTARTING,
     CONTAINERS_READY,

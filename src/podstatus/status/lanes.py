@@ -8,7 +8,7 @@ import heapq
 import itertools
 from enum import Enum
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 
 class Lane(Enum):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.status.flight import Flight
 from podstatus.status.foreign_writes import ForeignWrites
 from podstatus.status.parallel import ParallelSyncer

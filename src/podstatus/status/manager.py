@@ -12,12 +12,12 @@ from msgspec import structs
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.kube.detach import check_kind, detached
+from podstatus.kube.encoding.frozen_copy import check_kind, detached
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import ApiUID, Pod, PodUID, check_pod, check_uid
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, check_pod, check_uid
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.allocation import PodAllocations
 from podstatus.status.apply import Change, StatusUpdates
 from podstatus.status.cache import StatusCache, VersionedStatus

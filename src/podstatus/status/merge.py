@@ -7,9 +7,9 @@ import msgspec
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, is_terminal_phase
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.conditions import (
     CONTAINERS_READY,
     DISRUPTION_TARGET,

@@ -9,16 +9,16 @@ from operator import attrgetter
 
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStatus,
     PodCondition,
     PodStatus,
 )
-from podstatus.kube.text import cut_bytes
+from podstatus.kube.scalars.go_text import cut_bytes
 
 MAX_TERMINATION_BYTES = 12 * 1024
 """Upstream's limit on all termination messages of a pod; each container gets its share."""

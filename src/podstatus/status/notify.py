@@ -8,8 +8,8 @@ from functools import partial
 
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.status.ports import LagObserver, Notifier, Observer, StartupLatency
 from podstatus.status.terminations import Termination
 

@@ -16,7 +16,7 @@ import msgspec
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import ApiUID, Pod, PodUID, is_static_pod
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_static_pod
 from podstatus.status.conditions import READY, is_condition_true
 from podstatus.status.flight import Flight
 from podstatus.status.foreign_writes import NOTHING_NAMED, ForeignWrites

@@ -5,11 +5,11 @@ Upstream: preparePatchBytesForPodStatus, pkg/util/pod/pod.go v1.36.4.
 
 import msgspec
 
-from podstatus.kube.documents import Document, encode_document
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.schemas import POD
-from podstatus.kube.text import go_quoted
-from podstatus.kube.value_patch import create_value_patch
+from podstatus.kube.encoding.go_json import Document, encode_document
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.patch.schema import POD
+from podstatus.kube.patch.values import create_value_patch
+from podstatus.kube.scalars.go_text import go_quoted
 
 _STATUS = POD.field("status").schema
 

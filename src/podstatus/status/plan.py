@@ -8,8 +8,15 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import (
+    ApiUID,
+    Pod,
+    PodUID,
+    is_mirror_pod,
+    is_static_pod,
+    is_terminal_phase,
+)
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.normalize import normalize_status

@@ -5,11 +5,11 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.meta import ManagedFieldsEntry
-from podstatus.kube.pod import ApiUID, Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.meta import ManagedFieldsEntry
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.status.startup import PodStartup
 from podstatus.status.terminations import Termination
 

@@ -7,8 +7,8 @@ status_manager.go v1.36.4.
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.status.conditions import replace_or_append_pod_condition
 from podstatus.status.generate import (
     generate_containers_ready_condition,

@@ -4,8 +4,8 @@ It is newer than what the API server shows, unless it was delivered after all an
 dropped: the server tells by how far the containers have come.
 """
 
-from podstatus.kube.pod import is_terminal_phase
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.pod import is_terminal_phase
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 
 
 def tells_an_end(status: PodStatus) -> bool:

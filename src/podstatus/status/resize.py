@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.pod_status import PodCondition, PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.conditions import POD_RESIZE_IN_PROGRESS, POD_RESIZE_PENDING
 
 DEFERRED = "Deferred"

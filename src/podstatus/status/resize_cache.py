@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.status.ports import Observer
 from podstatus.status.resize import (
     NO_RESIZE,

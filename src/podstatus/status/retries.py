@@ -16,7 +16,7 @@ from podstatus.kube.errors import (
     GoneError,
     RejectedError,
 )
-from podstatus.kube.pod import ApiUID, PodUID
+from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.policy import Sending
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from msgspec import structs
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.status.circuit import Circuit
 from podstatus.status.lanes import Lane, Lanes
 from podstatus.status.policy import Sending

@@ -7,8 +7,8 @@ import logging
 
 from podstatus.base.clock import Clock
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import ApiUID, Pod
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import ApiUID, Pod
+from podstatus.kube.scalars.time import Time
 from podstatus.status.merge import merge_pod_status
 from podstatus.status.patch import prepare_status_patch
 from podstatus.status.plan import PodSync

@@ -9,9 +9,9 @@ Upstream: pod_startup_latency_tracker.go v1.36.4.
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import UNSET_TIME, Time
-from podstatus.kube.volumes import Volume
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.volumes import Volume
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.status.conditions import POD_SCHEDULED
 
 MOST_UNDER_WAY = 64

@@ -12,9 +12,9 @@ from msgspec import structs
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.kube.detach import check_kind
-from podstatus.kube.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
-from podstatus.kube.times import Time
+from podstatus.kube.encoding.frozen_copy import check_kind
+from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
+from podstatus.kube.scalars.time import Time
 from podstatus.status.notify import Announcements
 from podstatus.status.ports import StartupObserver, check_port
 from podstatus.status.startup import (

@@ -10,8 +10,8 @@ from typing import Self
 
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.pod import ApiUID
 from podstatus.kube.patch import PatchError
-from podstatus.kube.pod import ApiUID
 from podstatus.status.plan import PodSync, can_be_deleted, is_another_pod, plan_changes, plan_full
 from podstatus.status.ports import Directory
 from podstatus.status.send import Sender

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Iterable, Mapping
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import PodUID
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.allocation import PodAllocations
 from podstatus.status.cache import StatusCache, VersionedStatus
 from podstatus.status.notify import Announcements, QueuedObserver

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, is_static_pod, is_terminal_phase
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.pod import Pod, is_static_pod, is_terminal_phase
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateTerminated,
     ContainerStatus,
     PodStatus,
 )
-from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.status.transitions import get_container_by_index
 
 Statuses = tuple[ContainerStatus, ...]

@@ -9,7 +9,7 @@ from operator import attrgetter
 import msgspec
 
 from podstatus.kube.by_name import first_by_name
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 
 
 class ContainerType(Enum):

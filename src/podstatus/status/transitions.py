@@ -7,11 +7,11 @@ Upstream: checkContainerStateTransition, status_manager.go v1.36.4.
 from collections.abc import Sequence
 
 from podstatus.kube.by_name import all_by_name
-from podstatus.kube.containers import Container
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStatus, PodStatus
-from podstatus.kube.restarts import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
+from podstatus.kube.restart_policy import (
     all_containers_could_restart,
     container_should_restart,
     is_restartable_init_container,

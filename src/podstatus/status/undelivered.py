@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from weakref import WeakValueDictionary
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.ports import Outbox, Undelivered
 from podstatus.status.remembered import tells_an_end

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.scalars.time import Time
 from podstatus.status.conditions import (
     ALL_CONTAINERS_RESTARTING,
     CONTAINERS_READY,

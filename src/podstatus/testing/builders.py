@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from podstatus.kube.containers import Container
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,
@@ -15,7 +15,7 @@ from podstatus.kube.pod_status import (
     PodCondition,
     PodStatus,
 )
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 
 def make_pod(

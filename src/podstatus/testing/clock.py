@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import itertools
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 
 _SECOND = 1_000_000_000
 ROUNDS = 50

@@ -4,9 +4,9 @@ from collections import deque
 
 import msgspec
 
-from podstatus.kube.codec import from_document, to_document
+from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.errors import ConflictError, GoneError
-from podstatus.kube.event import Event
+from podstatus.kube.objects.event import Event
 from podstatus.kube.patch import EVENT, apply_patch
 
 

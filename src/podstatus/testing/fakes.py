@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.status.terminations import Termination
 
 

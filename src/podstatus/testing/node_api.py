@@ -9,12 +9,12 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.msgspec_json import read_json
-from podstatus.kube.codec import from_document, to_document
+from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.errors import api_error
-from podstatus.kube.lease import Lease
-from podstatus.kube.node import Node
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.objects.node import Node
 from podstatus.kube.patch import apply_patch
-from podstatus.kube.schemas import NODE
+from podstatus.kube.patch.schema import NODE
 
 VERBS = (
     "get_node",

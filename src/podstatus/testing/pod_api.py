@@ -8,12 +8,12 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.msgspec_json import read_json
-from podstatus.kube.codec import DecodeError, from_document, to_document
+from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
 from podstatus.kube.errors import ApiError, api_error
+from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
-from podstatus.kube.pod import ApiUID, Pod
-from podstatus.kube.schemas import POD
-from podstatus.kube.times import Time
+from podstatus.kube.patch.schema import POD
+from podstatus.kube.scalars.time import Time
 
 
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):

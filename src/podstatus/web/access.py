@@ -22,7 +22,7 @@ import msgspec
 from podstatus.base.aio import steady_nanos
 from podstatus.base.log_rate import LogRate
 from podstatus.kube.errors import ApiError
-from podstatus.kube.reviews import (
+from podstatus.kube.objects.authentication import (
     ResourceAttributes,
     SubjectAccessReviewSpec,
     TokenReviewSpec,

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metric_pages import MetricPages
 from podstatus.observe.ports import Observatory
 from podstatus.observe.watch_counts import WatchCounts

@@ -3,9 +3,9 @@
 Upstream: validateContainerLogStatus, kubelet_pods.go v1.36.4; its words.
 """
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import ContainerState, ContainerStatus
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.web.refusals import Refusal, bad_request, not_found
 
 _WAITING = {

@@ -6,13 +6,13 @@ Upstream: encodePods, pkg/kubelet/server/server.go; GetRunningPods, kubelet_pods
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerRunState
-from podstatus.kube.documents import encode_document
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.port import RuntimePod
 
 

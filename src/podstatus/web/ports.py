@@ -5,13 +5,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.reviews import (
+from podstatus.kube.objects.authentication import (
     SubjectAccessReviewSpec,
     SubjectAccessReviewStatus,
     TokenReviewSpec,
     TokenReviewStatus,
 )
+from podstatus.kube.objects.pod import Pod
 from podstatus.node.reading import UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.streams import Logging, Talking

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from podstatus.kube.times import Time, TimeError
+from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.runtime.streams import Channel, LogOptions, TalkRequest
 from podstatus.web.refusals import Refusal, bad_request
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from podstatus.alerts.ports import Alerts
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.health import pod_health
 from podstatus.observe.history import HistoryError, Moment
 from podstatus.observe.ports import Observatory, Sending

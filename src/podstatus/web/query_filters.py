@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from podstatus.kube.label_selectors import LabelSelector, LabelSelectorError, parse_label_selector
-from podstatus.kube.times import Time
+from podstatus.kube.label_selector import LabelSelector, LabelSelectorError, parse_label_selector
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.health import Word, pod_health
 from podstatus.observe.summary import PodSummary
 from podstatus.web.queries import Query

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary import PodSummary
 from podstatus.web.query_filters import PodFilter
 from podstatus.web.refusals import bad_request

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 _INSTANT = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 REFERENCE = "#/components/schemas/{name}"

@@ -9,9 +9,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.health import Health, pod_health
 from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.history import Moment

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.node.reading import MachineReading, UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.ports import Machine

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from podstatus.alerts.ports import Alerts
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Observatory
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.ports import AboutAgent, Machine

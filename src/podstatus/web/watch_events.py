@@ -10,8 +10,8 @@ JSON without a line break in it. docs/watch.md says what a client makes of them.
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.board import Gone
 from podstatus.observe.history import Moment
 from podstatus.observe.summary import PodSummary

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterator
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.board import Board, Changed
 from podstatus.observe.summary import PodSummary
 from podstatus.web.watch_events import (

@@ -2,8 +2,8 @@
 
 from enum import Enum
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.observe.board import Gone
 from podstatus.observe.summary import PodSummary
 from podstatus.web.query_filters import PodFilter

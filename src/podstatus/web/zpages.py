@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.web.ports import AboutAgent
 from podstatus.web.routes import ROUTES, Route
 

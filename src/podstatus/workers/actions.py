@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from podstatus.kube.by_name import all_by_name
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.kube.durations import go_duration
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.restarts import (
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.restart_policy import (
     RESTART_ALL_CONTAINERS,
     find_matching_container_restart_rule,
     is_restartable_init_container,
 )
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.go_text import go_duration
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
 from podstatus.status.generate import has_usable_sandbox, should_all_containers_restart
 from podstatus.workers.crash_loops import CrashLoops

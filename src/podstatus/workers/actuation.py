@@ -11,9 +11,9 @@ from msgspec import structs
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import PodFacts
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.runtime.port import CannotResizeError, Resizing, Runtime
 from podstatus.status.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.status.manager import StatusManager

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podstatus.kube.node import Node
-from podstatus.kube.node_affinity import is_wanted_on
-from podstatus.kube.pod import Pod, is_static_pod
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.node_selection import is_wanted_on, tolerates_no_execute
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, is_static_pod
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.qos import get_pod_qos
-from podstatus.kube.taints import tolerates_no_execute
 from podstatus.workers.fits import shortages
 from podstatus.workers.host_ports import has_free_ports
 from podstatus.workers.pod_limits import find_excess

@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.containers import Container
-from podstatus.kube.equality import semantic_equal
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
 
 Containers = tuple[Container, ...]
 _Change = Callable[[Container], Container]

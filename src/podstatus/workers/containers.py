@@ -12,12 +12,12 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.kube.event import ObjectReference
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.event import ObjectReference
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
 from podstatus.runtime.port import CannotStartError, Runtime
 from podstatus.workers.actuation import Actuation

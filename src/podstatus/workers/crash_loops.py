@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
 
 FIRST_SECONDS = 10
 MAX_SECONDS = 300

@@ -13,8 +13,8 @@ from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.directory import PodDirectory
 from podstatus.sources.changes import (
     PodAdded,

@@ -9,9 +9,9 @@ removeMissingExtendedResources, pkg/kubelet/lifecycle/predicate.go.
 
 import msgspec
 
-from podstatus.kube.node import Node
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.pod_spec import PodSpec
 from podstatus.workers.taken import CPU, MEMORY, STORAGE, Taken, amount, counted, is_extended
 
 PODS = "pods"

@@ -13,9 +13,9 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from podstatus.kube.allocation import PodResourceInfo
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.wire import FrozenMap
+from podstatus.kube.encoding.wire import FrozenMap
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.status.allocation import allocation_from_pod
 from podstatus.workers.allocated import with_allocation, with_larger_requests
 from podstatus.workers.resize_plan import resizable_containers

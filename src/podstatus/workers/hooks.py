@@ -16,9 +16,9 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.containers import Container, HTTPGetAction, LifecycleHandler
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import Container, HTTPGetAction, LifecycleHandler
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.probes.http_target import BadTargetError, HttpTarget, http_target
 from podstatus.runtime.port import Runtime, SelfHooking
 from podstatus.runtime.run_command import CannotRunCommandError, run_command

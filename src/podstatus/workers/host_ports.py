@@ -7,8 +7,8 @@ v0.36.4, framework/types.go.
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.restart_policy import is_restartable_init_container
 
 _EVERY_ADDRESS = "0.0.0.0"  # noqa: S104
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
-from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
+from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.workers.pod_actions import ContainerKind, StartContainer, StopContainer
 from podstatus.workers.pod_view import PodView, try_stopping
 

@@ -17,7 +17,7 @@ from enum import Enum
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.pod import Pod, PodUID, is_terminal_phase
+from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 
 ORPHAN_GRACE = 1
 """Seconds for what nobody knows any more. Upstream's."""

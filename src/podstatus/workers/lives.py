@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-from podstatus.kube.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.workers.life import PodLife, Stage, could_have_running_containers
 
 

@@ -6,7 +6,7 @@ minutes with some thousand pods, and nothing else happens meanwhile.
 
 from collections import Counter
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.grants import Grants
 from podstatus.workers.host_ports import HostPort
 from podstatus.workers.lives import Lives

@@ -5,9 +5,9 @@ from enum import Enum
 
 import msgspec
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.runtime_facts import ContainerFacts
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
 
 

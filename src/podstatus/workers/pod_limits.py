@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from podstatus.events import reasons
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
 
 MAX_CONTAINERS: Final = 1000
 """Init containers, sidecars, regular and ephemeral ones together."""

@@ -4,12 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from podstatus.kube.containers import Container, Probe
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts, SandboxState
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.restarts import container_should_restart, is_restartable_init_container
-from podstatus.kube.times import Time
+from podstatus.kube.objects.containers import Container, Probe
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    PodFacts,
+    SandboxState,
+)
+from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
+from podstatus.kube.scalars.time import Time
 from podstatus.workers.pod_actions import ContainerKind, StartContainer, StopContainer
 from podstatus.workers.resize_plan import NO_RESIZE, ResizePlan
 from podstatus.workers.verdicts import Verdicts

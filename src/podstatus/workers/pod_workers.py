@@ -13,8 +13,8 @@ from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.cri import ContainerRunState, PodFacts, SandboxState
-from podstatus.kube.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.relist import RuntimeView
 from podstatus.workers.life import (

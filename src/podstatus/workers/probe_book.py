@@ -7,10 +7,10 @@ liveness or startup probe that failed is a reason to restart its container.
 from collections.abc import Callable
 from typing import Protocol
 
-from podstatus.kube.cri import ContainerRunState, PodFacts
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.pods.probe_verdicts import ProbeVerdicts
 from podstatus.runtime.port import ProbeResult
 from podstatus.workers.verdicts import Verdicts

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 
 
 class Probing(Protocol):

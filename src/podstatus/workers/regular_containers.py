@@ -6,8 +6,8 @@ Upstream: computePodActions, kuberuntime_manager.go v1.36.4.
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.workers.pod_actions import ContainerKind, StartContainer, StopContainer
 from podstatus.workers.pod_view import PodView, try_stopping
 

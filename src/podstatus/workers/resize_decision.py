@@ -11,13 +11,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.kube.node import Node
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.qos import GUARANTEED, get_pod_qos
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 from podstatus.status.resize import INFEASIBLE
 from podstatus.workers.admission import Rejected, admit
 from podstatus.workers.resize_plan import changed_resources, needs_restart, resizable_containers

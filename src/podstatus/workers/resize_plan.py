@@ -8,13 +8,17 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.allocation import PodResourceInfo
 from podstatus.kube.by_name import first_by_name
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts, ResourceFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity, QuantityError
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    PodFacts,
+    ResourceFacts,
+)
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 RESTART_CONTAINER = "RestartContainer"
 _NOTHING = ResourceRequirements()

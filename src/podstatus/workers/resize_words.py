@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
 
 _ESCAPED = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
 """Go writes JSON that can stand in a web page."""

@@ -15,8 +15,8 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.time import Time
 from podstatus.status.conditions import POD_RESIZE_PENDING
 from podstatus.status.manager import StatusManager
 from podstatus.status.resize import INFEASIBLE

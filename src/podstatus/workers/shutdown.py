@@ -16,7 +16,7 @@ import msgspec
 from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.relist import RuntimeView
 from podstatus.workers.admission import Rejected
 from podstatus.workers.life import Ending, Stage

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 """Of `system-cluster-critical`, and of all that must outlive the others."""

@@ -16,11 +16,11 @@ from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.by_name import first_by_name
-from podstatus.kube.cri import ContainerRunState, PodFacts
-from podstatus.kube.pod import Pod, PodUID, is_terminal_phase
-from podstatus.kube.pod_status import PodStatus
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.times import Time
+from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
 from podstatus.runtime.port import Runtime

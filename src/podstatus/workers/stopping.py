@@ -6,9 +6,9 @@ Upstream: killContainer and setTerminationGracePeriod, kuberuntime_container.go;
 kuberuntime_termination_order.go v1.36.4.
 """
 
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.restarts import is_restartable_init_container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
+from podstatus.kube.restart_policy import is_restartable_init_container
 
 Wave = tuple[ContainerFacts, ...]
 

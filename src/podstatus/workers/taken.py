@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.workers.host_ports import HostPort, host_ports
 
 CPU, MEMORY, STORAGE = "cpu", "memory", "ephemeral-storage"

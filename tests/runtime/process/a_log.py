@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.cri_log import log_time
 from podstatus.runtime.process.layout import ContainerFolder
 from podstatus.runtime.process.records import ExitRecord, Launch

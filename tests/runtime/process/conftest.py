@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.kube.codec import to_document
+from podstatus.kube.encoding.codec import to_document
 from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
 from tests.runtime.process.machine import AS_NOBODY, NOBODY
 from tests.runtime.process.pods import pod_of

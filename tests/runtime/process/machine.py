@@ -10,8 +10,8 @@ import pytest
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.kube.errors import GoneError
-from podstatus.kube.pod import Pod
-from podstatus.kube.token_request import TokenRequestStatus
+from podstatus.kube.objects.authentication import TokenRequestStatus
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups import Cgroups
 from podstatus.runtime.process.enforce_limits import OnUnlimited

@@ -3,12 +3,12 @@
 import base64
 from typing import Any
 
-from podstatus.kube.codec import from_document
+from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.errors import ApiError
-from podstatus.kube.pod import Pod
-from podstatus.kube.records import ConfigMap, Secret
-from podstatus.kube.times import Time
-from podstatus.kube.token_request import TokenRequestStatus
+from podstatus.kube.objects.authentication import TokenRequestStatus
+from podstatus.kube.objects.cluster import ConfigMap, Secret
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.time import Time
 
 UID = "0d5f7c3e-6d55-4f3f-9d0a-0123456789ab"
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.isolation import find_bubblewrap
 from podstatus.runtime.process.layout import PodFolder

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process import run_shim
 from podstatus.runtime.process.identity import is_alive
 from podstatus.runtime.process.layout import ContainerFolder, PodFolder

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.prepare import Preparer

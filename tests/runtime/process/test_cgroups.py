@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import PodUID
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroups import (
     CannotLimitError,
     CgroupInUseError,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.cgroup_mounts import CgroupMount, parse_mounts, parse_own, place_of
 from podstatus.runtime.process.find_cgroups import CgroupFinder, NoCgroupsError
 from tests.runtime.process.fake_cgroups import FakeCgroupFolders

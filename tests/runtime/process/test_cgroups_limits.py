@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.meta import ObjectMeta
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroup_readings import facts_from, field_of, usage_from
 from podstatus.runtime.process.cgroup_settings import Version, settings_for, weight_of
 from podstatus.runtime.process.limits import (

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.cgroups import Cgroups, no_cgroups
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups

@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec import structs
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.port import Runtime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.machine import open_process_runtime

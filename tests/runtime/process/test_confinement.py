@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.capabilities import DEFAULT, USUAL, capability_numbers
 from podstatus.runtime.streams import TalkRequest

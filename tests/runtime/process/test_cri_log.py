@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.cri_log import (
     LINE_LIMIT,
     ChosenLines,

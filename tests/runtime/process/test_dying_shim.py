@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.records import ShimRecord

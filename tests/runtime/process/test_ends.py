@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.ends import Ends
 from podstatus.runtime.process.identity import identity_of

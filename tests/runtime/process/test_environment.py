@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.records import ConfigMap, Secret
+from podstatus.kube.objects.cluster import ConfigMap, Secret
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.downward import Surroundings
 from podstatus.runtime.process.environment import (

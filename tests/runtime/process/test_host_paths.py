@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.volumes import HostPathVolumeSource
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.volumes import HostPathVolumeSource
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.host_paths import ready_host_path
 from podstatus.runtime.process.layout import PodFolder

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
 from tests.runtime.process.leftovers import Picture, Seen, take_picture, what_is_left
 

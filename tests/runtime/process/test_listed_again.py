@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.records import Launch, PodRecord
 from podstatus.runtime.process.state import Attempt, PodState, runtime_pod
 

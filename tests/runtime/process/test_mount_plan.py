@@ -3,9 +3,9 @@
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container, VolumeMount
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.volumes import EmptyDirVolumeSource, Volume
+from podstatus.kube.objects.containers import Container, VolumeMount
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.volumes import EmptyDirVolumeSource, Volume
 from podstatus.runtime.process.mount_plan import plan_mounts
 from podstatus.testing.builders import make_pod
 

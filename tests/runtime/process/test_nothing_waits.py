@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.cri_log import Entry
 from podstatus.runtime.process.log_files import LogFile
 from podstatus.runtime.process.outside import Outside

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from podstatus.kube.errors import DeniedError, UnavailableError
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.objects.cluster import ConfigMap
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.isolation import Bubblewrap
 from podstatus.runtime.process.layout import PodFolder

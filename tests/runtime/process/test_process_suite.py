@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.testing.builders import make_pod

@@ -9,10 +9,10 @@ import pytest
 from msgspec import structs
 
 from podstatus.base.aio import SystemClock
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.agent.mortal_node import end_family, processes_with

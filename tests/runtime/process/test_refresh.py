@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import Pod
-from podstatus.kube.records import ConfigMap
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.cluster import ConfigMap
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.refresh import MAX_AT_ONCE, Refresher
 from podstatus.testing.builders import make_pod

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.records import PodRecord
 from podstatus.runtime.process.safe_paths import remove_tree
 from podstatus.runtime.process.shelf import Shelf

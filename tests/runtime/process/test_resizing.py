@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import PodFacts, ResourceFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import PodFacts, ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, Resizing
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups import Cgroups

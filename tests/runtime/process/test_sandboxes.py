@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import SandboxState
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.volumes import ConfigMapVolumeSource, Volume
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import SandboxState
+from podstatus.kube.objects.volumes import ConfigMapVolumeSource, Volume
 from podstatus.runtime.port import CannotStartError, Runtime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.machine import need_bubblewrap, open_process_runtime

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.records import ExitRecord, PodRecord
 from podstatus.runtime.process.shelf import Shelf
 

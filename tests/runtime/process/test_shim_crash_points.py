@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.kube.containers import Container, VolumeMount
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, SandboxState
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.volumes import HostPathVolumeSource, Volume
+from podstatus.kube.objects.containers import Container, VolumeMount
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, SandboxState
+from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process import run_shim, shims
 from podstatus.runtime.process.adapter import ProcessRuntime

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.layout import pods_folder
 from podstatus.testing.builders import make_pod

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstatus.kube.pod import PodUID
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.cgroups import Cgroups, no_cgroups
 from podstatus.runtime.process.folder_sizes import FolderSizes
 from podstatus.runtime.process.identity import boot_id, identity_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.folder_sizes import FolderSizes, size_of_folder
 
 A, B = PodUID("uid-a"), PodUID("uid-b")

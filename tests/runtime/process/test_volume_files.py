@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.records import ConfigMap, Secret
-from podstatus.kube.volumes import HostPathVolumeSource, Volume
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.cluster import ConfigMap, Secret
+from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.atomic_files import write_atomically
 from podstatus.runtime.process.downward import Surroundings

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.volume_writers import MAX_THREADS, Check, VolumeWriters
 
 UID, OTHER = PodUID("u"), PodUID("v")

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from podstatus.base.clock import Clock
-from podstatus.kube.containers import Container
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.port import CannotStartError, RuntimePod
 from podstatus.runtime.process.book import Book
 from podstatus.runtime.process.cgroups import Cgroups, no_cgroups

@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.projections import ProjectedFile
 from podstatus.runtime.process.security import Ownership
 

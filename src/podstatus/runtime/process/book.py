@@ -10,10 +10,10 @@ from typing import Protocol
 
 from msgspec import structs
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import PodUID
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.ends import Ends
 from podstatus.runtime.process.hints import Hints

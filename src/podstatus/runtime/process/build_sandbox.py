@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.text import go_quoted
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.process.bubblewrap_args import HostPath, Mount, Sandbox
 from podstatus.runtime.process.mount_plan import PlannedMount, is_empty_dir, writers_beside
 from podstatus.runtime.process.mount_table import lies_in

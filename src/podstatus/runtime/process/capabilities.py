@@ -8,7 +8,7 @@ isolation there is nothing to undo: containerd's default set, and what is asked 
 from collections.abc import Collection
 from typing import Final
 
-from podstatus.kube.containers import Capabilities
+from podstatus.kube.objects.containers import Capabilities
 from podstatus.runtime.process.refusals import not_honoured
 
 ALL: Final = "ALL"

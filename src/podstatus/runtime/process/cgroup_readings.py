@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroup_settings import Version, weight_of
 from podstatus.runtime.process.limits import (
     PERIOD,

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.process.cgroup_folders import PROCS, CgroupFolders
 from podstatus.runtime.process.cgroup_readings import (
     CgroupReading,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from podstatus.kube.times import Time, TimeError
+from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.runtime.streams import Channel, LogOptions
 
 LINE_LIMIT = 1 << 20

@@ -8,12 +8,12 @@ defaultPodLimitsForDownwardAPI, pkg/kubelet/kubelet_resources.go; all v1.36.4.
 import math
 from collections.abc import Mapping, Sequence
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.references import ObjectFieldSelector, ResourceFieldSelector
-from podstatus.kube.rules.names import qualified_name
-from podstatus.kube.text import go_quoted
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.meta import ObjectFieldSelector, ResourceFieldSelector
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.validation.names import qualified_name
 from podstatus.runtime.process.refusals import config_error
 
 _DEFAULTED = ("cpu", "memory", "ephemeral-storage")

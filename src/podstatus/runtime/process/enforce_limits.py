@@ -6,10 +6,9 @@ from contextlib import suppress
 
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups import (
     CannotLimitError,

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from podstatus.kube.containers import (
+from podstatus.kube.objects.cluster import ConfigMap, Secret
+from podstatus.kube.objects.containers import (
     ConfigMapKeySelector,
     Container,
     EnvVarSource,
     SecretKeySelector,
 )
-from podstatus.kube.pod import Pod
-from podstatus.kube.records import ConfigMap, Secret
-from podstatus.kube.text import go_quoted
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.process.downward import Surroundings, env_field, resource_value
 from podstatus.runtime.process.expand import ExecBudget, TooLargeError
 from podstatus.runtime.process.refusals import config_error, not_honoured

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 MOST_ENTRIES = 200_000
 """About a second of work."""

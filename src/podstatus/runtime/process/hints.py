@@ -4,7 +4,7 @@ import asyncio
 import weakref
 from collections.abc import AsyncIterator
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 
 class Hints:

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from podstatus.kube.volumes import HostPathVolumeSource
+from podstatus.kube.objects.volumes import HostPathVolumeSource
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.bubblewrap_args import HostPath
 from podstatus.runtime.process.mount_table import (

@@ -22,7 +22,7 @@ the two never ran. One that is damaged all the same, by a loss of power say, is 
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 POD, SHIM, SHIM_LOG = "pod.json", "shim.json", "shim.log"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"

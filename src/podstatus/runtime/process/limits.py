@@ -10,14 +10,14 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.cri import ResourceFacts
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.pod_resources import pod_limits as limits_of_spec
 from podstatus.kube.pod_resources import pod_requests as requests_of_spec
-from podstatus.kube.pod_spec import PodSpec
 from podstatus.kube.qos import BEST_EFFORT, get_pod_qos
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.scalars.quantity import Quantity
 
 LEAST_SHARES, MOST_SHARES = 2, 262_144
 """The kernel takes no others."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.book import Book
 from podstatus.runtime.process.enforce_limits import LimitEnforcer

@@ -5,8 +5,8 @@ import signal
 
 import msgspec
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.containers import Container
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container
 from podstatus.runtime.process.cgroups import CgroupPlace
 from podstatus.runtime.process.prepare import Command
 from podstatus.runtime.process.records import Launch

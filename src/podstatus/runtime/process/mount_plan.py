@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.containers import Container, VolumeMount
-from podstatus.kube.pod import Pod
-from podstatus.kube.restarts import is_restartable_init_container
-from podstatus.kube.text import go_quoted
-from podstatus.kube.volumes import Volume
+from podstatus.kube.objects.containers import Container, VolumeMount
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.volumes import Volume
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.process.expand import TooLargeError, expand_strictly
 from podstatus.runtime.process.projections import projected_source
 from podstatus.runtime.process.refusals import config_error, not_honoured

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
-from podstatus.kube.text import go_quoted
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.mount_plan import (
     TOKEN_PATH,

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.base.msgspec_json import read_json
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.refusals import config_error
 from podstatus.runtime.process.safe_paths import (

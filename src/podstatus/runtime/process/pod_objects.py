@@ -4,10 +4,10 @@ from typing import Protocol
 
 from podstatus.base.clock import Clock
 from podstatus.kube.errors import ApiError
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.records import ConfigMap, Secret
-from podstatus.kube.token_request import TokenRequestStatus
-from podstatus.kube.volumes import ServiceAccountTokenProjection
+from podstatus.kube.objects.authentication import TokenRequestStatus
+from podstatus.kube.objects.cluster import ConfigMap, Secret
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.volumes import ServiceAccountTokenProjection
 from podstatus.runtime.process.environment import Referenced
 from podstatus.runtime.process.refusals import config_error
 

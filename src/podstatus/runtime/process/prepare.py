@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.quantity import Quantity
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.bubblewrap_args import (
     BubblewrapArgs,

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.text import go_quoted
-from podstatus.kube.volumes import (
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.volumes import (
     ConfigMapProjection,
     DownwardAPIProjection,
     DownwardAPIVolumeFile,
@@ -22,6 +21,7 @@ from podstatus.kube.volumes import (
     Volume,
     VolumeProjection,
 )
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.process.downward import Surroundings, metadata_field, resource_value
 from podstatus.runtime.process.environment import Referenced, binary_bytes, secret_bytes
 from podstatus.runtime.process.refusals import config_error, not_honoured

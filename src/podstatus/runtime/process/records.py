@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.limits import Limits
 
 

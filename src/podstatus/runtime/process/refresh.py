@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
 
 logger = logging.getLogger(__name__)

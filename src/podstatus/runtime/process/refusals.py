@@ -1,6 +1,6 @@
 """How a container is told that it cannot be started as its spec says."""
 
-from podstatus.kube.text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.port import CannotStartError
 
 CONFIG_ERROR = "CreateContainerConfigError"

@@ -7,14 +7,14 @@ nothing beyond what is there anyway is fine.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from podstatus.kube.containers import (
+from podstatus.kube.objects.containers import (
     AppArmorProfile,
     Container,
     SecurityContext,
     SELinuxOptions,
 )
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSecurityContext
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSecurityContext
 from podstatus.runtime.process.refusals import not_honoured
 
 _UNCONFINED = ("", "Unconfined")

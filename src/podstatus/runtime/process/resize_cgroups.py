@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod, PodUID
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.cgroup_readings import memory_from, memory_used, quota_from
 from podstatus.runtime.process.cgroup_settings import Setting, Version

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.limits import Limits, pod_limits
 from podstatus.runtime.process.machinery import Machinery

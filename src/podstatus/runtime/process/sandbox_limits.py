@@ -8,7 +8,7 @@ Upstream: MAX_ARGS, bubblewrap.c v0.8.0; what `--args` names and the command's w
 
 from collections.abc import Collection, Mapping, Sequence
 
-from podstatus.kube.containers import Container
+from podstatus.kube.objects.containers import Container
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.refusals import config_error
 

@@ -6,9 +6,9 @@ Upstream: SeccompProfile of pkg/apis/core; the kubelet's seccompDefault, which i
 from functools import lru_cache
 from typing import Final
 
-from podstatus.kube.containers import Container, SecurityContext
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSecurityContext
+from podstatus.kube.objects.containers import Container, SecurityContext
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSecurityContext
 from podstatus.runtime.process.refusals import not_honoured
 from podstatus.runtime.process.seccomp_filter import assemble
 from podstatus.runtime.process.seccomp_profile import default_profile

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
-from podstatus.kube.containers import Container, SecurityContext
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_spec import PodSecurityContext
-from podstatus.kube.text import go_quoted
+from podstatus.kube.objects.containers import Container, SecurityContext
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSecurityContext
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.process.capabilities import granted
 from podstatus.runtime.process.refusals import config_error, not_honoured
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from podstatus.base.msgspec_json import read_json
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.layout import (
     POD,

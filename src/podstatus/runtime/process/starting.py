@@ -7,8 +7,8 @@ import asyncio
 import uuid
 
 from podstatus.base.clock import Clock
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.limits import pod_limits
 from podstatus.runtime.process.machinery import Machinery

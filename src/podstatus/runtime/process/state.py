@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.cri import (
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     NetworkMode,
@@ -15,7 +15,7 @@ from podstatus.kube.cri import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.records import ExitRecord, Launch, PodRecord, StartRecord
 

@@ -5,7 +5,7 @@ import signal
 
 from msgspec import structs
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.machinery import Machinery

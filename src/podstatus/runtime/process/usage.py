@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from podstatus.base.clock import Clock
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
 from podstatus.runtime.process.cgroup_readings import CgroupReading
 from podstatus.runtime.process.cgroups import Cgroups
 from podstatus.runtime.process.count_usage import (

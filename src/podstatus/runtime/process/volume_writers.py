@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 T = TypeVar("T")
 Check = Callable[[], None]

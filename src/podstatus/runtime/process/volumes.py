@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import Pod, PodUID
-from podstatus.kube.rules.names import path_segment
-from podstatus.kube.text import go_quoted
-from podstatus.kube.volumes import ProjectedVolumeSource, Volume
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.volumes import ProjectedVolumeSource, Volume
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.validation.names import path_segment
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.atomic_files import DATA, give_folder, write_atomically
 from podstatus.runtime.process.bubblewrap_args import HostPath

@@ -7,9 +7,9 @@ from random import Random, SystemRandom
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.kube.containers import Container
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import Pod, PodUID
 from podstatus.runtime.port import (
     CannotResizeError,
     CannotStartError,

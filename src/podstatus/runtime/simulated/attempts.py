@@ -4,9 +4,9 @@ import hashlib
 
 from msgspec import structs
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.containers import Container, Probe
-from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container, Probe
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.simulated.life import LIVENESS, READINESS, STARTUP, Attempt, ProbeName
 from podstatus.runtime.simulated.record import Sandbox

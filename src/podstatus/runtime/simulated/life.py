@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.cri import ContainerFacts, ContainerRunState
-from podstatus.kube.resources import ResourceRequirements
-from podstatus.kube.times import UNSET_TIME, Time
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
+from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.runtime.process.limits import container_facts
 from podstatus.runtime.simulated.script import KILLED, START_ERROR, Script
 

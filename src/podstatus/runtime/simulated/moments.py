@@ -2,7 +2,7 @@
 
 import heapq
 
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 
 _SLACK = 64
 """Moments that were put off stay in the heap; so many more than are needed may."""

@@ -7,7 +7,8 @@ from typing import Final, Literal
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.cri import (
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     NetworkMode,
@@ -16,7 +17,6 @@ from podstatus.kube.cri import (
     SandboxState,
 )
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.limits import Limits
 from podstatus.runtime.process.limits import facts_of as limit_facts

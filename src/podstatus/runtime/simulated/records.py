@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from podstatus.base.msgspec_json import json_decoder
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.simulated.record import PodRecord
 

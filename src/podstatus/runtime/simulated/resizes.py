@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
-from podstatus.kube.containers import Container
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.limits import pod_limits
 from podstatus.runtime.simulated.attempts import resized

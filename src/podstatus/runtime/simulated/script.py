@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity, QuantityError
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.runtime.simulated.lengths import parse_length
 from podstatus.runtime.simulated.mistakes import Mistakes
 from podstatus.runtime.simulated.timeline import Timeline, TimelineError, parse_timeline

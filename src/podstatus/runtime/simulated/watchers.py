@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.alarm import Alarm
 from podstatus.runtime.simulated.life import probe_verdicts

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.addresses import Addresses
 from podstatus.runtime.simulated.alarm import Alarm

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.times import Time
-from podstatus.kube.wire import Wire
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.scalars.time import Time
 
 START_TEXT = "2217-03-09T00:00:00Z"
 """When every case begins: a moment that no recorded time is near to."""

@@ -16,10 +16,10 @@ from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
 from podstatus.checkpoint.memory import ResourceRecord
-from podstatus.kube.allocation import Allocations, PodResourceInfo, without_pods
-from podstatus.kube.codec import from_document
-from podstatus.kube.pod import PodUID
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.allocation import Allocations, PodResourceInfo, without_pods
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
 
 
 def play_checkpoint(record: Mapping[str, Any]) -> object:

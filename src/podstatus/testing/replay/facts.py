@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.cri import (
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod_status import LinuxContainerUser
+from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
     ContainerRunState,
     NetworkMode,
@@ -13,9 +14,8 @@ from podstatus.kube.cri import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.pod_status import LinuxContainerUser
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.times import Time
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
 
 
 def read_facts(runtime: Mapping[str, Any]) -> PodFacts:

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podstatus.kube.codec import to_document
-from podstatus.kube.pod import PodUID
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.manager import StatusManager
 from podstatus.status.resize import NO_RESIZE, ResizeConditions

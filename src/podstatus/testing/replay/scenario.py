@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from podstatus.kube.codec import from_document
+from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.pod import Pod
-from podstatus.kube.pod_status import PodStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.directory import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy

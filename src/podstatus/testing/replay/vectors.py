@@ -12,24 +12,24 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.codec import from_document
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import PodFacts
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.patch import PatchError, apply_patch
-from podstatus.kube.pod import Pod, is_mirror_pod, is_static_pod
-from podstatus.kube.pod_spec import PodSpec
-from podstatus.kube.pod_status import ContainerStatus, PodCondition, PodStatus
-from podstatus.kube.quantity import Quantity, QuantityError
-from podstatus.kube.restarts import (
+from podstatus.kube.patch.schema import POD
+from podstatus.kube.restart_policy import (
     RESTART,
     all_containers_could_restart,
     container_should_restart,
     find_matching_container_restart_rule,
 )
-from podstatus.kube.schemas import POD
-from podstatus.kube.times import Time, TimeError
-from podstatus.kube.wire import Wire
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
 from podstatus.pods.phase import get_phase

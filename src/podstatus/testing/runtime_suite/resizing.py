@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 from msgspec import structs
 
-from podstatus.kube.cri import ContainerRunState, ResourceFacts
-from podstatus.kube.pod import Pod
-from podstatus.kube.quantity import Quantity
-from podstatus.kube.resources import ResourceRequirements
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerRunState, ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import Resizing
 from podstatus.testing.runtime_suite.scene import (
     LONG_GRACE,

@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from enum import Enum
 from typing import Any, TypeVar
 
-from podstatus.kube.containers import Container
-from podstatus.kube.cri import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.kube.pod import Pod
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.runtime.port import Runtime
 
 T = TypeVar("T")

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from podstatus.kube.cri import ContainerRunState, SandboxState
-from podstatus.kube.pod import Pod
-from podstatus.kube.times import UNSET_TIME
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
+from podstatus.kube.scalars.time import UNSET_TIME
 from podstatus.runtime.port import CannotStartError
 from podstatus.testing.runtime_suite.scene import (
     Behaviour,

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from podstatus.kube.cri import ContainerRunState, SandboxState
-from podstatus.kube.pod import PodUID
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.testing.runtime_suite.scene import (
     LONG_GRACE,
     SOON,

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from podstatus.kube.cri import ContainerRunState
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.kube.objects.usage import Usage
-from podstatus.kube.pod import PodUID
-from podstatus.kube.times import UNSET_TIME
+from podstatus.kube.scalars.time import UNSET_TIME
 from podstatus.runtime.port import Metered, MeteredInside, Runtime
 from podstatus.testing.runtime_suite.scene import (
     LONG_GRACE,

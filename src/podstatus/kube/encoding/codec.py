@@ -1,0 +1,230 @@
+"""From wire to value and back, as Go's types would.
+
+`decode` and `from_document` read; `to_document` writes the plain JSON value that Go's
+encoder would print: what is empty is left out, times have whole seconds, quantities are
+respelled, and bytes that are no text become U+FFFD.
+"""
+
+import typing
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from podstatus.base.msgspec_json import json_decoder, read_value
+from podstatus.kube.encoding.go_json import ABSENT, Absent, JsonValue
+from podstatus.kube.encoding.wire import Wire, strip_none
+from podstatus.kube.scalars.go_text import valid_text
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import MicroTime, Time
+
+W = TypeVar("W", bound=Wire)
+Convert = Callable[[Any], Any]
+
+
+class PrintedField(NamedTuple):
+    """How a field is printed."""
+
+    name: str
+    """On the wire."""
+    keep_nil: bool
+    keep_empty: bool
+    convert: Convert | None
+
+
+class DecodeError(ValueError):
+    """An object could not be read; the message says where and why."""
+
+
+def decode(data: bytes | str, kind: type[W]) -> W:
+    """Read an object from JSON text. Raises DecodeError."""
+    try:
+        return json_decoder(kind, _read_scalar).decode(data)
+    except msgspec.ValidationError:
+        return from_document(_parsed(data, kind), kind)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise _unreadable(kind, f"not JSON: {error}") from error
+
+
+def from_document(document: object, kind: type[W]) -> W:
+    """Read an object from a plain JSON value; nulls count as absent, as they do in Go.
+
+    Raises DecodeError.
+    """
+    try:
+        return read_value(document, kind, _read_scalar)
+    except (msgspec.ValidationError, RecursionError):
+        pass
+    try:
+        return read_value(_without_nulls(document, kind), kind, _read_scalar)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _unreadable(kind, str(error)) from error
+
+
+def _parsed(data: bytes | str, kind: type[Wire]) -> object:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise _unreadable(kind, f"not JSON: {error}") from error
+
+
+def _unreadable(kind: type[Wire], why: str) -> DecodeError:
+    return DecodeError(f"cannot read a {kind.__name__}: {why}")
+
+
+def to_document(value: Wire) -> dict[str, Any]:
+    """The plain JSON value that Go's encoder would print for this object."""
+    return typing.cast(dict[str, Any], _printer(type(value))(value))
+
+
+def printed(item: Any, field: PrintedField) -> JsonValue | Absent:
+    """What Go's encoder would print for a field; ABSENT where it leaves it out."""
+    if item is None:
+        return None if field.keep_nil else ABSENT
+    if item or field.keep_empty:
+        return typing.cast(JsonValue, item if field.convert is None else field.convert(item))
+    return ABSENT
+
+
+@cache
+def _printer(kind: type[Wire]) -> Convert:
+    """What prints a value of this kind: straight-line code, as `straight` has it to take one over.
+
+    The code for a kind with a text that may be left out and one that is always there reads:
+
+        def print_value(value):
+            document = {}
+            if item := value.reason: document["reason"] = item if item.isascii() else …
+            document["type"] = None if (item := value.type) is None else item if …
+            return document
+    """
+    scope: dict[str, Any] = {"valid_text": valid_text}
+    lines = ["def print_value(value):", "document = {}"]
+    for name, field in zip(kind.__struct_fields__, printed_fields(kind), strict=True):
+        printed = _PRINTED.get(field.convert)
+        if printed is None:
+            scope[f"convert_{name}"] = field.convert
+            printed = f"convert_{name}(item)"
+        lines.append(_print_line(name, field, printed))
+    # Nothing but names of declared fields goes into the code.
+    exec("\n ".join([*lines, "return document"]), scope)  # noqa: S102
+    return typing.cast(Convert, scope["print_value"])
+
+
+def _time_wire(time: Time | MicroTime) -> str | None:
+    return time.wire
+
+
+_PRINTED: dict[Convert | None, str] = {
+    None: "item",
+    valid_text: "item if item.isascii() else valid_text(item)",
+    _time_wire: "item.wire",
+}
+"""What is converted all the time: without a call for each."""
+
+
+def _print_line(name: str, field: PrintedField, printed: str) -> str:
+    target = f"document[{field.name!r}]"
+    if field.keep_nil:
+        return f"{target} = None if (item := value.{name}) is None else {printed}"
+    kept = f"(item := value.{name}) is not None" if field.keep_empty else f"item := value.{name}"
+    return f"if {kept}: {target} = {printed}"
+
+
+def _read_scalar(kind: type, value: object) -> object:
+    if kind is Time:
+        return Time.parse(value)
+    if kind is MicroTime:
+        return MicroTime.parse(value)
+    if kind is Quantity:
+        return Quantity.parse(value)
+    raise NotImplementedError(kind)
+
+
+@cache
+def printed_fields(kind: type[Wire]) -> tuple[PrintedField, ...]:
+    """How each field of a kind is printed, in their order."""
+    hints = typing.get_type_hints(kind)
+    plan = []
+    for info in structs.fields(kind):
+        always = info.default_factory is not msgspec.NODEFAULT
+        declared, pointer = strip_none(hints[info.name])
+        to_scalar_or_struct = pointer and typing.get_origin(declared) is None
+        keep_empty = always or to_scalar_or_struct or declared is Any
+        plan.append(PrintedField(info.encode_name, always, keep_empty, _converter(declared)))
+    return tuple(plan)
+
+
+def _converter(declared: Any) -> Convert | None:
+    origin = typing.get_origin(declared)
+    if origin is tuple:
+        return _list_converter(_converter(typing.get_args(declared)[0]))
+    if origin is dict:
+        return _map_converter(_converter(typing.get_args(declared)[1]))
+    if declared is str:
+        return valid_text
+    if declared in (Time, MicroTime):
+        return _time_wire
+    if declared is Quantity:
+        return _quantity_wire
+    if isinstance(declared, type) and issubclass(declared, Wire):
+        return _printer(declared)
+    return None
+
+
+def _list_converter(convert: Convert | None) -> Convert:
+    return list if convert is None else lambda items: [convert(item) for item in items]
+
+
+def _map_converter(convert: Convert | None) -> Convert:
+    if convert is None:
+        return dict
+    return lambda items: {valid_text(key): convert(item) for key, item in items.items()}
+
+
+def _quantity_wire(quantity: Quantity) -> str:
+    return quantity.canonical
+
+
+def _without_nulls(document: object, declared: Any) -> object:
+    """Drop nulls where Go would read the zero value, guided by the declared type."""
+    declared, _ = strip_none(declared)
+    origin = typing.get_origin(declared)
+    if isinstance(document, dict):
+        if origin is dict:
+            return _map_without_nulls(document, typing.get_args(declared)[1])
+        if isinstance(declared, type) and issubclass(declared, Wire):
+            hints = _wire_hints(declared)
+            return {
+                key: _without_nulls(item, hints.get(key, Any))
+                for key, item in document.items()
+                if item is not None
+            }
+    if isinstance(document, list) and origin is tuple:
+        element = typing.get_args(declared)[0]
+        return [_zero(element) if i is None else _without_nulls(i, element) for i in document]
+    return document
+
+
+def _map_without_nulls(document: dict[str, Any], element: Any) -> dict[str, Any]:
+    return {
+        key: _zero(element) if item is None else _without_nulls(item, element)
+        for key, item in document.items()
+    }
+
+
+def _zero(declared: Any) -> object:
+    """What Go reads for a null element of a list or map, as a JSON value."""
+    if isinstance(declared, type) and issubclass(declared, Wire):
+        return {}
+    if declared in (str, int, bool):
+        return declared()
+    return None
+
+
+@cache
+def _wire_hints(kind: type[Wire]) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {info.encode_name: hints[info.name] for info in structs.fields(kind)}

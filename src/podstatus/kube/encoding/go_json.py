@@ -1,0 +1,132 @@
+"""Plain JSON values as Go holds them: equality, text and encoding.
+
+Python calls True, 1 and 1.0 equal; Go keeps bool, int64 and float64 apart, and so do these.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from enum import Enum
+from json.encoder import encode_basestring
+from typing import Final, TypeAlias
+
+import msgspec
+
+from podstatus.kube.scalars.go_text import valid_text
+
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
+Document: TypeAlias = dict[str, JsonValue]
+
+
+class Absent(Enum):
+    """Stands for what is not there, where null is a value like any other."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+
+_HTML = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "<>&"]
+_LINE_ENDS = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "\u2028\u2029"]
+
+
+def same_value(left: JsonValue, right: JsonValue) -> bool:
+    """Whether two values are alike down to the kinds of their numbers (reflect.DeepEqual)."""
+    return left == right and _same_kinds(left, right)
+
+
+def _same_kinds(left: JsonValue, right: JsonValue) -> bool:
+    """Whether two values that Python calls equal are of the same kinds throughout."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key, value in left.items():
+            # A string equals nothing but a string: only other values need a look.
+            if type(value) is not str and not _same_kinds(value, right[key]):
+                return False
+        return True
+    if isinstance(left, list) and isinstance(right, list):
+        return all(map(_same_kinds, left, right))
+    return type(left) is type(right)
+
+
+def plain_text(value: JsonValue) -> str:
+    """The value as Go's `%v` prints it."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<nil>"
+    if isinstance(value, float):
+        return _plain_number(value)
+    if isinstance(value, list):
+        return f"[{' '.join(map(plain_text, value))}]"
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{plain_text(value[key])}' for key in sorted(value))}]"
+    return str(value).lower()
+
+
+def encode_document(document: Document) -> bytes:
+    """The text that Go's json.Marshal writes: keys sorted, compact, HTML characters escaped."""
+    data = _encoded_fast(document) or valid_text(_encoded(document)).encode()
+    for special, escaped in _HTML if data.isascii() else _HTML + _LINE_ENDS:
+        if special in data:
+            data = data.replace(special, escaped)
+    return data
+
+
+def _encoded_fast(document: Document) -> bytes:
+    """Empty if there is something in it that msgspec refuses or writes otherwise than Go."""
+    if _holds_float(document):
+        return b""
+    try:
+        return msgspec.json.encode(document, order="sorted")
+    except UnicodeEncodeError:
+        return b""
+
+
+def _holds_float(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        items: Iterable[JsonValue] = value.values()
+    elif isinstance(value, list):
+        items = value
+    else:
+        return isinstance(value, float) or (isinstance(value, int) and _is_float(value))
+    # A loop, and what can be none passed over first: a patch is gone through each time it is sent.
+    for item in items:  # noqa: SIM110 - see above
+        if type(item) not in _NEVER_FLOATS and _holds_float(item):
+            return True
+    return False
+
+
+_NEVER_FLOATS = frozenset({str, bool, type(None)})
+
+
+def _is_float(value: int) -> bool:
+    """Whether Kubernetes reads this number as a float, because it does not fit into 64 bits."""
+    return not -(2**63) <= value < 2**63
+
+
+def _encoded(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{_encoded(key)}:{_encoded(value[key])}' for key in sorted(value))}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_encoded, value))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) or _is_float(value):
+        return _json_number(float(value))
+    return str(value)
+
+
+def _json_number(value: float) -> str:
+    digits = repr(value)
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        return f"{Decimal(digits):f}".removesuffix(".0")
+    mantissa, exponent = digits.split("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def _plain_number(value: float) -> str:
+    digits = Decimal(repr(value)).normalize()
+    if -4 <= digits.adjusted() < 6:
+        return f"{digits:f}"
+    return f"{value:.{len(digits.as_tuple().digits) - 1}e}"

@@ -1,0 +1,207 @@
+"""Label selectors: `app=web,tier in (1,2),!old`.
+
+Upstream: labels.Parse and Requirement.Matches, apimachinery v0.36.4, pkg/labels/selector.go.
+`in` and `notin` are operators only where an operator is expected, so labels may be called so.
+
+    LabelSelectorError     it is none; with the words of kube-apiserver
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NoReturn, TypeAlias
+
+import msgspec
+
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.validation.label_names import label_key_faults, label_value_faults
+
+Operator: TypeAlias = Literal["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
+
+_OPERATORS: dict[str, Operator] = {
+    "in": "in",
+    "notin": "notin",
+    "=": "=",
+    "==": "==",
+    "!=": "!=",
+    ">": "gt",
+    "<": "lt",
+}
+_SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
+_END = ""
+# Upstream's reader takes a NUL for the end of a word, and at the start of one for the end of all.
+_PART = re.compile("[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>\0]+)\0?")
+_INTEGER = re.compile("[+-]?[0-9]+")
+
+
+class LabelSelectorError(Exception):
+    """A text that is no label selector."""
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """What one label must be like."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels fulfils it."""
+        match self.operator:
+            case "in" | "=" | "==":
+                return labels.get(self.key) in self.values
+            case "notin" | "!=":
+                return labels.get(self.key) not in self.values
+            case "exists":
+                return self.key in labels
+            case "!":
+                return self.key not in labels
+        return self._compares(_integer(labels.get(self.key, "")))
+
+    def _compares(self, number: int | None) -> bool:
+        bound = _integer(self.values[0])
+        if number is None or bound is None:
+            return False
+        return number > bound if self.operator == "gt" else number < bound
+
+
+class LabelSelector(msgspec.Struct, frozen=True):
+    """All of its requirements must be fulfilled; with none it selects everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """Read a `labelSelector`. Raises LabelSelectorError."""
+    requirements = _Parser(text).requirements()
+    return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
+
+
+class _Parser:
+    """Reads one selector from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._parts = [*_split(text), _END]
+        self._position = 0
+
+    def requirements(self) -> Iterator[Requirement]:
+        while self._peek() != _END:
+            if not (self._at_word() or self._peek() == "!"):
+                _refuse(f"found '{self._peek()}', expected: !, identifier, or 'end of string'")
+            yield self._requirement()
+            self._separator()
+
+    def _separator(self) -> None:
+        part = self._take()
+        if part == _END:
+            self._position -= 1
+        elif part != ",":
+            _refuse(f"found '{part}', expected: ',' or 'end of string'")
+        elif not (self._at_word() or self._peek() == "!"):
+            _refuse(f"found '{self._peek()}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        absent = self._peek() == "!"
+        if absent:
+            self._take()
+        key = self._word()
+        if faults := label_key_faults(key):
+            _refuse_requirement(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(faults)}")
+        if absent:
+            return Requirement(key, "!")
+        if self._peek() in (_END, ","):
+            return Requirement(key, "exists")
+        operator = self._operator()
+        values = self._set() if operator in ("in", "notin") else {self._exact_value()}
+        return _checked(Requirement(key, operator, tuple(sorted(values))))
+
+    def _operator(self) -> Operator:
+        part = self._take()
+        if part not in _OPERATORS:
+            expected = "in, notin, =, ==, !=, gt, lt"
+            _refuse_requirement(f"found '{part}', expected: {expected}")
+        return _OPERATORS[part]
+
+    def _exact_value(self) -> str:
+        return "" if self._peek() in (_END, ",") else self._word()
+
+    def _set(self) -> set[str]:
+        if (part := self._take()) != "(":
+            _refuse_requirement(f"found '{part}' expected: '('")
+        if not self._at_word() and self._peek() not in (",", ")"):
+            _refuse_requirement(f"found '{self._peek()}', expected: ',', ')' or identifier")
+        values = {self._element()}
+        while (part := self._take()) == ",":
+            values.add(self._element())
+        if part != ")":
+            _refuse_requirement(f"found '{part}', expected: ',' or ')'")
+        return values
+
+    def _element(self) -> str:
+        """One value of a set; nothing at all between two commas is the empty value."""
+        if self._peek() in (",", ")"):
+            return ""
+        if not self._at_word():
+            _refuse_requirement(f"found '{self._peek()}', expected: ',', or identifier")
+        return self._take()
+
+    def _word(self) -> str:
+        if not self._at_word():
+            _refuse_requirement(f"found '{self._peek()}', expected: identifier")
+        return self._take()
+
+    def _at_word(self) -> bool:
+        part = self._peek()
+        return part != _END and part not in _SYMBOLS
+
+    def _peek(self) -> str:
+        return self._parts[self._position]
+
+    def _take(self) -> str:
+        self._position += 1
+        return self._parts[self._position - 1]
+
+
+def _split(text: str) -> Iterator[str]:
+    position = 0
+    while match := _PART.match(text, position):
+        yield match[1]
+        position = match.end()
+
+
+def _checked(requirement: Requirement) -> Requirement:
+    faults = dict.fromkeys(_value_faults(requirement))
+    if faults:
+        told = list(faults)
+        _refuse_requirement(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
+    return requirement
+
+
+def _value_faults(requirement: Requirement) -> Iterator[str]:
+    values = requirement.values
+    if requirement.operator in ("gt", "lt") and _integer(values[0]) is None:
+        rule = "for 'Gt', 'Lt' operators, the value must be an integer"
+        yield f"values[0]: Invalid value: {go_quoted(values[0])}: {rule}"
+    for index, value in enumerate(values):
+        if faults := label_value_faults(value):
+            where = f"values[{index}][{requirement.key}]"
+            yield f"{where}: Invalid value: {go_quoted(value)}: {'; '.join(faults)}"
+
+
+def _integer(text: str) -> int | None:
+    """The number, if Go reads one from it that fits into 64 bits."""
+    if not _INTEGER.fullmatch(text) or len(text) > 64:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _refuse(why: str) -> NoReturn:
+    raise LabelSelectorError(why)
+
+
+def _refuse_requirement(why: str) -> NoReturn:
+    _refuse(f"unable to parse requirement: {why}")

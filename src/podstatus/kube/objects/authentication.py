@@ -1,0 +1,123 @@
+"""TokenReview, SubjectAccessReview and TokenRequest."""
+
+from msgspec import field
+
+from podstatus.kube.encoding.wire import Wire, nil
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.scalars.time import Time
+
+
+class UserInfo(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.UserInfo`."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
+
+
+class TokenReviewSpec(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.TokenReviewSpec`."""
+
+    token: str = ""
+    audiences: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "TokenReviewSpec(…)"
+
+
+class TokenReviewStatus(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.TokenReviewStatus`."""
+
+    authenticated: bool = False
+    user: UserInfo = field(default_factory=UserInfo)
+    audiences: tuple[str, ...] | None = None
+    error: str = ""
+
+
+class TokenReview(Wire, frozen=True, kw_only=True):
+    """`authentication.k8s.io/v1.TokenReview`."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: TokenReviewSpec = field(default_factory=TokenReviewSpec)
+    status: TokenReviewStatus = field(default_factory=TokenReviewStatus)
+
+
+class ResourceAttributes(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.ResourceAttributes`."""
+
+    namespace: str = ""
+    verb: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+
+
+class SubjectAccessReviewSpec(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.SubjectAccessReviewSpec`."""
+
+    resource_attributes: ResourceAttributes | None = None
+    user: str = ""
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
+    uid: str = ""
+
+
+class SubjectAccessReviewStatus(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.SubjectAccessReviewStatus`."""
+
+    allowed: bool = field(default_factory=bool)
+    denied: bool = False
+    reason: str = ""
+    evaluation_error: str = ""
+
+
+class SubjectAccessReview(Wire, frozen=True, kw_only=True):
+    """`authorization.k8s.io/v1.SubjectAccessReview`."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: SubjectAccessReviewSpec = field(default_factory=SubjectAccessReviewSpec)
+    status: SubjectAccessReviewStatus = field(default_factory=SubjectAccessReviewStatus)
+
+
+class BoundObjectReference(Wire, frozen=True, kw_only=True):
+    """`authentication/v1.BoundObjectReference`: with whom a token ends."""
+
+    kind: str = ""
+    api_version: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class TokenRequestSpec(Wire, frozen=True, kw_only=True):
+    """`authentication/v1.TokenRequestSpec`."""
+
+    audiences: tuple[str, ...] | None = field(default_factory=nil)
+    expiration_seconds: int | None = field(default_factory=nil)
+    bound_object_ref: BoundObjectReference | None = field(default_factory=nil)
+
+
+class TokenRequestStatus(Wire, frozen=True, kw_only=True):
+    """`authentication/v1.TokenRequestStatus`."""
+
+    token: str = field(default_factory=str)
+    expiration_timestamp: Time = field(default_factory=Time)
+
+    def __repr__(self) -> str:
+        return f"TokenRequestStatus(token=…, expiration_timestamp={self.expiration_timestamp!r})"
+
+
+class TokenRequest(Wire, frozen=True, kw_only=True):
+    """`authentication/v1.TokenRequest`."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: TokenRequestSpec = field(default_factory=TokenRequestSpec)
+    status: TokenRequestStatus = field(default_factory=TokenRequestStatus)

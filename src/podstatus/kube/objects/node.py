@@ -1,0 +1,169 @@
+"""The Node as it travels: all of v1.36's NodeSpec and NodeStatus."""
+
+from msgspec import field
+
+from podstatus.kube.encoding.wire import Wire, nil
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
+
+
+class Taint(Wire, frozen=True, kw_only=True):
+    """`v1.Taint`."""
+
+    key: str = field(default_factory=str)
+    value: str = ""
+    effect: str = field(default_factory=str)
+    time_added: Time | None = None
+
+
+class ConfigMapNodeConfigSource(Wire, frozen=True, kw_only=True):
+    """`v1.ConfigMapNodeConfigSource`."""
+
+    namespace: str = field(default_factory=str)
+    name: str = field(default_factory=str)
+    uid: str = ""
+    resource_version: str = ""
+    kubelet_config_key: str = field(default_factory=str)
+
+
+class NodeConfigSource(Wire, frozen=True, kw_only=True):
+    """`v1.NodeConfigSource`."""
+
+    config_map: ConfigMapNodeConfigSource | None = None
+
+
+class NodeSpec(Wire, frozen=True, kw_only=True):
+    """`v1.NodeSpec`."""
+
+    pod_cidr: str = field(default="", name="podCIDR")
+    pod_cidrs: tuple[str, ...] | None = field(default=None, name="podCIDRs")
+    provider_id: str = field(default="", name="providerID")
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] | None = None
+    config_source: NodeConfigSource | None = None
+    external_id: str = field(default="", name="externalID")
+
+
+class NodeCondition(Wire, frozen=True, kw_only=True):
+    """`v1.NodeCondition`."""
+
+    type: str = field(default_factory=str)
+    status: str = field(default_factory=str)
+    last_heartbeat_time: Time = field(default_factory=Time)
+    last_transition_time: Time = field(default_factory=Time)
+    reason: str = ""
+    message: str = ""
+
+
+class NodeAddress(Wire, frozen=True, kw_only=True):
+    """`v1.NodeAddress`."""
+
+    type: str = field(default_factory=str)
+    address: str = field(default_factory=str)
+
+
+class DaemonEndpoint(Wire, frozen=True, kw_only=True):
+    """`v1.DaemonEndpoint`."""
+
+    port: int = field(default_factory=int, name="Port")
+
+
+class NodeDaemonEndpoints(Wire, frozen=True, kw_only=True):
+    """`v1.NodeDaemonEndpoints`."""
+
+    kubelet_endpoint: DaemonEndpoint = field(default_factory=DaemonEndpoint)
+
+
+class NodeSwapStatus(Wire, frozen=True, kw_only=True):
+    """`v1.NodeSwapStatus`."""
+
+    capacity: int | None = None
+
+
+class NodeSystemInfo(Wire, frozen=True, kw_only=True):
+    """`v1.NodeSystemInfo`."""
+
+    machine_id: str = field(default_factory=str, name="machineID")
+    system_uuid: str = field(default_factory=str, name="systemUUID")
+    boot_id: str = field(default_factory=str, name="bootID")
+    kernel_version: str = field(default_factory=str)
+    os_image: str = field(default_factory=str)
+    container_runtime_version: str = field(default_factory=str)
+    kubelet_version: str = field(default_factory=str)
+    kube_proxy_version: str = field(default_factory=str)
+    operating_system: str = field(default_factory=str)
+    architecture: str = field(default_factory=str)
+    swap: NodeSwapStatus | None = None
+
+
+class ContainerImage(Wire, frozen=True, kw_only=True):
+    """`v1.ContainerImage`."""
+
+    names: tuple[str, ...] | None = field(default_factory=nil)
+    size_bytes: int = 0
+
+
+class AttachedVolume(Wire, frozen=True, kw_only=True):
+    """`v1.AttachedVolume`."""
+
+    name: str = field(default_factory=str)
+    device_path: str = field(default_factory=str)
+
+
+class NodeConfigStatus(Wire, frozen=True, kw_only=True):
+    """`v1.NodeConfigStatus`."""
+
+    assigned: NodeConfigSource | None = None
+    active: NodeConfigSource | None = None
+    last_known_good: NodeConfigSource | None = None
+    error: str = ""
+
+
+class NodeRuntimeHandlerFeatures(Wire, frozen=True, kw_only=True):
+    """`v1.NodeRuntimeHandlerFeatures`."""
+
+    recursive_read_only_mounts: bool | None = None
+    user_namespaces: bool | None = None
+
+
+class NodeRuntimeHandler(Wire, frozen=True, kw_only=True):
+    """`v1.NodeRuntimeHandler`."""
+
+    name: str = field(default_factory=str)
+    features: NodeRuntimeHandlerFeatures | None = None
+
+
+class NodeFeatures(Wire, frozen=True, kw_only=True):
+    """`v1.NodeFeatures`."""
+
+    supplemental_groups_policy: bool | None = None
+
+
+class NodeStatus(Wire, frozen=True, kw_only=True):
+    """`v1.NodeStatus`."""
+
+    capacity: dict[str, Quantity] | None = None
+    allocatable: dict[str, Quantity] | None = None
+    phase: str = ""
+    conditions: tuple[NodeCondition, ...] | None = None
+    addresses: tuple[NodeAddress, ...] | None = None
+    daemon_endpoints: NodeDaemonEndpoints = field(default_factory=NodeDaemonEndpoints)
+    node_info: NodeSystemInfo = field(default_factory=NodeSystemInfo)
+    images: tuple[ContainerImage, ...] | None = None
+    volumes_in_use: tuple[str, ...] | None = None
+    volumes_attached: tuple[AttachedVolume, ...] | None = None
+    config: NodeConfigStatus | None = None
+    runtime_handlers: tuple[NodeRuntimeHandler, ...] | None = None
+    features: NodeFeatures | None = None
+    declared_features: tuple[str, ...] | None = None
+
+
+class Node(Wire, frozen=True, kw_only=True):
+    """`v1.Node`."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: NodeSpec = field(default_factory=NodeSpec)
+    status: NodeStatus = field(default_factory=NodeStatus)

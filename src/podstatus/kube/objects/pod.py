@@ -1,0 +1,87 @@
+"""The Pod as it travels, and what its metadata says about where it came from."""
+
+from typing import NewType
+
+from msgspec import field
+
+from podstatus.kube.encoding.frozen_copy import check_kind
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import PodStatus
+
+PodUID = NewType("PodUID", str)
+"""The UID under which the node knows a pod (a static pod's own UID)."""
+
+ApiUID = NewType("ApiUID", str)
+"""The UID of the object in the API server (a static pod's mirror pod)."""
+
+CONFIG_SOURCE = "kubernetes.io/config.source"
+CONFIG_MIRROR = "kubernetes.io/config.mirror"
+API_SOURCE = "api"
+
+
+class Pod(Wire, frozen=True, kw_only=True):
+    """`v1.Pod`."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: PodSpec = field(default_factory=PodSpec)
+    status: PodStatus = field(default_factory=PodStatus)
+
+    @property
+    def uid(self) -> PodUID:
+        """`metadata.uid`, read as the UID under which the node knows the pod."""
+        return PodUID(self.metadata.uid)
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """`metadata.namespace`."""
+        return self.metadata.namespace
+
+    @property
+    def full_name(self) -> tuple[str, str]:
+        """Namespace and name: what a static pod and its mirror pod have in common."""
+        return self.metadata.namespace, self.metadata.name
+
+
+def is_static_pod(pod: Pod) -> bool:
+    """Whether the pod came from a file or a URL instead of the API server."""
+    source = (pod.metadata.annotations or {}).get(CONFIG_SOURCE)
+    return source is not None and source != API_SOURCE
+
+
+def is_mirror_pod(pod: Pod) -> bool:
+    """Whether the pod is the API server's image of a static pod."""
+    return CONFIG_MIRROR in (pod.metadata.annotations or {})
+
+
+def is_terminal_phase(phase: str) -> bool:
+    """Whether a pod in this phase has ended for good."""
+    return phase in ("Succeeded", "Failed")
+
+
+def check_uid(uid: object) -> None:
+    """Raise TypeError unless it is a text, ValueError if it is empty."""
+    if not isinstance(uid, str):
+        raise TypeError(f"expected the UID of a pod, got {type(uid).__name__}")
+    if not uid:
+        raise ValueError("the UID of a pod is empty; take it from the API server's object")
+
+
+def check_pod(pod: Pod) -> None:
+    """Raise TypeError unless it is a pod, ValueError unless it has a UID."""
+    check_kind(pod, Pod)
+    if not isinstance(pod.metadata.uid, str):
+        raise TypeError(f"metadata.uid: expected str, got {type(pod.metadata.uid).__name__}")
+    if not pod.metadata.uid:
+        raise ValueError(
+            f"pod {pod.namespace}/{pod.name} has no UID; "
+            "take the pod from the API server, or give a static pod one"
+        )

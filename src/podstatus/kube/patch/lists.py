@@ -1,0 +1,232 @@
+"""Lists in patches: directives, the identity of elements, and the order of the result.
+
+The order is the patch's first, then that of the live list where the patch has none.
+
+Upstream: sliceElementType, mergeKeyValueEqual, deduplicateScalars, normalizeElementOrder,
+mergeSortedSlice and validatePatchWithSetOrderList, strategicpatch/patch.go v0.36.4.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from itertools import chain
+from operator import itemgetter
+from typing import Final, cast
+
+from podstatus.kube.encoding.go_json import Absent, Document, JsonValue
+from podstatus.kube.patch.errors import NestedListError, PatchError
+
+MARKER: Final = "$patch"
+DELETE: Final = "delete"
+REPLACE: Final = "replace"
+RETAIN_KEYS: Final = "$retainKeys"
+SET_ORDER: Final = "$setElementOrder"
+DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
+
+
+_MAPS: Final = {dict}
+
+
+def has_marker(element: JsonValue) -> bool:
+    """Whether the element is an instruction rather than content."""
+    return isinstance(element, dict) and MARKER in element
+
+
+def is_deletion(element: JsonValue) -> bool:
+    """Whether the element says that another one goes."""
+    return isinstance(element, dict) and element.get(MARKER) == DELETE
+
+
+def element_type(*lists: list[JsonValue]) -> type:
+    """The type that all elements share."""
+    if set(map(type, chain(*lists))) == _MAPS:
+        return dict
+    types = list(map(type, chain(*lists)))
+    if types and types[0] is list:
+        raise NestedListError("lists of lists cannot be merged")
+    if len(set(types)) != 1 or types[0] is type(None):
+        found = ", ".join(sorted({kind.__name__ for kind in types})) or "no elements"
+        raise PatchError(f"only lists with elements of one kind can be merged; found {found}")
+    return types[0]
+
+
+def merge_key_value(element: JsonValue, merge_key: str) -> JsonValue:
+    """The value that tells this element of a list from the others."""
+    if not isinstance(element, dict):
+        raise PatchError(f"an element must be an object with {merge_key!r}, found {element!r}")
+    if merge_key not in element:
+        raise PatchError(f"the merge key {merge_key!r} is missing from {element!r}")
+    return element[merge_key]
+
+
+def merge_key_values(elements: list[JsonValue], merge_key: str) -> list[JsonValue]:
+    """The same of each element of a list of maps."""
+    try:
+        return [element[merge_key] for element in cast(list[Document], elements)]
+    except KeyError:
+        return [merge_key_value(element, merge_key) for element in elements]
+
+
+def identity(element: JsonValue, merge_key: str) -> JsonValue:
+    """What an element is found by: its merge key, or the scalar itself."""
+    if merge_key:
+        return merge_key_value(element, merge_key)
+    if isinstance(element, dict | list):
+        raise PatchError(f"a list without merge key must hold scalars, found {element!r}")
+    return element
+
+
+def same_identity(left: JsonValue, right: JsonValue) -> bool:
+    """Whether two scalars are equal; Go panics when it has to compare objects or lists so."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict | list):
+        raise not_scalar(left)
+    return left == right
+
+
+def not_scalar(value: JsonValue) -> PatchError:
+    """Why two objects or lists are not compared."""
+    return PatchError(f"only a scalar can tell elements apart, found {value!r}")
+
+
+def deduplicated(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
+    """Each scalar once, the last one moving into the place of a repetition; and all the slots.
+
+    The slots are what someone sees who still looks at the list as it was, changed in place.
+    """
+    slots, end, at = list(scalars), len(scalars), 0
+    # The places of each scalar, smallest first; those that hold another one by now are passed over.
+    places: dict[JsonValue, list[int]] = {}
+    for place, scalar in enumerate(slots):
+        places.setdefault(scalar, []).append(place)
+    while at < end:
+        scalar = slots[at]
+        repeated = places[scalar]
+        while repeated:
+            place = heappop(repeated)
+            if not at < place < end or slots[place] != scalar:
+                continue
+            end -= 1
+            slots[place] = slots[end]
+            heappush(places[slots[end]], place)
+        at += 1
+    return slots[:end], slots
+
+
+_MAX_INSERTIONS: Final = 20
+"""Of a list that Go sorts by insertion; beyond, our order may differ from upstream's."""
+
+
+class Positions:
+    """Where in a list an identity occurs first; each is found in constant time."""
+
+    def __init__(self, identities: Iterable[JsonValue | Absent]) -> None:
+        self._texts: dict[str, int] = {}
+        self._others: dict[tuple[type, JsonValue], int] = {}
+        """Scalars that are no texts, by type and value: Python calls True, 1 and 1.0 equal."""
+        self._not_scalar: set[type] = set()
+        self._size = 0
+        for value in identities:
+            self.append(value)
+
+    def append(self, value: JsonValue | Absent) -> None:
+        """Note the identity of one more element; ABSENT takes a place that nothing finds."""
+        if isinstance(value, str):
+            self._texts.setdefault(value, self._size)
+        elif isinstance(value, dict | list):
+            self._not_scalar.add(type(value))
+        elif not isinstance(value, Absent):
+            self._others.setdefault((type(value), value), self._size)
+        self._size += 1
+
+    def find(self, value: JsonValue) -> int:
+        """The position, or -1. Raises PatchError where objects or lists are to be compared."""
+        if isinstance(value, str):
+            return self._texts.get(value, -1)
+        if isinstance(value, dict | list):
+            if type(value) in self._not_scalar:
+                raise not_scalar(value)
+            return -1
+        return self._others.get((type(value), value), -1)
+
+
+def arranged(
+    merged: list[JsonValue], order: list[JsonValue], live: list[JsonValue], merge_key: str
+) -> list[JsonValue]:
+    """Merged elements in their final order: those that `order` names as it names them.
+
+    The others keep the order of the live list, each before the first named element that
+    follows it there.
+    """
+    wish = Positions(identity(element, merge_key) for element in order)
+    named: list[JsonValue] = []
+    others: list[JsonValue] = []
+    for element in merged:
+        at = wish.find(identity(element, merge_key))
+        (others if at < 0 else named).append(element)
+    custom = Positions(identity(element, merge_key) for element in live)
+    named, others = in_order(named, wish, merge_key), in_order(others, custom, merge_key)
+    return _interleaved(named, others, custom, merge_key)
+
+
+def in_order(elements: list[JsonValue], order: Positions, merge_key: str) -> list[JsonValue]:
+    """The elements by their positions, deletions last."""
+    deletions = [element for element in elements if merge_key and is_deletion(element)]
+    kept = [element for element in elements if not merge_key or not is_deletion(element)]
+    if len(kept) > 1:
+        kept = _by_place([(order.find(identity(item, merge_key)), item) for item in kept])
+    return kept + deletions
+
+
+def _by_place(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
+    if min(place for place, _ in placed) >= 0:
+        return [element for _, element in sorted(placed, key=itemgetter(0))]
+    if len(placed) > _MAX_INSERTIONS:
+        return [element for _, element in sorted(placed, key=itemgetter(0))]
+    # Upstream's comparison says "less" whenever either element has no place, so the outcome is
+    # what its sort makes of that: insertion, up to so many elements.
+    for end in range(1, len(placed)):
+        at = end
+        while at and _goes_first(placed[at][0], placed[at - 1][0]):
+            placed[at - 1], placed[at] = placed[at], placed[at - 1]
+            at -= 1
+    return [element for _, element in placed]
+
+
+def _goes_first(place: int, other: int) -> bool:
+    return place < 0 or other < 0 or place < other
+
+
+def _interleaved(
+    named: list[JsonValue], others: list[JsonValue], live: Positions, merge_key: str
+) -> list[JsonValue]:
+    if not named or not others:
+        return named + others
+    result: list[JsonValue] = []
+    waiting = deque((live.find(identity(element, merge_key)), element) for element in others)
+    for element in named:
+        place = live.find(identity(element, merge_key))
+        while waiting and 0 <= waiting[0][0] < place:
+            result.append(waiting.popleft()[1])
+        result.append(element)
+    return result + [element for _, element in waiting]
+
+
+def check_order(patch: list[JsonValue], order: list[JsonValue], merge_key: str) -> None:
+    """Raise unless the order directive names all that the patch holds, in the same order."""
+    if not patch or not order:
+        return
+    pending = deque(element for element in patch if not merge_key or not is_deletion(element))
+    names = deque(order)
+    while pending and names:
+        if has_marker(pending[0]) or _same_element(pending[0], names.popleft(), merge_key):
+            pending.popleft()
+    if pending:
+        raise PatchError(f"{SET_ORDER} lacks {pending[0]!r}, or has it in another place")
+
+
+def _same_element(left: JsonValue, right: JsonValue, merge_key: str) -> bool:
+    if not merge_key:
+        return same_identity(left, right)
+    return same_identity(merge_key_value(left, merge_key), merge_key_value(right, merge_key))

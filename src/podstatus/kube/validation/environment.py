@@ -1,0 +1,153 @@
+"""Rules for the environment variables of a container.
+
+Upstream: ValidateEnv, ValidateEnvFrom, pkg/apis/core/validation/validation.go v1.36.4.
+"""
+
+import re
+
+from podstatus.kube.objects.containers import Container, EnvFromSource, EnvVar, EnvVarSource
+from podstatus.kube.objects.meta import ObjectFieldSelector
+from podstatus.kube.validation.field_errors import (
+    Cause,
+    invalid_value,
+    invalid_values,
+    required,
+    unsupported,
+)
+from podstatus.kube.validation.names import (
+    config_key,
+    dns_subdomain,
+    environment_name,
+    qualified_name,
+)
+
+_SUBSCRIPT = re.compile(r"(.+)\['(.*)'\]")
+_SUBSCRIPTED = ("metadata.annotations", "metadata.labels")
+_FIELDS = (
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+_FIELDS_OF_VOLUMES = (*_SUBSCRIPTED, "spec.restartPolicy", "spec.schedulerName", "status.phase")
+_RESOURCES = tuple(
+    f"{side}.{name}"
+    for side in ("limits", "requests")
+    for name in ("cpu", "ephemeral-storage", "memory")
+)
+_HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
+_ONE = "may not have more than one field specified at a time"
+
+
+def validate_environment(field: str, container: Container) -> list[Cause]:
+    """What is wrong with the variables of a container, and with where they come from."""
+    found: list[Cause] = []
+    for index, variable in enumerate(container.env or ()):
+        found += _validate_variable(f"{field}.env[{index}]", variable)
+    for index, source in enumerate(container.env_from or ()):
+        found += _validate_bulk(f"{field}.envFrom", index, source)
+    return found
+
+
+def _validate_variable(field: str, variable: EnvVar) -> list[Cause]:
+    found = [] if variable.name else [required(f"{field}.name")]
+    if variable.name:
+        found += invalid_values(f"{field}.name", variable.name, environment_name(variable.name))
+    if variable.value_from is None:
+        return found
+    path = f"{field}.valueFrom"
+    found += _validate_source(path, variable.value_from)
+    given = _count(variable.value_from)
+    if not given:
+        why = (
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
+            "`secretKeyRef` or `fileKeyRef`"
+        )
+        found.append(invalid_value(path, "", why))
+    elif variable.value:
+        found.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
+    elif given > 1:
+        found.append(invalid_value(path, "", _ONE))
+    return found
+
+
+def _count(source: EnvVarSource) -> int:
+    return sum(getattr(source, name) is not None for name in source.__struct_fields__)
+
+
+def _validate_source(field: str, source: EnvVarSource) -> list[Cause]:
+    found: list[Cause] = []
+    if source.field_ref is not None:
+        found += _validate_field_ref(f"{field}.fieldRef", source.field_ref)
+    if source.resource_field_ref is not None:
+        found += _validate_resource(f"{field}.resourceFieldRef", source.resource_field_ref.resource)
+    for name, selector in (
+        ("configMapKeyRef", source.config_map_key_ref),
+        ("secretKeyRef", source.secret_key_ref),
+    ):
+        if selector is not None:
+            found += _validate_key(f"{field}.{name}", selector.name, selector.key)
+    return found
+
+
+def _validate_field_ref(field: str, selector: ObjectFieldSelector) -> list[Cause]:
+    path = selector.field_path
+    if not path:
+        return [required(f"{field}.fieldPath")]
+    match = _SUBSCRIPT.fullmatch(path)
+    if match is not None and match[1] in _SUBSCRIPTED:
+        key = match[2].lower() if match[1] == "metadata.annotations" else match[2]
+        return invalid_values(field, key, qualified_name(key))
+    if path in _FIELDS or path == "spec.host":
+        return []
+    if path in _FIELDS_OF_VOLUMES:
+        return [unsupported(f"{field}.fieldPath", path, _FIELDS)]
+    lacks = "does not support subscript" if match is not None else "not supported"
+    why = f"error converting fieldPath: field label {lacks}: {path}"
+    return [invalid_value(f"{field}.fieldPath", path, why)]
+
+
+def _validate_resource(field: str, resource: str) -> list[Cause]:
+    if not resource:
+        return [required(f"{field}.resource")]
+    if resource in _RESOURCES or resource.startswith(_HUGE_PAGES):
+        return []
+    return [unsupported(f"{field}.resource", resource, sorted(_RESOURCES))]
+
+
+def _validate_key(field: str, name: str, key: str) -> list[Cause]:
+    found = invalid_values(f"{field}.name", name, dns_subdomain(name))
+    if not key:
+        return [*found, required(f"{field}.key")]
+    return found + invalid_values(f"{field}.key", key, config_key(key))
+
+
+def _validate_bulk(field: str, index: int, source: EnvFromSource) -> list[Cause]:
+    path = f"{field}[{index}]"
+    wrong = environment_name(source.prefix) if source.prefix else []
+    found = invalid_values(f"{path}.prefix", source.prefix, wrong)
+    given = [
+        (name, reference)
+        for name, reference in (
+            ("configMapRef", source.config_map_ref),
+            ("secretRef", source.secret_ref),
+        )
+        if reference is not None
+    ]
+    for name, reference in given:
+        if not reference.name:
+            found.append(required(f"{path}.{name}.name"))
+        else:
+            wrong = dns_subdomain(reference.name)
+            found += invalid_values(f"{path}.{name}.name", reference.name, wrong)
+    if not given:
+        why = "must specify one of: `configMapRef` or `secretRef`"
+        found.append(invalid_value(field, "", why))
+    elif len(given) > 1:
+        found.append(invalid_value(field, "", _ONE))
+    return found

@@ -1,0 +1,220 @@
+"""Rules for what containers and pods ask for and may use.
+
+Upstream: validateResourceRequirements, pkg/apis/core/validation/validation.go v1.36.4.
+"""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import structs
+
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.pod_resources import is_pod_level_resource, pod_limits, pod_requests
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.kube.validation.field_errors import (
+    NON_NEGATIVE,
+    Cause,
+    duplicate,
+    forbidden,
+    invalid_value,
+    invalid_values,
+    not_there,
+    required,
+    unsupported,
+)
+from podstatus.kube.validation.names import qualified_name
+
+_ZERO = Quantity("0")
+_FOR_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
+_STANDARD = (
+    *_FOR_CONTAINERS,
+    *(f"{side}.{name}" for side in ("requests", "limits") for name in _FOR_CONTAINERS),
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "storage",
+    "requests.storage",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+_WHOLE = (
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+
+_NameRule = Callable[[str, str], list[Cause]]
+
+
+def validate_container_resources(
+    field: str, resources: ResourceRequirements, claims: frozenset[str]
+) -> list[Cause]:
+    """What is wrong with what a container asks for; `claims` are those of its pod."""
+    found = _validate_sides(field, resources, _container_resource_name)
+    names: set[tuple[str, str]] = set()
+    for index, claim in enumerate(resources.claims or ()):
+        path = f"{field}.claims[{index}]"
+        if not claim.name:
+            found.append(required(f"{path}.name"))
+        elif claim.name not in claims:
+            found.append(not_there(f"{path}.name", claim.name))
+        if (claim.name, claim.request) in names:
+            found.append(duplicate(path, claim.name))
+        names.add((claim.name, claim.request))
+    return found
+
+
+def validate_pod_resources(spec: PodSpec, resources: ResourceRequirements) -> list[Cause]:
+    """What is wrong with what a pod as a whole asks for, next to what its containers do."""
+    field = "spec.resources"
+    found = []
+    if resources.claims is not None:
+        why = "claims may not be set for Resources at pod-level"
+        found.append(forbidden(f"{field}.claims", why))
+    found += _validate_sides(field, resources, _pod_resource_name)
+    limits, requests = resources.limits or {}, resources.requests or {}
+    parts = structs.replace(spec, resources=None, overhead=None)
+    pages = {name: q for name, q in pod_limits(parts).items() if _is_huge_page(name)}
+    found += _validate_total(f"{field}.requests", requests, pod_requests(parts), "requests")
+    found += _validate_total(f"{field}.limits", limits, pages, "limits")
+    for index, container in enumerate(spec.containers or ()):
+        for name, limit in (container.resources.limits or {}).items():
+            if name in limits and limit.compare(limits[name]) > 0:
+                path = f"{field}.containers[{index}][{name}].limits"
+                why = f"must be less than or equal to pod limits of {limits[name].canonical}"
+                found.append(invalid_value(path, limit.canonical, why))
+    return found
+
+
+def _validate_total(
+    field: str, given: Mapping[str, Quantity], total: Mapping[str, Quantity], side: str
+) -> list[Cause]:
+    return [
+        invalid_value(
+            f"{field}[{name}]",
+            given[name].canonical,
+            f"must be greater than or equal to aggregate container {side} of {needed.canonical}",
+        )
+        for name, needed in total.items()
+        if name in given and needed.compare(given[name]) > 0
+    ]
+
+
+def validate_quantity(field: str, name: str, quantity: Quantity) -> list[Cause]:
+    """What is wrong with an amount of this resource."""
+    found = []
+    if quantity.compare(_ZERO) < 0:
+        found.append(invalid_value(field, quantity.canonical, NON_NEGATIVE))
+    if (name in _WHOLE or _is_extended(name)) and not _is_whole(quantity):
+        found.append(invalid_value(field, quantity.canonical, "must be an integer"))
+    return found
+
+
+def _validate_sides(
+    field: str, resources: ResourceRequirements, name_rule: _NameRule
+) -> list[Cause]:
+    limits, requests = resources.limits or {}, resources.requests or {}
+    found: list[Cause] = []
+    for side, listed in (("limits", limits), ("requests", requests)):
+        for name, quantity in listed.items():
+            path = f"{field}.{side}[{name}]"
+            found += name_rule(path, name) + validate_quantity(path, name, quantity)
+            if _is_huge_page(name) and not _fills_pages(name, quantity):
+                told = quantity.canonical
+                why = f"{told} is not positive integer multiple of {name}"
+                found.append(invalid_value(path, told, why))
+    for name, quantity in requests.items():
+        found += _validate_bound(field, name, quantity, limits)
+    asked = (*limits, *requests)
+    if any(map(_is_huge_page, asked)) and not {"cpu", "memory"} & set(asked):
+        found.append(forbidden(field, "HugePages require cpu or memory"))
+    return found
+
+
+def _validate_bound(
+    field: str, name: str, quantity: Quantity, limits: Mapping[str, Quantity]
+) -> list[Cause]:
+    overcommits = _is_native(name) and not _is_huge_page(name)
+    limit = limits.get(name)
+    if limit is None:
+        why = "Limit must be set for non overcommitable resources"
+        return [] if overcommits else [required(f"{field}.limits", why)]
+    difference = quantity.compare(limit)
+    if difference and not overcommits:
+        why = f"must be equal to {name} limit of {limit.canonical}"
+    elif difference > 0:
+        why = f"must be less than or equal to {name} limit of {limit.canonical}"
+    else:
+        return []
+    return [invalid_value(f"{field}.requests", quantity.canonical, why)]
+
+
+def _container_resource_name(field: str, name: str) -> list[Cause]:
+    found = _resource_name(field, name)
+    if "/" not in name:
+        if name not in _FOR_CONTAINERS and not _is_huge_page(name):
+            found.append(invalid_value(field, name, "must be a standard resource for containers"))
+    elif not _is_native(name) and not _is_extended(name):
+        why = "doesn't follow extended resource name standard"
+        found.append(invalid_value(field, name, why))
+    return found
+
+
+def _pod_resource_name(field: str, name: str) -> list[Cause]:
+    found = _resource_name(field, name)
+    if not found and not is_pod_level_resource(name):
+        found.append(unsupported(field, name, ("cpu", "hugepages-", "memory")))
+    return found
+
+
+def _resource_name(field: str, name: str) -> list[Cause]:
+    found = invalid_values(field, name, qualified_name(name))
+    if not found and "/" not in name and name not in _STANDARD and not _is_huge_page(name):
+        why = "must be a standard resource type or fully qualified"
+        found.append(invalid_value(field, name, why))
+    return found
+
+
+def _is_native(name: str) -> bool:
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def _is_extended(name: str) -> bool:
+    if _is_native(name) or name.startswith("requests."):
+        return False
+    return not qualified_name(f"requests.{name}")
+
+
+def _is_huge_page(name: str) -> bool:
+    return name.startswith("hugepages-")
+
+
+def _fills_pages(name: str, quantity: Quantity) -> bool:
+    try:
+        page = Quantity(name.removeprefix("hugepages-"))
+    except QuantityError:
+        return False
+    size = _rounded_up(page)
+    return size > 0 and _is_whole(page) and _rounded_up(quantity) % size == 0
+
+
+def _rounded_up(quantity: Quantity) -> int:
+    parts = quantity.parts
+    if parts.scale >= 0:
+        return int(parts.value * 10**parts.scale)
+    return int(-(-parts.value // 10**-parts.scale))
+
+
+def _is_whole(quantity: Quantity) -> bool:
+    parts = quantity.parts
+    return parts.scale >= 0 or parts.value % 10**-parts.scale == 0

@@ -1,0 +1,69 @@
+"""Which fields of an object are unknown or given twice, in the words of strict decoding.
+
+Upstream: sigs.k8s.io/json, strict decoding; saveStrictError, kubernetes_patch.go.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from podstatus.kube.patch.schema import Schema, schema_of
+
+_FREE_FORM: Final = frozenset(["FieldsV1", "IntOrString", "Quantity", "Time", "MicroTime"])
+
+MAX_ERRORS: Final = 100
+"""That are collected of one object, as upstream does."""
+
+
+class Members(list[tuple[str, Any]]):
+    """A JSON object as it was written: the same name may be there twice."""
+
+
+def first_field_errors(value: Any, schema: Schema) -> list[str]:
+    """The first `MAX_ERRORS` of the errors below."""
+    return list(islice(field_errors(value, schema), MAX_ERRORS))
+
+
+def field_errors(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
+    """What is wrong with the fields of a value, in the order of the text, each error once.
+
+    Values of a wrong kind are for the decoder to refuse: here they have no fields.
+    """
+    if isinstance(value, (dict, Members)):
+        yield from _member_errors(value, schema, path)
+    elif isinstance(value, list):
+        element = _part(schema)
+        for index, item in enumerate(value):
+            yield from field_errors(item, element, f"{path}[{index}]")
+
+
+def _member_errors(value: dict[str, Any] | Members, schema: Schema, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    has_fields = bool(schema.fields) and schema.type not in _FREE_FORM
+    for key, item in value.items() if isinstance(value, dict) else value:
+        below = f"{path}.{key}" if path else key
+        if key in seen and key not in repeated:
+            repeated.add(key)
+            yield f'duplicate field "{below}"'
+        is_unknown = has_fields and key not in schema.fields
+        if is_unknown and key not in seen:
+            yield f'unknown field "{below}"'
+        seen.add(key)
+        if is_unknown:
+            continue
+        if isinstance(item, (dict, list)):
+            part = schema.fields[key].schema if has_fields else _part(schema)
+            yield from field_errors(item, part, below)
+
+
+def _part(schema: Schema) -> Schema:
+    """What a list or a map holds; a type without fields for anything else."""
+    name = schema.type[1:-1] if schema.type[:1] in ("[", "{") else ""
+    try:
+        return schema_of(name)
+    except KeyError:
+        return _ANYTHING
+
+
+_ANYTHING: Final = Schema(type="", fields={})

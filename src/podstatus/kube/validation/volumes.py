@@ -1,0 +1,185 @@
+"""Rules for the volumes of a pod and where its containers mount them.
+
+Upstream: ValidateVolumes, ValidateVolumeMounts, pkg/apis/core/validation/validation.go
+v1.36.4. Looked into are the volumes that a node can make by itself; of the others, that there
+is one source only.
+"""
+
+from typing import Any
+
+from podstatus.kube.objects.containers import Container, VolumeMount
+from podstatus.kube.objects.volumes import (
+    ConfigMapVolumeSource,
+    EmptyDirVolumeSource,
+    HostPathVolumeSource,
+    KeyToPath,
+    PersistentVolumeClaimVolumeSource,
+    SecretVolumeSource,
+    Volume,
+)
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.validation.field_errors import (
+    Cause,
+    duplicate,
+    forbidden,
+    invalid_value,
+    invalid_values,
+    not_there,
+    required,
+    unsupported,
+)
+from podstatus.kube.validation.names import dns_label
+
+_ZERO = Quantity("0")
+_HOST_PATH_TYPES = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
+_MODE_LIMIT = 0o777
+
+
+def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], list[Cause]]:
+    """The volumes that can be mounted, by name, and what is wrong with the others."""
+    usable: dict[str, Volume] = {}
+    found: list[Cause] = []
+    for index, volume in enumerate(volumes):
+        field = f"spec.volumes[{index}]"
+        wrong = _validate_source(field, volume)
+        if not volume.name:
+            wrong.append(required(f"{field}.name"))
+        else:
+            wrong += invalid_values(f"{field}.name", volume.name, dns_label(volume.name))
+        if volume.name in usable:
+            wrong.append(duplicate(f"{field}.name", volume.name))
+        elif not wrong:
+            usable[volume.name] = volume
+        found += wrong
+    return usable, found
+
+
+def validate_mounts(field: str, container: Container, volumes: dict[str, Volume]) -> list[Cause]:
+    """What is wrong with the mounts of a container."""
+    found: list[Cause] = []
+    paths: set[str] = set()
+    for index, mount in enumerate(container.volume_mounts or ()):
+        path = f"{field}.volumeMounts[{index}]"
+        if not mount.name:
+            found.append(required(f"{path}.name"))
+        if mount.name not in volumes:
+            found.append(not_there(f"{path}.name", mount.name))
+        if not mount.mount_path:
+            found.append(required(f"{path}.mountPath"))
+        if mount.mount_path in paths:
+            found.append(invalid_value(f"{path}.mountPath", mount.mount_path, "must be unique"))
+        paths.add(mount.mount_path)
+        found += _validate_sub_paths(f"{field}.volumeMounts", path, mount)
+    for index, device in enumerate(container.volume_devices or ()):
+        path = f"{field}.volumeDevices[{index}]"
+        if device.name not in volumes:
+            found.append(not_there(f"{path}.name", device.name))
+        if not device.device_path:
+            found.append(required(f"{path}.devicePath"))
+    return found
+
+
+def _validate_sub_paths(field: str, path: str, mount: VolumeMount) -> list[Cause]:
+    found = []
+    if mount.sub_path:
+        found += _validate_descending(f"{field}.subPath", mount.sub_path)
+    if mount.sub_path_expr:
+        if mount.sub_path:
+            why = "subPathExpr and subPath are mutually exclusive"
+            found.append(invalid_value(f"{path}.subPathExpr", mount.sub_path_expr, why))
+        found += _validate_descending(f"{field}.subPathExpr", mount.sub_path_expr)
+    return found
+
+
+def _validate_descending(field: str, path: str) -> list[Cause]:
+    found = _validate_no_steps_back(field, path)
+    if path.startswith("/"):
+        found.insert(0, invalid_value(field, path, "must be a relative path"))
+    return found
+
+
+def _validate_no_steps_back(field: str, path: str) -> list[Cause]:
+    if ".." in path.split("/"):
+        return [invalid_value(field, path, "must not contain '..'")]
+    return []
+
+
+def _validate_source(field: str, volume: Volume) -> list[Cause]:
+    given = _sources(volume)
+    if not given:
+        return [required(field, "must specify a volume type")]
+    first, *others = given
+    why = "may not specify more than 1 volume type"
+    found = [forbidden(f"{field}.{name}", why) for name in others]
+    return _validate_first(f"{field}.{first}", getattr(volume, given[first])) + found
+
+
+def _sources(volume: Volume) -> dict[str, str]:
+    """What the volume could come from, by its name on the wire; an empty folder comes first."""
+    names = zip(volume.__struct_encode_fields__, volume.__struct_fields__, strict=True)
+    given = {
+        wire: name for wire, name in names if name != "name" and getattr(volume, name) is not None
+    }
+    return {wire: given[wire] for wire in sorted(given, key=lambda wire: wire != "emptyDir")}
+
+
+def _validate_first(field: str, source: Any) -> list[Cause]:
+    match source:
+        case EmptyDirVolumeSource(size_limit=size):
+            if size is None or size.compare(_ZERO) >= 0:
+                return []
+            why = "SizeLimit field must be a valid resource quantity"
+            return [forbidden(f"{field}.sizeLimit", why)]
+        case HostPathVolumeSource():
+            return _validate_host_path(field, source)
+        case SecretVolumeSource(secret_name=name):
+            found = [] if name else [required(f"{field}.secretName")]
+            return found + _validate_files(field, source.default_mode, source.items or ())
+        case ConfigMapVolumeSource(name=name):
+            found = [] if name else [required(f"{field}.name")]
+            return found + _validate_files(field, source.default_mode, source.items or ())
+        case PersistentVolumeClaimVolumeSource(claim_name=name):
+            return [] if name else [required(f"{field}.claimName")]
+    return []
+
+
+def _validate_host_path(field: str, source: HostPathVolumeSource) -> list[Cause]:
+    if not source.path:
+        return [required(f"{field}.path")]
+    found = _validate_no_steps_back(f"{field}.path", source.path)
+    if source.type is not None and source.type not in _HOST_PATH_TYPES:
+        found.append(unsupported(f"{field}.type", source.type, _HOST_PATH_TYPES))
+    return found
+
+
+def _validate_files(
+    field: str, default_mode: int | None, items: tuple[KeyToPath, ...]
+) -> list[Cause]:
+    found = _validate_mode(f"{field}.defaultMode", default_mode)
+    for index, item in enumerate(items):
+        path = f"{field}.items[{index}]"
+        if not item.key:
+            found.append(required(f"{path}.key"))
+        if not item.path:
+            found.append(required(f"{path}.path"))
+        found += _validate_descending(f"{path}.path", item.path)
+        if item.path.startswith("..") and not item.path.startswith("../"):
+            found.append(invalid_value(f"{path}.path", item.path, "must not start with '..'"))
+        found += _validate_mode(f"{path}.mode", item.mode)
+    return found
+
+
+def _validate_mode(field: str, mode: int | None) -> list[Cause]:
+    if mode is None or 0 <= mode <= _MODE_LIMIT:
+        return []
+    why = "must be a number between 0 and 0777 (octal), both inclusive"
+    return [invalid_value(field, mode, why)]

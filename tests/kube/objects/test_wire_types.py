@@ -1,0 +1,123 @@
+"""Every wire type against the Go type it stands for, as recorded in types.json."""
+
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
+
+RECORDED = Path(__file__).parents[2] / "conformance" / "types.json"
+GO_TYPES: dict[str, list[dict[str, Any]]] = msgspec.json.decode(RECORDED.read_bytes())
+SCALARS = {str: "str", int: "int", bool: "bool", Time: "Time", Quantity: "Quantity"}
+
+
+def wire_types() -> dict[str, type[Wire]]:
+    """All types that a Pod is made of, by the name of the Go type in their docstring."""
+    found: dict[str, type[Wire]] = {}
+    waiting: list[type[Wire]] = [Pod]
+    while waiting:
+        kind = waiting.pop()
+        name = go_name(kind)
+        if name in found:
+            assert found[name] is kind
+            continue
+        found[name] = kind
+        for declared in typing.get_type_hints(kind).values():
+            waiting.extend(wires_in(declared))
+    return found
+
+
+def go_name(kind: type[Wire]) -> str:
+    return (kind.__doc__ or "").split("`")[1]
+
+
+def wires_in(declared: Any) -> list[type[Wire]]:
+    if isinstance(declared, type) and issubclass(declared, Wire):
+        return [declared]
+    return [wire for argument in typing.get_args(declared) for wire in wires_in(argument)]
+
+
+def described(declared: Any) -> str:
+    """A declared type in the notation of types.json; a nil list or map is no pointer."""
+    origin = typing.get_origin(declared)
+    if origin is tuple:
+        return f"[{described(typing.get_args(declared)[0])}]"
+    if origin is dict:
+        assert typing.get_args(declared)[0] is str
+        return f"{{{described(typing.get_args(declared)[1])}}}"
+    if origin in (typing.Union, types.UnionType):
+        kinds = [kind for kind in typing.get_args(declared) if kind is not type(None)]
+        if len(kinds) > 1:
+            return "any"  # a number or a name
+        inner = described(kinds[0])
+        return inner if inner[0] in "[{" else f"{inner}?"
+    if declared is Any:
+        return "any?"
+    return SCALARS.get(declared) or go_name(declared)
+
+
+def always_printed(info: structs.FieldInfo) -> bool:
+    return info.default_factory is not msgspec.NODEFAULT
+
+
+def zero_value(info: structs.FieldInfo) -> object:
+    return info.default_factory() if always_printed(info) else info.default
+
+
+WIRE_TYPES = wire_types()
+PER_TYPE = pytest.mark.parametrize("name", sorted(WIRE_TYPES))
+
+
+def test_a_pod_is_made_of_all_recorded_types_and_no_others() -> None:
+    reachable: set[str] = set()
+    waiting = ["v1.Pod"]
+    while waiting:
+        name = waiting.pop()
+        if name not in reachable:
+            reachable.add(name)
+            kinds = (field["type"].strip("[]{}?") for field in GO_TYPES[name])
+            waiting.extend(kind for kind in kinds if kind in GO_TYPES)
+    assert set(WIRE_TYPES) == reachable
+
+
+@PER_TYPE
+def test_fields_have_the_names_types_and_order_of_go_and_are_printed_when_go_prints(
+    name: str,
+) -> None:
+    hints = typing.get_type_hints(WIRE_TYPES[name])
+    fields = [
+        (info.encode_name, described(hints[info.name]), always_printed(info))
+        for info in structs.fields(WIRE_TYPES[name])
+    ]
+    assert fields == [(f["name"], f["type"], go_always_prints(f)) for f in GO_TYPES[name]]
+
+
+@PER_TYPE
+def test_defaults_are_the_zero_values_of_go(name: str) -> None:
+    hints = typing.get_type_hints(WIRE_TYPES[name])
+    for info in structs.fields(WIRE_TYPES[name]):
+        assert zero_value(info) == zero_of(hints[info.name]), info.name
+
+
+def go_always_prints(field: dict[str, Any]) -> bool:
+    """Without omitempty, or a struct, which omitempty never takes for empty."""
+    if field.get("omitzero"):
+        return False
+    struct = field["type"] in GO_TYPES or field["type"] in ("Time", "Quantity")
+    return struct or not field.get("omitempty")
+
+
+def zero_of(declared: Any) -> object:
+    if declared is Any or type(None) in typing.get_args(declared):
+        return None
+    if typing.get_args(declared):
+        return 0  # a number or a name
+    return Quantity("0") if declared is Quantity else declared()

@@ -45,9 +45,9 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
-from podstatus.pods.directory import PodDirectory
 from podstatus.pods.phase import get_phase
-from podstatus.pods.probe_verdicts import Prober, ProbeVerdicts
+from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.probe_results import Prober, ProbeVerdicts
 from podstatus.status.counters import Counters, Counts
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import Sending, SyncPolicy

@@ -22,7 +22,7 @@ from podstatus.kube.errors import (
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.port import RuntimePod
 from podstatus.testing.builders import make_pod
 

@@ -21,7 +21,7 @@ from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Outbox, Undelivered
 from podstatus.testing.builders import ended, make_pod, make_status

@@ -49,7 +49,7 @@ MUTATIONS = [
         id="patch: deletions are forgotten",
     ),
     pytest.param(
-        "pods/directory.py",
+        "pods/pod_manager.py",
         "self._pod_of_mirror[uid] = pod.uid",
         "pass",
         "traces.jsonl.gz",

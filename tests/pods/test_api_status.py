@@ -35,14 +35,14 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
-from podstatus.pods.deadline import past_active_deadline
-from podstatus.pods.probe_verdicts import ProbeVerdicts
+from podstatus.pods.phase import past_active_deadline
+from podstatus.pods.probe_results import ProbeVerdicts
 from podstatus.status.conditions import find_condition, pod_condition_by_kubelet
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status, running
-from tests.pods.runtime import NOW, RESTART_ALL_OFF, exited, runs, status_of
 from tests.strategies import facts as some_facts
 from tests.strategies import pods as some_pods
 from tests.strategies import statuses as some_statuses
+from tests.support.container_facts import NOW, RESTART_ALL_OFF, exited, runs, status_of
 
 SANDBOX = SandboxFacts(id="sb", state=SandboxState.READY, ip="10.1.2.3")
 

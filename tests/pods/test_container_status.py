@@ -23,7 +23,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.kube.scalars.time import UNSET_TIME
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
-from tests.pods.runtime import (
+from tests.support.container_facts import (
     NOW,
     RESTART_ALL_OFF,
     RULES_OFF,

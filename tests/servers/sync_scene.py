@@ -29,7 +29,7 @@ from podstatus.kube.encoding.codec import decode
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.conditions import find_condition
 from podstatus.status.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.manager import StatusManager

@@ -13,7 +13,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.conditions import find_condition
 from podstatus.status.manager import StatusManager

@@ -14,7 +14,7 @@ from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import Container, EphemeralContainer, ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.allocation import allocation_from_pod
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety

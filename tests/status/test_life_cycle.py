@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock, settle

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.pods.directory import PodDirectory, UidTranslations
+from podstatus.pods.pod_manager import PodDirectory, UidTranslations
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.testing.builders import make_pod, make_status

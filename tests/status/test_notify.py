@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.notify import Announcements
 from podstatus.status.terminations import Termination

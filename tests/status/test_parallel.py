@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podstatus.kube.errors import BusyError, UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status

@@ -4,7 +4,7 @@ from msgspec import structs
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.cache import VersionedStatus
 from podstatus.status.plan import (
     BatchPlan,

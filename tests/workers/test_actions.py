@@ -16,7 +16,7 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.scalars.time import Time
 from podstatus.workers.actions import ContainerKind, Verdicts
 from podstatus.workers.crash_loops import CrashLoops
-from tests.pods.runtime import created, exited, runs, unknown
+from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import (
     DEAD,
     NOW,

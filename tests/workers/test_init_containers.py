@@ -7,7 +7,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import Probe
 from podstatus.kube.objects.runtime_facts import ContainerFacts
 from podstatus.workers.actions import Verdicts
-from tests.pods.runtime import created, exited, runs, unknown
+from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import a_pod, actions_for, said, sidecar, with_policy, with_rule
 
 UNKNOWN = 'Init container is in "unknown" state, try killing it before restart'

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.workers.life import PodLife, Stage, begun
 from podstatus.workers.lives import Lives

@@ -14,7 +14,7 @@ from podstatus.checkpoint.memory import MemoryState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.workers.grants import Grants, ResourceBook, ResourceBooks
 from podstatus.workers.life import Stage, begun
 from podstatus.workers.lives import Lives

@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.changes import PodAdded, PodReconciled, PodRemoved

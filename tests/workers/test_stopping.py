@@ -5,7 +5,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.runtime_facts import ContainerFacts
 from podstatus.workers.stopping import container_grace, grace_left, stop_order
-from tests.pods.runtime import created, exited, runs, unknown
+from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import a_pod, facts_of, sidecar
 
 POD = a_pod("a", "b", init=["i", sidecar("s"), sidecar("t")], ephemeral=["d"])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.relist import RuntimeView
 from podstatus.status.manager import StatusManager

@@ -20,7 +20,7 @@ from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.work import WorkCounts
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.probes.checks import Checks
 from podstatus.probes.http_hook import get_for_hook
 from podstatus.probes.workers import ProbeWorkers

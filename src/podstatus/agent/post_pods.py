@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.board import Board
 from podstatus.observe.summary import summarize
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.manager import StatusManager
 
 logger = logging.getLogger(__name__)

@@ -28,18 +28,22 @@ from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restart_policy import all_containers_could_restart
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.addresses import with_host_ips, with_pod_ips
-from podstatus.pods.attempts import newest_attempts
+from podstatus.pods.container_resources import pod_resources
+from podstatus.pods.container_state import newest_attempts
 from podstatus.pods.container_status import (
     ContainerView,
     StartFailure,
     container_statuses,
     init_container_statuses,
 )
-from podstatus.pods.deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE, past_active_deadline
-from podstatus.pods.phase import get_phase
-from podstatus.pods.probe_verdicts import Prober, ProbeVerdicts
-from podstatus.pods.status_resources import pod_resources
+from podstatus.pods.phase import (
+    DEADLINE_EXCEEDED,
+    DEADLINE_MESSAGE,
+    get_phase,
+    past_active_deadline,
+)
+from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
+from podstatus.pods.probe_results import Prober, ProbeVerdicts
 from podstatus.status import generate
 from podstatus.status.conditions import (
     DISRUPTION_TARGET,

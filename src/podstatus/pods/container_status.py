@@ -1,10 +1,10 @@
-"""The statuses of a pod's containers, from what its runtime knows and what was shown before.
+"""The statuses of a pod's containers, from runtime facts and the previous status.
 
-If the runtime has forgotten every attempt at a container, what was shown before says whether
-it ever ran. A container that is to be started and could not be is shown as waiting, with the
-reason, and its exit as its last state.
+If the runtime has no record of a container, the previous status says whether it ever ran. A
+container that has to be started and could not be is waiting, with the reason, and its exit as its
+last state.
 
-Upstream: convertToAPIContainerStatuses, kubelet_pods.go v1.36.4.
+Upstream: convertToAPIContainerStatuses and resolveRecursiveReadOnly, kubelet_pods.go v1.36.4.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,23 +15,52 @@ from msgspec import structs
 
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.containers import Container, VolumeMount
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import (
     ContainerState,
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
+    VolumeMountStatus,
 )
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
-from podstatus.pods.attempts import (
+from podstatus.pods.container_state import (
     CONTAINER_STATUS_UNKNOWN,
     UNSEEN_EXIT_CODE,
     status_of_attempts,
 )
 from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
-from podstatus.pods.volume_mounts import volume_mount_statuses
+
+ENABLED = "Enabled"
+DISABLED = "Disabled"
+
+
+def volume_mount_statuses(
+    container: Container, *, recursive_read_only: bool
+) -> tuple[VolumeMountStatus, ...] | None:
+    """One status per mount; `recursive_read_only` says whether the runtime is able to."""
+    statuses = [
+        VolumeMountStatus(
+            name=mount.name,
+            mount_path=mount.mount_path,
+            read_only=mount.read_only,
+            recursive_read_only=_mode(mount, possible=recursive_read_only),
+        )
+        for mount in container.volume_mounts or ()
+    ]
+    return tuple(statuses) or None
+
+
+def _mode(mount: VolumeMount, *, possible: bool) -> str | None:
+    """Whether mounts below are read-only too; what cannot be had counts as not asked for."""
+    if not mount.read_only:
+        return None
+    asked = mount.recursive_read_only in (ENABLED, "IfPossible")
+    alone = mount.mount_propagation in (None, "None")
+    return ENABLED if possible and asked and alone else DISABLED
+
 
 CONTAINER_CREATING = "ContainerCreating"
 POD_INITIALIZING = "PodInitializing"

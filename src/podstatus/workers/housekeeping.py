@@ -9,7 +9,7 @@ from collections.abc import Callable
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
 from podstatus.kube.objects.pod import PodUID
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.status.manager import StatusManager
 from podstatus.workers.lives import Lives

@@ -22,7 +22,7 @@ from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
-from podstatus.pods.deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
+from podstatus.pods.phase import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.relist import RuntimeView
 from podstatus.status.manager import StatusManager

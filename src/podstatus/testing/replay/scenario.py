@@ -13,7 +13,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.testing.clock import FakeClock, settle

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod_status import HostIP, PodIP, PodStatus
-from podstatus.pods.addresses import sort_pod_ips, with_host_ips, with_pod_ips
+from podstatus.pods.pod_ips import sort_pod_ips, with_host_ips, with_pod_ips
 
 V4, V4_TOO, V6, V6_TOO = "10.1.2.3", "10.9.9.9", "fd00::3", "fd00::9"
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, ApiUID, Pod
-from podstatus.pods.directory import PodDirectory
+from podstatus.pods.pod_manager import PodDirectory
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
 
 STATIC = make_static_pod()

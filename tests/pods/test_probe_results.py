@@ -12,9 +12,9 @@ from podstatus.kube.objects.pod_status import (
     PodStatus,
 )
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.probe_verdicts import ProbeVerdicts
+from podstatus.pods.probe_results import ProbeVerdicts
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
-from tests.pods.runtime import only
+from tests.support.container_facts import only
 
 ID = "fake://app"
 JUST_STARTED = structs.replace(running("app"), started=None, ready=False)

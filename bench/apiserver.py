@@ -33,7 +33,7 @@ from podstatus.apiserver.selectors import object_fields
 from podstatus.apiserver.service import ApiServer
 from podstatus.apiserver.store import Store
 from podstatus.apiserver.strategies import STRATEGIES
-from podstatus.status.patch import prepare_status_patch
+from podstatus.status.decide.merge import prepare_status_patch
 from statuses import pod_text
 
 RESULTS = Path(__file__).parent / "results" / "apiserver.json"

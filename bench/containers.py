@@ -34,9 +34,8 @@ from podstatus.observe.transitions import transitions
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.sources.manifest import read_manifest
 from podstatus.sources.static_pods import Origin
-from podstatus.status.merge import merge_pod_status
-from podstatus.status.patch import prepare_status_patch
-from podstatus.status.terminate import terminated_status
+from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
+from podstatus.status.decide.terminate import terminated_status
 from podstatus.workers.actions import compute_pod_actions
 from podstatus.workers.crash_loops import CrashLoops
 from podstatus.workers.pod_limits import find_excess

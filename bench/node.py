@@ -25,9 +25,9 @@ import psutil
 
 from podstatus import Pod, decode
 from podstatus.client import LEASES, PODS, ApiClient, kubeconfig_access
+from podstatus.kube.conditions import READY, is_condition_true
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.cluster import Lease
-from podstatus.status.conditions import READY, is_condition_true
 
 RESULTS = Path(__file__).parent / "results" / "node.json"
 PODS_THERE = 110

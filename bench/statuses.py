@@ -32,7 +32,7 @@ from podstatus import (
 )
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.kube.objects.pod_status import PodIP
-from podstatus.status.patch import prepare_status_patch
+from podstatus.status.decide.merge import prepare_status_patch
 from podstatus.testing.builders import make_pod, make_status, running
 
 RESULTS = Path(__file__).parent / "results" / "core.json"

@@ -9,8 +9,8 @@ from peers.orders import Start
 from podstatus import Pod, PodStatus, decode
 from podstatus.client import PODS, ApiClient, token_access
 from podstatus.client.server_access import ServerAccess
-from podstatus.status.conditions import replace_or_append_pod_condition
-from podstatus.status.generate import (
+from podstatus.kube.conditions import replace_or_append_pod_condition
+from podstatus.status.decide.generate import (
     generate_containers_ready_condition,
     generate_pod_ready_condition,
 )

@@ -48,8 +48,8 @@ from podstatus.pods.container_status import StartFailure
 from podstatus.pods.phase import get_phase
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.pods.probe_results import Prober, ProbeVerdicts
-from podstatus.status.counters import Counters, Counts
 from podstatus.status.manager import StatusManager
+from podstatus.status.metrics import Counters, Counts
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.status.startup_latency import StartupLatencyTracker
 

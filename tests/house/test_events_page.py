@@ -11,7 +11,7 @@ import pytest
 
 from podstatus.events import reasons
 from podstatus.events.counts import Dropped
-from podstatus.status.parallel import STATUS_REJECTED
+from podstatus.status.sync.parallel import STATUS_REJECTED
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "events.md").read_text()

@@ -17,7 +17,7 @@ RECORDED = ROOT / "tests" / "conformance"
 
 MUTATIONS = [
     pytest.param(
-        "status/merge.py",
+        "status/decide/merge.py",
         "held_back = ending and could_have_running_containers",
         "held_back = False",
         "vectors.jsonl.gz",
@@ -25,7 +25,7 @@ MUTATIONS = [
         id="merge: a terminal phase is not held back",
     ),
     pytest.param(
-        "status/plan.py",
+        "status/decide/plan.py",
         "return sent.get(sync.api_uid, 0) < sync.entry.version",
         "return sent.get(sync.api_uid, 0) <= sync.entry.version",
         "traces.jsonl.gz",
@@ -33,7 +33,7 @@ MUTATIONS = [
         id="plan: what was sent is sent again",
     ),
     pytest.param(
-        "status/transitions.py",
+        "status/decide/transitions.py",
         'if terminated.exit_code != 0 and spec.restart_policy == "OnFailure":',
         'if spec.restart_policy == "OnFailure":',
         "vectors.jsonl.gz",

@@ -33,9 +33,9 @@ from podstatus.observe.work import WorkCounts
 from podstatus.probes.targets import find_targets
 from podstatus.probes.thresholds import Outcome
 from podstatus.runtime.port import RuntimePod
-from podstatus.status.counters import Counters
-from podstatus.status.startup import PodStartup
-from podstatus.status.terminations import ContainerType, Termination
+from podstatus.status.decide.pod_startup import PodStartup
+from podstatus.status.decide.update import ContainerType, Termination
+from podstatus.status.metrics import Counters
 from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.life import PodLife, Stage

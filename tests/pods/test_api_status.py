@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from msgspec import structs
 
+from podstatus.kube.conditions import find_condition, pod_condition_by_kubelet
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import (
@@ -37,7 +38,6 @@ from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.phase import past_active_deadline
 from podstatus.pods.probe_results import ProbeVerdicts
-from podstatus.status.conditions import find_condition, pod_condition_by_kubelet
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status, running
 from tests.strategies import facts as some_facts
 from tests.strategies import pods as some_pods

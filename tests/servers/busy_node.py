@@ -14,12 +14,12 @@ import msgspec
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.resources import PODS
+from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import ApiError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.pods.pod_manager import PodDirectory
-from podstatus.status.conditions import find_condition
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import ended, make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety

@@ -3,8 +3,8 @@
 See docs/decisions/0016-parallel-sync.md.
 """
 
-from podstatus.status.circuit import FEW
 from podstatus.status.policy import Sending
+from podstatus.status.sync.state.circuit_breaker import FEW
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.5, 5.0
 """Seconds between two rounds in which a server is looked for, before chance shortens them."""

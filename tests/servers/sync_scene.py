@@ -25,15 +25,15 @@ from podstatus.client.reflector_policy import ReflectorPolicy
 from podstatus.client.replica import Added, Change, Updated
 from podstatus.client.resources import NAMESPACES, PODS
 from podstatus.client.transport import Timing
+from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.pod_manager import PodDirectory
-from podstatus.status.conditions import find_condition
-from podstatus.status.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.decide.normalize import normalize_status
 from podstatus.status.manager import StatusManager
-from podstatus.status.normalize import normalize_status
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.server_access import ServerAccess

@@ -26,10 +26,10 @@ from podstatus.client import (
     kubeconfig_access,
     pod_reflector,
 )
+from podstatus.kube.conditions import is_condition_true
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.kube.objects.pod import ApiUID
-from podstatus.status.conditions import is_condition_true
 from podstatus.testing.builders import make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.server_access import ServerAccess

@@ -2,7 +2,7 @@
 
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.meta import ManagedFieldsEntry
-from podstatus.status.foreign import ForeignWrite, Part, find_writer
+from podstatus.status.decide.foreign_writes import ForeignWrite, Part, find_writer
 from tests.api_servers import Document, Server
 from tests.servers.pods import created, pod, pods
 

@@ -18,8 +18,8 @@ import pytest
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.client.transport import Timing
-from podstatus.status.circuit import FEW
 from podstatus.status.policy import Sending, SyncPolicy
+from podstatus.status.sync.state.circuit_breaker import FEW
 from tests.api_servers import Server
 from tests.client.loops import until
 from tests.servers.faulty_proxy import Asked, Fault, Refusal, Trouble

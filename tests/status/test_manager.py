@@ -8,7 +8,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.status.terminations import ContainerType, Termination
+from podstatus.status.decide.update import ContainerType, Termination
 from podstatus.testing.builders import (
     ended,
     make_pod,
@@ -17,7 +17,7 @@ from podstatus.testing.builders import (
     running,
     waiting,
 )
-from tests.status.node import Node, condition_of, deleting, of_generation
+from tests.support.status_node import Node, condition_of, deleting, of_generation
 
 STATIC, MIRROR = make_static_pod(), make_static_pod(mirror=True)
 RUNNING = make_status("Running", running("app"), Ready="True")

@@ -10,12 +10,12 @@ import pytest
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.pod_manager import PodDirectory
+from podstatus.status.decide.update import Termination
 from podstatus.status.manager import StatusManager
 from podstatus.status.notify import Announcements
-from podstatus.status.terminations import Termination
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety, RecordingNotifier, Told
-from tests.status.node import Node, deleting
+from tests.support.status_node import Node, deleting
 
 RUNNING, FAILED = make_status("Running"), make_status("Failed")
 LONG = 10.0

@@ -10,7 +10,7 @@ from podstatus.kube.objects.pod import API_SOURCE, CONFIG_MIRROR, CONFIG_SOURCE,
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
 from podstatus.kube.scalars.time import Time
-from podstatus.status.startup import PodStartup
+from podstatus.status.decide.pod_startup import PodStartup
 from podstatus.testing.builders import (
     ended,
     make_pod,

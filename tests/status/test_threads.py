@@ -13,9 +13,9 @@ from msgspec import structs
 from podstatus import FeatureGates, Pod, PodDirectory, PodStatus, StatusManager, SyncPolicy
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.status.cache import StatusCache, VersionedStatus
-from podstatus.status.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.normalize import normalize_status
+from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.decide.normalize import normalize_status
+from podstatus.status.store import StatusCache, VersionedStatus
 from podstatus.testing.builders import (
     ended,
     make_pod,

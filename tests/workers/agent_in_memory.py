@@ -15,8 +15,8 @@ from podstatus.runtime.measured import measured
 from podstatus.runtime.port import Resizing, SelfProbing
 from podstatus.runtime.relist import RuntimeView
 from podstatus.sources.mux import Mux
-from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
+from podstatus.status.metrics import Counters
 from podstatus.status.ports import Outbox
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.testing.clock import FakeClock

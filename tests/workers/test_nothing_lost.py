@@ -6,7 +6,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.workers.life import Ending, PodLife, Stage
-from tests.status.fleet import MemoryOutbox
+from tests.support.status_fleet import MemoryOutbox
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 
 MANY = [f"p{number}" for number in range(12)]

@@ -8,8 +8,8 @@ from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.changes import PodAdded, PodReconciled, PodRemoved
-from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
+from podstatus.status.metrics import Counters
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock

@@ -13,7 +13,7 @@ from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.historian import Historian
 from podstatus.observe.transitions import FOREIGN, SYNC, Transition
-from podstatus.status.counters import Counters
+from podstatus.status.metrics import Counters
 
 LATE_SECONDS = 1.0
 """From when on it is worth noting how long a status took to arrive."""

@@ -13,7 +13,7 @@ from podstatus.observe.metric import Labels, Told, each, one, told
 from podstatus.observe.work import WorkCounts
 from podstatus.runtime.measured import RUN_POD
 from podstatus.runtime.port import RuntimePod
-from podstatus.status.counters import Counts
+from podstatus.status.metrics import Counts
 from podstatus.workers.life import PodLife, Stage
 
 _SECOND = 1_000_000_000

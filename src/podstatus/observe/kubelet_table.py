@@ -7,7 +7,7 @@ restclient v0.36.4.
 
 from podstatus.client.request_counts import REQUEST_BOUNDS
 from podstatus.observe.metric import counter, gauge, histogram
-from podstatus.status.counters import STARTUP_BOUNDS, SYNC_BOUNDS
+from podstatus.status.metrics import STARTUP_BOUNDS, SYNC_BOUNDS
 
 USUAL_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Seconds. Prometheus' own, where upstream says no others."""

@@ -19,7 +19,7 @@ from podstatus.observe.historian import HistoryCounts
 from podstatus.observe.metric import Labels, Later, Told, each, one, told
 from podstatus.observe.ports import Observatory, SyncState
 from podstatus.observe.summary import PodSummary
-from podstatus.status.counters import Counts
+from podstatus.status.metrics import Counts
 
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
 _OTHER_PHASE = "Unknown"

@@ -5,7 +5,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.kubelet_table import OPERATION_BOUNDS, USUAL_BOUNDS
 from podstatus.probes.targets import Target
 from podstatus.probes.thresholds import Outcome
-from podstatus.status.counters import STARTUP_BOUNDS
+from podstatus.status.metrics import STARTUP_BOUNDS
 
 _RESULTS = {
     Outcome.SUCCESS: "successful",

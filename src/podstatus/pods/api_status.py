@@ -19,6 +19,13 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from podstatus.kube.by_name import first_by_name
+from podstatus.kube.conditions import (
+    DISRUPTION_TARGET,
+    POD_SCHEDULED,
+    find_condition,
+    pod_condition_by_kubelet,
+    replace_or_append_pod_condition,
+)
 from podstatus.kube.encoding.frozen_copy import check_kind, detached
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
@@ -44,14 +51,7 @@ from podstatus.pods.phase import (
 )
 from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
 from podstatus.pods.probe_results import Prober, ProbeVerdicts
-from podstatus.status import generate
-from podstatus.status.conditions import (
-    DISRUPTION_TARGET,
-    POD_SCHEDULED,
-    find_condition,
-    pod_condition_by_kubelet,
-    replace_or_append_pod_condition,
-)
+from podstatus.status.decide import generate
 
 DEFAULT_GATES = FeatureGates()
 NO_PROBES = ProbeVerdicts()

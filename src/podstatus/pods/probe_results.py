@@ -10,12 +10,12 @@ import msgspec
 from msgspec import structs
 
 from podstatus.kube.by_name import first_by_name
+from podstatus.kube.conditions import READY, is_condition_true
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.status.conditions import READY, is_condition_true
 
 _RESTART_GRACE = 10 * 1_000_000_000
 """Upstream's: a container younger than that may have been started by the agent that went."""

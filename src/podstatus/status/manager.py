@@ -19,17 +19,16 @@ from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, check_pod, check_uid
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.allocation import PodAllocations
-from podstatus.status.apply import Change, StatusUpdates
-from podstatus.status.cache import StatusCache, VersionedStatus
-from podstatus.status.loop import SyncLoop
-from podstatus.status.make_syncer import make_syncer
+from podstatus.status.decide.newer_status import newer_status
+from podstatus.status.decide.readiness import with_container_readiness, with_container_startup
+from podstatus.status.decide.resize import DEFERRED, INFEASIBLE, ResizeConditions
+from podstatus.status.decide.update import Accepted, Outcome, Refused, Unchanged
 from podstatus.status.notify import (
     Announcements,
     GuardedStartupLatency,
     Notifiers,
     QueuedObserver,
 )
-from podstatus.status.parallel import ParallelSyncer, SyncCounts
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
@@ -46,14 +45,15 @@ from podstatus.status.ports import (
     StartupLatency,
     check_port,
 )
-from podstatus.status.readiness import with_container_readiness, with_container_startup
-from podstatus.status.remembered import newer_status
-from podstatus.status.resize import DEFERRED, INFEASIBLE, ResizeConditions
-from podstatus.status.resize_cache import ResizeCache
-from podstatus.status.sync import Syncer
-from podstatus.status.synced import SyncedStatuses
-from podstatus.status.undelivered import UndeliveredStatuses
-from podstatus.status.update import Accepted, Outcome, Refused, Unchanged
+from podstatus.status.resize_store import ResizeCache
+from podstatus.status.status_updates import Change, StatusUpdates
+from podstatus.status.store import StatusCache, VersionedStatus
+from podstatus.status.sync.build_syncer import make_syncer
+from podstatus.status.sync.locked_store import SyncedStatuses
+from podstatus.status.sync.loop import SyncLoop
+from podstatus.status.sync.outbox import UndeliveredStatuses
+from podstatus.status.sync.parallel import ParallelSyncer, SyncCounts
+from podstatus.status.sync.sequential import Syncer
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.status.decide.update import Termination
 from podstatus.status.ports import LagObserver, Notifier, Observer, StartupLatency
-from podstatus.status.terminations import Termination
 
 logger = logging.getLogger(__name__)
 

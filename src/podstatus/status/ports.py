@@ -10,8 +10,8 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.status.startup import PodStartup
-from podstatus.status.terminations import Termination
+from podstatus.status.decide.pod_startup import PodStartup
+from podstatus.status.decide.update import Termination
 
 
 class PodApi(Protocol):
@@ -158,7 +158,8 @@ class Observer(Protocol):
         """The API server has a pod's status; how long its oldest unsent update had waited."""
 
     def sync_failed(self, failure: str) -> None:
-        """A pod could not be synced, and why: a value of `podstatus.status.retries.Failure`."""
+        """A pod could not be synced, and why: a value of
+        `podstatus.status.sync.state.retry.Failure`."""
 
 
 @runtime_checkable

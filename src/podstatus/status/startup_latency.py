@@ -15,9 +15,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.encoding.frozen_copy import check_kind
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
-from podstatus.status.notify import Announcements
-from podstatus.status.ports import StartupObserver, check_port
-from podstatus.status.startup import (
+from podstatus.status.decide.pod_startup import (
     OVER,
     PodStartup,
     Startup,
@@ -25,6 +23,8 @@ from podstatus.status.startup import (
     is_pod_unschedulable,
     measured_startup,
 )
+from podstatus.status.notify import Announcements
+from podstatus.status.ports import StartupObserver, check_port
 
 logger = logging.getLogger(__name__)
 

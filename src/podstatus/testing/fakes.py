@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.status.terminations import Termination
+from podstatus.status.decide.update import Termination
 
 
 class FakeDeletionSafety:

@@ -25,7 +25,7 @@ from podstatus.kube.restart_policy import (
 from podstatus.kube.scalars.go_text import go_duration
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
-from podstatus.status.generate import has_usable_sandbox, should_all_containers_restart
+from podstatus.status.decide.generate import has_usable_sandbox, should_all_containers_restart
 from podstatus.workers.crash_loops import CrashLoops
 from podstatus.workers.init_containers import plan_init_containers
 from podstatus.workers.pod_actions import (

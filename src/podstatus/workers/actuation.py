@@ -11,11 +11,11 @@ from msgspec import structs
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
+from podstatus.kube.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.runtime.port import CannotResizeError, Resizing, Runtime
-from podstatus.status.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.status.manager import StatusManager
 from podstatus.workers.grants import Grants
 from podstatus.workers.resize_plan import ResizePlan, plan_resize, running_containers

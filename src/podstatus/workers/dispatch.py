@@ -25,8 +25,8 @@ from podstatus.sources.changes import (
     PodUpdated,
 )
 from podstatus.sources.mux import Refused
-from podstatus.status.foreign import with_own_parts
-from podstatus.status.generate import need_to_reconcile_pod_readiness
+from podstatus.status.decide.foreign_writes import with_own_parts
+from podstatus.status.decide.generate import need_to_reconcile_pod_readiness
 from podstatus.status.manager import StatusManager
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.workers.admission import Admission, Rejected, rejected_status

@@ -9,10 +9,10 @@ Upstream: the podStatusFn of killPods, nodeshutdown_manager.go v1.36.4.
 
 from msgspec import structs
 
+from podstatus.kube.conditions import DISRUPTION_TARGET, replace_or_append_pod_condition
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
-from podstatus.status.conditions import DISRUPTION_TARGET, replace_or_append_pod_condition
-from podstatus.status.generate import condition_observed_generation
+from podstatus.status.decide.generate import condition_observed_generation
 from podstatus.workers.life import Ending
 
 TERMINATION_BY_KUBELET = "TerminationByKubelet"

@@ -18,7 +18,7 @@ from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.qos import GUARANTEED, get_pod_qos
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.status.resize import INFEASIBLE
+from podstatus.status.decide.resize import INFEASIBLE
 from podstatus.workers.admission import Rejected, admit
 from podstatus.workers.resize_plan import changed_resources, needs_restart, resizable_containers
 from podstatus.workers.taken import Taken

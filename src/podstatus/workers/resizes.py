@@ -15,11 +15,11 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.about import about_pod
 from podstatus.events.recorder import Recorder
+from podstatus.kube.conditions import POD_RESIZE_PENDING
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.status.conditions import POD_RESIZE_PENDING
+from podstatus.status.decide.resize import INFEASIBLE
 from podstatus.status.manager import StatusManager
-from podstatus.status.resize import INFEASIBLE
 from podstatus.workers.grants import Grants
 from podstatus.workers.life import Stage
 from podstatus.workers.lives import Lives

@@ -8,9 +8,9 @@ import msgspec
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.status.cache import VersionedStatus
+from podstatus.status.decide.resize import NO_RESIZE, ResizeConditions
 from podstatus.status.manager import StatusManager
-from podstatus.status.resize import NO_RESIZE, ResizeConditions
+from podstatus.status.store import VersionedStatus
 from podstatus.testing.fakes import (
     CountingObserver,
     RecordingNotifier,

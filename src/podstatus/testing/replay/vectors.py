@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
+from podstatus.kube import conditions
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.features import FeatureGates
@@ -33,11 +34,10 @@ from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
 from podstatus.pods.phase import get_phase
-from podstatus.status import conditions, generate, normalize, terminate, transitions
-from podstatus.status.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.merge import merge_pod_status
-from podstatus.status.patch import prepare_status_patch
-from podstatus.status.readiness import find_container_status
+from podstatus.status.decide import generate, normalize, terminate, transitions
+from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
+from podstatus.status.decide.readiness import find_container_status
 from podstatus.testing.replay.answers import START, with_now
 from podstatus.testing.replay.facts import read_facts
 

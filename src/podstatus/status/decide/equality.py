@@ -1,0 +1,57 @@
+"""Whether two statuses say the same, as far as the node has a say.
+
+Upstream: isPodStatusByKubeletEqual, status_manager.go v1.36.4.
+"""
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+
+from msgspec import structs
+
+from podstatus.kube.conditions import (
+    Conditions,
+    conditions_by_kubelet,
+    pod_condition_shared_by_kubelet,
+)
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+
+
+def is_pod_status_by_kubelet_equal(old: PodStatus, new: PodStatus, gates: FeatureGates) -> bool:
+    """Compare two normalised statuses without what others own.
+
+    Of our conditions only status, reason and message count; foreign conditions and the
+    claim statuses do not count at all.
+    """
+    return _our_conditions_equal(old.conditions, new.conditions, gates) and semantic_equal(
+        structs.replace(
+            old,
+            conditions=new.conditions,
+            resource_claim_statuses=new.resource_claim_statuses,
+            extended_resource_claim_status=new.extended_resource_claim_status,
+            node_allocatable_resource_claim_statuses=new.node_allocatable_resource_claim_statuses,
+        ),
+        new,
+    )
+
+
+_Said = tuple[str, str, str, str]
+_said: Callable[[PodCondition], _Said] = attrgetter("type", "status", "reason", "message")
+
+
+def _our_conditions_equal(
+    old: Conditions | None, new: Conditions | None, gates: FeatureGates
+) -> bool:
+    if old == new:
+        return True
+    before, after = [*map(_said, old or ())], [*map(_said, new or ())]
+    return before == after or _ours(before, gates) == _ours(after, gates)
+
+
+def _ours(said: Iterable[_Said], gates: FeatureGates) -> dict[str, _Said]:
+    """What our conditions say, by type; of several of one type the last one counts."""
+    ours = conditions_by_kubelet(gates)
+    return {
+        one[0]: one for one in said if one[0] in ours or pod_condition_shared_by_kubelet(one[0])
+    }

@@ -1,0 +1,90 @@
+"""The status of a pod at the end of its life, when some containers cannot be found any more.
+
+What is not known to have succeeded has failed. Upstream: TerminatePod, hasPodInitialized,
+initializedContainers, status_manager.go v1.36.4.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from podstatus.kube.objects.pod import Pod, is_static_pod, is_terminal_phase
+from podstatus.kube.objects.pod_status import (
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStatus,
+    PodStatus,
+)
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.status.decide.transitions import get_container_by_index
+
+Statuses = tuple[ContainerStatus, ...]
+
+_LOST = ContainerState(
+    terminated=ContainerStateTerminated(
+        reason="ContainerStatusUnknown",
+        message="The container could not be located when the pod was terminated",
+        exit_code=137,  # as if killed: nobody saw it end
+    )
+)
+
+
+def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
+    """The last known status with unknown containers as failed and a terminal phase.
+
+    Whether the pod was initialized is judged by `pod.status`, not by the status given.
+    A static pod keeps its phase (kubernetes#116484).
+    """
+    statuses = status.container_statuses
+    if has_pod_initialized(pod):
+        statuses = _all_ended(statuses)
+    init = status.init_container_statuses
+    tried = len(initialized_containers(init))
+    if init is not None:
+        init = (*(_all_ended(init[:tried]) or ()), *init[tried:])
+    phase = status.phase
+    if not is_static_pod(pod) and not is_terminal_phase(phase):
+        phase = "Failed"
+    return structs.replace(
+        status, container_statuses=statuses, init_container_statuses=init, phase=phase
+    )
+
+
+def has_pod_initialized(pod: Pod) -> bool:
+    """Whether there is evidence that the regular containers were allowed to start."""
+    if not pod.spec.init_containers:
+        return True
+    for status in pod.status.container_statuses or ():
+        if status.last_state.terminated is not None or status.state.waiting is None:
+            return True
+    statuses = pod.status.init_container_statuses
+    if not statuses:
+        return False
+    container = get_container_by_index(pod.spec.init_containers, statuses, len(statuses) - 1)
+    if container is None:
+        return False
+    last = statuses[-1]
+    if is_restartable_init_container(container):
+        return last.state.running is not None and bool(last.started)
+    return _succeeded(last.last_state) or _succeeded(last.state)
+
+
+def initialized_containers(statuses: Sequence[ContainerStatus] | None) -> Statuses:
+    """All but the trailing containers that were never started; at least the first."""
+    known = tuple(statuses or ())
+    for count in range(len(known), 0, -1):
+        status = known[count - 1]
+        if status.state.waiting is None or status.last_state.terminated is not None:
+            return known[:count]
+    return known[:1]
+
+
+def _succeeded(state: ContainerState) -> bool:
+    return state.terminated is not None and state.terminated.exit_code == 0
+
+
+def _all_ended(statuses: Statuses | None) -> Statuses | None:
+    return statuses and tuple(
+        status if status.state.terminated is not None else structs.replace(status, state=_LOST)
+        for status in statuses
+    )

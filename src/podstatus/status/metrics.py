@@ -1,0 +1,135 @@
+"""Counts in memory what a status manager and a startup latency tracker report."""
+
+import threading
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
+from msgspec import structs
+
+from podstatus.base.metrics import Histogram
+from podstatus.status.decide.pod_startup import PodStartup
+from podstatus.status.decide.update import ContainerType, Termination
+
+K = TypeVar("K")
+
+MOST_KINDS = 1000
+"""How many kinds of terminations are told apart. Usual nodes see some dozens; a container that
+makes up exit codes could otherwise fill the memory, here and in whoever reads this."""
+
+LONGEST_REASON = 128
+"""Characters. Reasons are words in camel case; a runtime that puts a text there is not one kind."""
+
+SYNC_BOUNDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60)
+"""Seconds. Upstream: PodStatusSyncDuration, metrics.go v1.36.4."""
+
+STARTUP_BOUNDS = (
+    *(0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60),
+    *(120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600),
+)
+"""Seconds. Upstream: podStartupDurationBuckets, metrics.go v1.36.4."""
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """What was counted until one moment, with the names that the kubelet's metrics have."""
+
+    terminated_containers: Mapping[Termination, int] = {}
+    """`terminated_containers_total`."""
+    other_terminated_containers: Mapping[ContainerType, int] = {}
+    """Those of kinds that are not told apart; together with the above they are all."""
+    pending_resizes: Mapping[str, int] = {}
+    """`pod_pending_resizes`: how many wait now, by reason."""
+    resizes_in_progress: int = 0
+    """`pod_in_progress_resizes`: how many are under way now."""
+    status_sync_duration: Histogram = Histogram.empty(*SYNC_BOUNDS)
+    """`pod_status_sync_duration_seconds`."""
+    sync_failures: Mapping[str, int] = {}
+    """How often pods could not be synced, by kind: gone, conflict, busy and so on. Ours."""
+    pod_start_total_duration: Histogram = Histogram.empty(*STARTUP_BOUNDS)
+    """`pod_start_total_duration_seconds`."""
+    pod_start_sli_duration: Histogram = Histogram.empty(*STARTUP_BOUNDS)
+    """`pod_start_sli_duration_seconds`: of stateless pods, without pulls and init containers."""
+    first_network_pod_start_sli_seconds: float | None = None
+    """`first_network_pod_start_sli_duration_seconds`; None until there is one."""
+
+
+class Counters:
+    """An observer for the status manager and for the startup latency tracker; for both at once.
+
+    Every event makes a new frozen value, so `snapshot` costs nothing and never tears. May be
+    called from any thread.
+    """
+
+    def __init__(self, *, most_kinds: int = MOST_KINDS) -> None:
+        if most_kinds < 0:
+            raise ValueError(f"most_kinds is {most_kinds!r}; a number from 0 on is expected")
+        self._most_kinds = most_kinds
+        self._lock = threading.Lock()
+        self._counts = Counts()
+
+    def snapshot(self) -> Counts:
+        """All counts at this moment."""
+        return self._counts
+
+    def container_terminated(self, termination: Termination) -> None:
+        """Count it under its kind, or with the others of its type if there are too many kinds."""
+        with self._lock:
+            counts = self._counts
+            if self._is_told_apart(termination):
+                kinds = _one_more(counts.terminated_containers, termination)
+                self._counts = structs.replace(counts, terminated_containers=kinds)
+            else:
+                others = _one_more(counts.other_terminated_containers, termination.container_type)
+                self._counts = structs.replace(counts, other_terminated_containers=others)
+
+    def _is_told_apart(self, termination: Termination) -> bool:
+        kinds = self._counts.terminated_containers
+        if termination in kinds:
+            return True
+        return len(kinds) < self._most_kinds and len(termination.reason) <= LONGEST_REASON
+
+    def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
+        """Take over how many wait now; there are no more reasons than pods."""
+        with self._lock:
+            self._counts = structs.replace(
+                self._counts, pending_resizes=MappingProxyType({**by_reason})
+            )
+
+    def resizes_in_progress(self, count: int) -> None:
+        """Take over how many are under way now."""
+        with self._lock:
+            self._counts = structs.replace(self._counts, resizes_in_progress=count)
+
+    def status_synced(self, duration_seconds: float) -> None:
+        """Count the duration."""
+        with self._lock:
+            durations = self._counts.status_sync_duration.observed(duration_seconds)
+            self._counts = structs.replace(self._counts, status_sync_duration=durations)
+
+    def sync_failed(self, failure: str) -> None:
+        """Count it under its kind."""
+        with self._lock:
+            failures = _one_more(self._counts.sync_failures, failure)
+            self._counts = structs.replace(self._counts, sync_failures=failures)
+
+    def pod_started(self, startup: PodStartup) -> None:
+        """Count its durations."""
+        with self._lock:
+            counts = self._counts
+            total, sli = counts.pod_start_total_duration, counts.pod_start_sli_duration
+            first = counts.first_network_pod_start_sli_seconds
+            if startup.sli_seconds is not None:
+                sli = sli.observed(startup.sli_seconds)
+            if startup.is_first_network_pod:
+                first = startup.sli_seconds
+            self._counts = structs.replace(
+                counts,
+                pod_start_total_duration=total.observed(startup.total_seconds),
+                pod_start_sli_duration=sli,
+                first_network_pod_start_sli_seconds=first,
+            )
+
+
+def _one_more(counts: Mapping[K, int], key: K) -> Mapping[K, int]:
+    return MappingProxyType({**counts, key: counts.get(key, 0) + 1})

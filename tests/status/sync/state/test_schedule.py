@@ -1,0 +1,189 @@
+import pytest
+
+from podstatus.kube.errors import UnavailableError, api_error
+from podstatus.kube.objects.pod import ApiUID, PodUID
+from podstatus.status.policy import Sending
+from podstatus.status.sync.state.retry import Attempt
+from podstatus.status.sync.state.workqueue import Lane, Schedule
+
+A, B, C = PodUID("a"), PodUID("b"), PodUID("c")
+DOWN = UnavailableError("down")
+
+
+def fly(schedule: Schedule, now: float = 0.0) -> list[str]:
+    """Those who may go now."""
+    flying = []
+    while (uid := schedule.take(now)) is not None:
+        flying.append(str(uid))
+    return flying
+
+
+def want(schedule: Schedule, *uids: PodUID, version: int = 1, now: float = 0.0) -> list[bool]:
+    return [schedule.want(uid, version, Lane.ORDINARY, now) for uid in uids]
+
+
+def fail(schedule: Schedule, uid: PodUID, error: Exception = DOWN, now: float = 0.0) -> list[str]:
+    """Let a pod that is under way fail; who may go because of that."""
+    attempt = Attempt(ApiUID(uid), 1)
+    _, released = schedule.failed(uid, attempt, error, now=now, chance=0)
+    schedule.landed(uid)
+    return [str(uid) for uid in released]
+
+
+@pytest.mark.parametrize("in_flight", [1, 2, 3])
+def test_so_many_pods_are_under_way_at_once(in_flight: int) -> None:
+    schedule = Schedule(Sending(in_flight=in_flight))
+    want(schedule, A, B, C)
+    assert len(fly(schedule)) == in_flight
+    schedule.landed(A)
+    assert len(fly(schedule)) == (1 if in_flight < 3 else 0)
+
+
+def test_a_pod_is_under_way_once_at_most() -> None:
+    schedule = Schedule(Sending())
+    want(schedule, A)
+    assert fly(schedule) == ["a"]
+    want(schedule, A, B)
+    assert fly(schedule) == ["b"]
+    schedule.landed(A)
+    assert fly(schedule) == []
+    want(schedule, A)
+    assert fly(schedule) == ["a"]
+
+
+def test_without_lanes_the_order_is_that_of_asking() -> None:
+    for lanes, order in ((True, ["b", "a"]), (False, ["a", "b"])):
+        schedule = Schedule(Sending(lanes=lanes))
+        schedule.want(A, 1, Lane.ORDINARY, 0)
+        schedule.want(B, 1, Lane.URGENT, 0)
+        assert fly(schedule) == order
+
+
+def test_a_pod_that_failed_waits_and_somebody_looks_when_it_is_due() -> None:
+    schedule = Schedule(Sending(first_retry=2))
+    want(schedule, A)
+    fly(schedule)
+    fail(schedule, A)
+    assert want(schedule, A, now=1.9) == [False]
+    assert schedule.next_look(0) == 2
+    assert schedule.take_due(2) == [A]
+    assert want(schedule, A, now=2) == [True]
+
+
+def test_a_change_while_it_fails_does_not_let_a_pod_skip_its_wait() -> None:
+    schedule = Schedule(Sending(in_flight=1))
+    want(schedule, A)
+    fly(schedule)
+    want(schedule, A, version=2)
+    fail(schedule, A)
+    assert fly(schedule) == []
+
+
+def test_a_rejected_status_may_go_at_once_when_it_has_changed() -> None:
+    schedule = Schedule(Sending())
+    want(schedule, A)
+    fly(schedule)
+    fail(schedule, A, api_error(422, "no"))
+    assert want(schedule, A) == [False]
+    assert want(schedule, A, version=2) == [True]
+
+
+def outage(schedule: Schedule, *pods: PodUID) -> None:
+    """Let these pods fail."""
+    want(schedule, *pods)
+    fly(schedule)
+    for uid in pods:
+        fail(schedule, uid)
+
+
+def test_while_the_server_is_away_a_few_pods_at_a_time_are_tried() -> None:
+    schedule = Schedule(Sending(circuit_after=2, in_flight=8))
+    outage(schedule, A, B)
+    want(schedule, C, PodUID("d"))
+    assert fly(schedule) == []
+    assert schedule.next_look(0) == 0.5
+    assert fly(schedule, now=0.5) == ["c"]
+    assert fail(schedule, C, now=0.5) == []
+    assert fly(schedule, now=0.6) == []
+
+
+def test_when_the_server_is_back_those_who_looked_for_it_may_go_at_once() -> None:
+    schedule = Schedule(Sending(circuit_after=2, first_retry=50, in_flight=8))
+    outage(schedule, A, B)
+    want(schedule, C, PodUID("d"))
+    fly(schedule, now=1)
+    fail(schedule, C, now=1)
+    assert fly(schedule, now=9) == ["d"]
+    # C has only found out that the server is away; A and B may have a fault of their own.
+    assert schedule.succeeded(PodUID("d")) == [C]
+    assert want(schedule, A, B, C, now=9) == [False, False, True]
+
+
+def test_a_refusal_too_shows_that_the_server_is_there() -> None:
+    schedule = Schedule(Sending(circuit_after=1, in_flight=8))
+    outage(schedule, A)
+    want(schedule, B, C)
+    assert fly(schedule, now=1) == ["b"]
+    fail(schedule, B, api_error(422, "no"), now=1)
+    assert fly(schedule, now=1) == ["c"]
+
+
+def test_what_is_broken_here_says_nothing_about_the_server() -> None:
+    schedule = Schedule(Sending(circuit_after=1))
+    want(schedule, A, B)
+    fly(schedule)
+    fail(schedule, A, ZeroDivisionError())
+    want(schedule, C)
+    assert fly(schedule) == ["c"]
+
+
+def test_those_for_whom_it_may_help_get_a_last_chance() -> None:
+    schedule = Schedule(Sending(circuit_after=1))
+    outage(schedule, A)
+    want(schedule, B, now=1)
+    fly(schedule, now=1)
+    fail(schedule, B, api_error(422, "no"), now=1)
+    want(schedule, C, now=1)
+    fly(schedule, now=1)
+    fail(schedule, C, now=1)
+    assert sorted(schedule.forgive()) == ["a", "c"]
+    want(schedule, A, B, C, now=1)
+    assert fly(schedule, now=1) == ["a", "c"]
+
+
+def test_nobody_is_under_way_after_all_were_abandoned() -> None:
+    schedule = Schedule(Sending())
+    want(schedule, A, B)
+    fly(schedule)
+    assert schedule.abandon() == {A, B}
+    want(schedule, A)
+    assert fly(schedule) == ["a"]
+
+
+def test_a_pod_that_is_no_more_does_not_go() -> None:
+    schedule = Schedule(Sending())
+    want(schedule, A)
+    schedule.forget(A)
+    assert fly(schedule) == []
+
+
+def test_without_waits_nobody_is_woken() -> None:
+    schedule = Schedule(Sending(first_retry=0, longest_retry=0, quarantine=0))
+    outage(schedule, A)
+    assert schedule.next_look(0) is None
+    assert want(schedule, A) == [True]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"in_flight": 0},
+        {"first_retry": -1},
+        {"first_retry": 61},
+        {"quarantine": 0.5},
+        {"circuit_after": -1},
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(odd: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r" is expected| are expected"):
+        Sending(**odd)  # type: ignore[arg-type]

@@ -1,0 +1,444 @@
+"""Foreign writers and the default policy, in virtual time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
+from typing import Any
+
+import pytest
+
+from podstatus.kube.conditions import find_condition
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.errors import UnavailableError
+from podstatus.kube.objects.meta import ManagedFieldsEntry
+from podstatus.kube.objects.pod import ApiUID, PodUID
+from podstatus.status.manager import StatusManager
+from podstatus.status.policy import SyncPolicy
+from podstatus.status.ports import PodReference
+from podstatus.status.sync.foreign_writes import QUICK_CORRECTIONS
+from podstatus.testing.builders import make_static_pod
+from tests.support.status_fleet import READY, RUNNING, DistantPodApi, Fleet, saying
+
+NOT_IN_VIRTUAL_TIME = 30
+"""Seconds."""
+MEDDLING: dict[str, Any] = {
+    "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Meddling"}]}
+}
+TOLD = (
+    "Condition Ready was set to False (reason Meddling) by another client; "
+    "the node owns it and has set it back to True"
+)
+
+
+def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test in an event loop of its own."""
+
+    @wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(*args, **kwargs), NOT_IN_VIRTUAL_TIME))
+
+    return run
+
+
+class Watched(Fleet):
+    """One pod, of which the manager is told what the watch shows; others write to it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(["a"], **options)
+        self.pod = self.pods[0]
+        self.redecided: list[PodUID] = []
+        self.will: Callable[[PodUID], bool] = lambda _: False
+
+    def another_life(self) -> StatusManager:
+        self.manager = StatusManager(
+            self.api,
+            self.directory,
+            self.safety,
+            observer=self.observer,
+            events=self.told,
+            clock=self.clock,
+            policy=self.policy,
+            redecide=self._redecide,
+        )
+        return self.manager
+
+    def _redecide(self, uid: PodUID) -> bool:
+        self.redecided.append(uid)
+        return self.will(uid)
+
+    async def is_ready(self) -> None:
+        self.set(self.pod, "", READY)
+        await self.clock.advance(0)
+        self.show()
+        await self.clock.advance(0)
+        assert self.ready() == "True"
+        self.calls()
+
+    def show(self) -> None:
+        """The watch brings what the server has."""
+        self.watch(self.pod)
+        self.manager.pod_shown(self.pod.uid)
+
+    async def meddle(self, patch: dict[str, Any] = MEDDLING, *, shown: bool = True) -> None:
+        self.api.patch("default", "a", patch)
+        if shown:
+            self.show()
+        await self.clock.advance(0)
+
+    def ready(self) -> str:
+        condition = find_condition(self.stored(self.pod).status.conditions, "Ready")
+        return "-" if condition is None else condition.status
+
+    def messages(self) -> list[str]:
+        return [message for _, _, message in self.told.events]
+
+
+@in_loop
+async def test_a_foreign_condition_is_corrected_when_the_watch_shows_it_and_told() -> None:
+    fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
+    async with fleet.running():
+        await fleet.is_ready()
+        await fleet.meddle()
+    assert fleet.ready() == "True"
+    assert fleet.calls() == ["patch a"]
+    [(about, reason, message)] = fleet.told.events
+    assert about == PodReference("default", "a", ApiUID(fleet.pod.uid))
+    assert reason == "ForeignStatusWrite"
+    assert message == TOLD
+
+
+@in_loop
+async def test_upstreams_policy_waits_for_the_reconcile_and_tells_nobody() -> None:
+    fleet = Watched(policy=SyncPolicy.upstream())
+    async with fleet.running():
+        await fleet.is_ready()
+        await fleet.meddle()
+        assert fleet.ready() == "False"
+        await fleet.clock.advance(10)
+    assert fleet.ready() == "True"
+    assert fleet.messages() == []
+
+
+@in_loop
+async def test_what_we_wrote_is_not_foreign_however_the_watch_lags() -> None:
+    fleet = Watched()
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.set(fleet.pod, "two", RUNNING)
+        await fleet.clock.advance(0)
+        fleet.show()
+        fleet.set(fleet.pod, "three", READY)
+        fleet.show()
+        await fleet.clock.advance(0)
+        fleet.show()
+        await fleet.clock.advance(30)
+    assert fleet.messages() == []
+    assert fleet.redecided == []
+    assert fleet.calls() == ["patch a", "patch a"]
+
+
+@in_loop
+async def test_what_the_watch_shows_before_our_answer_came_is_looked_at_then() -> None:
+    """Our own write is not foreign; one that came after it is."""
+    fleet = Watched(round_trip=1.0, policy=SyncPolicy(full_sync_period=3600))
+    async with fleet.running():
+        fleet.set(fleet.pod, "", READY)
+        await fleet.clock.advance(2)
+        fleet.set(fleet.pod, "two", READY)
+        await fleet.clock.advance(0.6)  # it has arrived, and the answer is on its way
+        fleet.show()
+        await fleet.clock.advance(0)
+        assert fleet.redecided == []
+        fleet.api.patch("default", "a", MEDDLING)
+        fleet.show()
+        await fleet.clock.advance(0)
+        assert fleet.redecided == []
+        await fleet.clock.advance(3)
+    assert fleet.redecided == [fleet.pod.uid]
+    assert fleet.messages() == [TOLD]
+    assert fleet.ready() == "True"
+
+
+@in_loop
+async def test_the_status_is_decided_anew_not_only_sent_again() -> None:
+    fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.will = lambda _: True
+        await fleet.meddle()
+        assert fleet.calls() == []  # somebody will set it
+        fleet.set(fleet.pod, "", READY)  # the same as before, and sent all the same
+        await fleet.clock.advance(0)
+        assert fleet.calls() == ["patch a"]
+        assert fleet.ready() == "True"
+        version = fleet.manager.entries()[fleet.pod.uid].version
+        fleet.set(fleet.pod, "", READY)
+        await fleet.clock.advance(0)
+    assert fleet.manager.entries()[fleet.pod.uid].version == version
+    assert fleet.calls() == []
+    assert fleet.messages() == [TOLD]
+
+
+@in_loop
+async def test_who_wrote_what_is_so_is_not_told_of() -> None:
+    fleet = Watched()
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.will = lambda _: True
+        await fleet.meddle({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+        fleet.set(fleet.pod, "", RUNNING)
+        await fleet.clock.advance(0)
+    assert fleet.ready() == "False"
+    assert fleet.messages() == []
+
+
+@in_loop
+async def test_the_same_is_told_once_in_a_while() -> None:
+    fleet = Watched()
+    async with fleet.running():
+        await fleet.is_ready()
+        for _ in range(3):
+            await fleet.meddle()
+            await fleet.clock.advance(120)
+        assert fleet.messages() == [TOLD]
+        await fleet.meddle({"status": {"phase": "Failed"}})
+        assert len(fleet.messages()) == 2
+        await fleet.clock.advance(600)
+        await fleet.meddle()
+    assert fleet.messages()[2:] == [TOLD]
+
+
+@in_loop
+async def test_what_turns_out_otherwise_is_told_as_it_is() -> None:
+    fleet = Watched()
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.will = lambda _: True
+        await fleet.meddle()
+        fleet.set(fleet.pod, "", RUNNING)
+        await fleet.clock.advance(0)
+    assert fleet.messages() == [
+        (
+            "Condition Ready was set to False (reason Meddling) by another client; "
+            "the node owns it and has set it anew to False"
+        )
+    ]
+
+
+@in_loop
+async def test_who_promises_and_does_nothing_is_not_waited_for_longer_than_a_period() -> None:
+    fleet = Watched()
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.will = lambda _: True
+        await fleet.meddle()
+        await fleet.clock.advance(10)
+    assert fleet.ready() == "True"
+    assert fleet.messages() == [TOLD]
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        (
+            {"status": {"phase": "Failed"}},
+            (
+                "Field phase was set to Failed by another client; "
+                "the node owns it and has set it back to Running"
+            ),
+        ),
+        (
+            {"status": {"containerStatuses": []}},
+            (
+                "Field containerStatuses was removed by another client; "
+                "the node owns it and has set it back"
+            ),
+        ),
+        (
+            {"status": {"conditions": [{"type": "Ready", "$patch": "delete"}]}},
+            (
+                "Condition Ready was removed by another client; "
+                "the node owns it and has set it back to True"
+            ),
+        ),
+    ],
+)
+@in_loop
+async def test_other_owned_things_are_corrected_too(patch: dict[str, Any], message: str) -> None:
+    fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
+    async with fleet.running():
+        await fleet.is_ready()
+        before = fleet.stored(fleet.pod).status
+        await fleet.meddle(patch)
+        assert fleet.stored(fleet.pod).status == before
+    assert fleet.messages() == [message]
+
+
+@in_loop
+async def test_what_is_not_ours_is_left_alone() -> None:
+    fleet = Watched()
+    theirs = {
+        "status": {
+            "conditions": [
+                {"type": "example.com/mine", "status": "True"},
+                {"type": "DisruptionTarget", "status": "True", "reason": "Preempted"},
+            ]
+        }
+    }
+    async with fleet.running():
+        await fleet.is_ready()
+        await fleet.meddle(theirs)
+    assert fleet.calls() == []
+    assert fleet.messages() == []
+
+
+@in_loop
+async def test_a_writer_that_took_it_back_is_not_told_of() -> None:
+    fleet = Watched()
+    back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.will = lambda _: True
+        await fleet.meddle()
+        await fleet.meddle(back)
+        fleet.set(fleet.pod, "", READY)
+        await fleet.clock.advance(20)
+    assert fleet.messages() == []
+
+
+@in_loop
+async def test_a_writer_that_never_stops_is_met_at_the_usual_pace() -> None:
+    fleet = Watched()
+    seconds = 60
+    async with fleet.running():
+        await fleet.is_ready()
+        for _ in range(10 * seconds):
+            await fleet.meddle()
+            await fleet.clock.advance(0.1)
+        calls = fleet.calls()
+        assert len(calls) <= QUICK_CORRECTIONS + seconds // 10 + 1
+        assert fleet.messages() == [TOLD]
+        await fleet.clock.advance(10)
+        assert fleet.ready() == "True"
+        await fleet.clock.advance(60)
+        fleet.calls()
+        await fleet.meddle()  # who meddles seldom is corrected at once again
+    assert fleet.calls() == ["patch a"]
+
+
+@in_loop
+async def test_after_a_patch_without_an_answer_nothing_is_blamed_on_others() -> None:
+    fleet = Watched()
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.api.fail("patch", "default", "a", code=503)
+        fleet.set(fleet.pod, "two", RUNNING)
+        await fleet.clock.advance(0)
+        # It had arrived, and the watch shows it.
+        fleet.api.patch("default", "a", {"status": {"message": "two"}})
+        fleet.show()
+        await fleet.clock.advance(5)
+    assert fleet.messages() == []
+
+
+@in_loop
+async def test_a_correction_that_fails_is_told_once_it_is_done() -> None:
+    fleet = Watched()
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.api.fail("patch", "default", "a", code=503, times=2)
+        await fleet.meddle()
+        assert fleet.messages() == []
+        await fleet.clock.advance(10)
+    assert fleet.ready() == "True"
+    assert fleet.messages() == [TOLD]
+
+
+class Naming(DistantPodApi):
+    """Says who has written."""
+
+    trouble: Exception | None = None
+
+    async def managed_fields(
+        self, namespace: str, name: str, *, uid: ApiUID
+    ) -> Sequence[ManagedFieldsEntry]:
+        await self.get_pod(namespace, name)
+        if self.trouble is not None:
+            raise self.trouble
+        ready: dict[str, Any] = {'k:{"type":"Ready"}': {"f:status": {}, "f:reason": {}}}
+        fields = {"f:status": {"f:conditions": ready}}
+        return [from_document({"manager": "kubectl-edit", "fieldsV1": fields}, ManagedFieldsEntry)]
+
+
+def naming() -> tuple[Watched, Naming]:
+    fleet = Watched()
+    api = Naming(fleet.clock, 0.0, watcher=fleet.directory)
+    api.put(fleet.pod)
+    fleet.api = api
+    fleet.another_life()
+    return fleet, api
+
+
+@in_loop
+async def test_the_writer_is_asked_for_before_it_is_corrected() -> None:
+    fleet, _ = naming()
+    async with fleet.running():
+        await fleet.is_ready()
+        await fleet.meddle()
+    assert fleet.calls() == ["get a", "patch a"]
+    assert fleet.messages() == [TOLD.replace("another client", '"kubectl-edit"')]
+
+
+@in_loop
+async def test_a_writer_that_cannot_be_asked_for_keeps_nothing_from_being_corrected() -> None:
+    fleet, api = naming()
+    api.trouble = UnavailableError("gone fishing")
+    async with fleet.running():
+        await fleet.is_ready()
+        await fleet.meddle()
+    assert fleet.ready() == "True"
+    assert fleet.messages() == [TOLD]
+
+
+@in_loop
+async def test_nobody_is_asked_for_who_took_it_back() -> None:
+    fleet, _ = naming()
+    back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.will = lambda _: True
+        await fleet.meddle()
+        await fleet.meddle(back)
+        fleet.set(fleet.pod, "", READY)
+        await fleet.clock.advance(20)
+    assert fleet.calls() == []
+
+
+@in_loop
+async def test_nobody_is_asked_for_while_nothing_is_foreign() -> None:
+    fleet, _ = naming()
+    async with fleet.running():
+        await fleet.is_ready()
+        fleet.set(fleet.pod, "two", READY)
+        await fleet.clock.advance(0)
+    assert fleet.calls() == ["patch a"]
+
+
+@in_loop
+async def test_a_mirror_pod_is_corrected_as_its_static_pod_says() -> None:
+    fleet = Watched()
+    static, mirror = make_static_pod(), make_static_pod(mirror=True)
+    fleet.api.put(mirror)
+    fleet.directory.update_pod(static)
+    fleet.directory.update_pod(fleet.stored(mirror))
+    async with fleet.running():
+        fleet.manager.set_pod_status(static, saying("", READY))
+        await fleet.clock.advance(0)
+        fleet.api.patch(*mirror.full_name, MEDDLING)
+        fleet.directory.update_pod(fleet.stored(mirror))
+        fleet.manager.pod_shown(mirror.uid)
+        await fleet.clock.advance(0)
+    assert fleet.redecided == [static.uid]
+    [(about, _, message)] = fleet.told.events
+    assert about.uid == ApiUID(mirror.uid)
+    assert message == TOLD

@@ -1,0 +1,379 @@
+import asyncio
+import logging
+import threading
+
+import pytest
+
+from podstatus.kube.objects.pod import Pod
+from podstatus.pods.pod_manager import PodDirectory
+from podstatus.status.manager import StatusManager
+from podstatus.testing.builders import make_pod, make_status
+from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.testing.pod_api import InMemoryPodApi
+from tests.support.status_node import HangingApi, Node, in_loop
+
+RUNNING = make_status("Running")
+LONG = 10.0
+"""Seconds after which something that should happen at once has not happened."""
+
+
+# Beginning and end
+
+
+def test_stop_ends_run() -> None:
+    async def main() -> None:
+        node = Node()
+        loop = asyncio.create_task(node.manager.run())
+        await settle()
+        assert not loop.done()
+        node.manager.stop()
+        await asyncio.wait_for(loop, LONG)
+
+    asyncio.run(main())
+
+
+def test_run_twice_at_once_is_refused() -> None:
+    async def main() -> None:
+        node = Node()
+        async with in_loop(node):
+            with pytest.raises(RuntimeError, match="syncing already"):
+                await node.manager.run()
+            with pytest.raises(RuntimeError, match="syncing already"):
+                node.manager.start()
+
+    asyncio.run(main())
+
+
+def test_run_again_after_stop() -> None:
+    async def main() -> None:
+        pod = make_pod()
+        node = Node(pod)
+        for phase in ("Pending", "Running"):
+            async with in_loop(node):
+                node.manager.set_pod_status(pod, make_status(phase))
+                await settle()
+                assert node.verbs() == ["get", "patch"]
+            node.api.calls.clear()
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_run_can_be_run_again() -> None:
+    async def main() -> None:
+        node = Node()
+        loop = asyncio.create_task(node.manager.run())
+        await settle()
+        loop.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loop
+        async with in_loop(node) as again:
+            assert not again.done()
+
+    asyncio.run(main())
+
+
+def test_a_run_is_cancelled_at_once_even_while_a_call_hangs() -> None:
+    async def main() -> None:
+        pod = make_pod()
+        node = Node(pod, api=HangingApi())
+        node.manager.set_pod_status(pod, RUNNING)
+        loop = asyncio.create_task(node.manager.run())
+        await settle()
+        loop.cancel()
+        await settle()
+        assert loop.cancelled()
+
+    asyncio.run(main())
+
+
+def test_stop_without_a_loop_is_harmless() -> None:
+    async def main() -> None:
+        node = Node()
+        node.manager.stop()
+        node.manager.stop()
+        async with in_loop(node) as loop:
+            assert not loop.done()
+
+    asyncio.run(main())
+
+
+def test_a_second_stop_while_the_loop_ends_does_not_end_the_next_loop() -> None:
+    async def main() -> None:
+        node = Node()
+        loop = asyncio.create_task(node.manager.run())
+        await settle()
+        while not loop.done():
+            node.manager.stop()
+            await asyncio.sleep(0)
+        async with in_loop(node) as again:
+            assert not again.done()
+
+    asyncio.run(main())
+
+
+def test_run_counts_from_the_call_on_and_can_be_stopped_before_it_is_awaited() -> None:
+    async def main() -> None:
+        node = Node()
+        run = node.manager.run()
+        with pytest.raises(RuntimeError, match="syncing already"):
+            node.manager.start()
+        node.manager.stop()
+        async with in_loop(node) as again:
+            await asyncio.wait_for(run, LONG)
+            await settle()
+            assert not again.done()
+
+    asyncio.run(main())
+
+
+def test_a_change_just_before_stop_is_sent() -> None:
+    async def main() -> None:
+        pod = make_pod()
+        node = Node(pod)
+        async with in_loop(node) as loop:
+            node.manager.set_pod_status(pod, RUNNING)
+            node.manager.stop()
+            await asyncio.wait_for(loop, LONG)
+        assert node.stored(pod).status.phase == "Running"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("drain", [0, 7])
+def test_a_call_that_hangs_is_given_up_by_stop_and_made_again_by_the_next_loop(
+    drain: float,
+) -> None:
+    async def main() -> None:
+        pod, api = make_pod(), HangingApi()
+        node = Node(pod, api=api)
+        async with in_loop(node) as loop:
+            node.manager.set_pod_status(pod, RUNNING)
+            await settle()
+            node.manager.stop(drain=drain)
+            await node.clock.advance(drain)
+            await asyncio.wait_for(loop, LONG)
+        assert node.sent == {}
+        api.answers.set()
+        async with in_loop(node):
+            assert node.verbs() == ["get", "patch"]
+            node.manager.set_pod_status(pod, make_status("Failed"))
+            await settle()
+            assert node.verbs() == ["get", "patch"]
+
+    asyncio.run(main())
+
+
+def test_a_call_that_ends_in_time_is_waited_for_by_stop() -> None:
+    async def main() -> None:
+        pod, api = make_pod(), HangingApi()
+        node = Node(pod, api=api)
+        async with in_loop(node) as loop:
+            node.manager.set_pod_status(pod, RUNNING)
+            await settle()
+            node.manager.stop(drain=LONG)
+            await settle()
+            assert not loop.done()
+            with pytest.raises(RuntimeError, match="syncing already"):
+                await node.manager.run()
+            api.answers.set()
+            await asyncio.wait_for(loop, LONG)
+        assert node.sent == {pod.uid: 1}
+
+    asyncio.run(main())
+
+
+def test_a_batch_by_hand_is_refused_while_the_loop_runs() -> None:
+    async def main() -> None:
+        pod = make_pod()
+        node = Node(pod)
+        async with in_loop(node):
+            for full in (False, True):
+                with pytest.raises(RuntimeError, match="syncing already"):
+                    await node.manager.sync_batch(full=full)
+            with pytest.raises(RuntimeError, match="by itself"):
+                node.manager.take_changes()
+        node.manager.set_pod_status(pod, RUNNING)
+        assert await node.manager.sync_batch(full=False) == 1
+
+    asyncio.run(main())
+
+
+def test_two_batches_by_hand_at_once_are_refused_and_so_is_the_loop_beside_one() -> None:
+    async def main() -> None:
+        pod, api = make_pod(), HangingApi()
+        node = Node(pod, api=api)
+        node.manager.set_pod_status(pod, RUNNING)
+        batch = asyncio.create_task(node.manager.sync_batch(full=False))
+        await settle()
+        node.manager.stop()  # is for the loop, and ends no batch
+        with pytest.raises(RuntimeError, match="syncing already"):
+            await node.manager.sync_batch(full=False)
+        with pytest.raises(RuntimeError, match="syncing already"):
+            await node.manager.run()
+        api.answers.set()
+        assert await batch == 1
+        assert await node.manager.sync_batch(full=False) == 0
+
+    asyncio.run(main())
+
+
+# Without a client
+
+
+def test_without_a_client_the_cache_is_kept_and_nothing_is_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "podstatus")
+
+    async def main() -> None:
+        pod, clock = make_pod(), FakeClock()
+        manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety(), clock=clock)
+        loop = asyncio.create_task(manager.run())
+        manager.set_pod_status(pod, RUNNING)
+        await clock.advance(60)
+        assert not loop.done()
+        status = manager.pod_status(pod.uid)
+        assert status is not None
+        assert status.phase == "Running"
+        assert manager.sent_versions() == {}
+        manager.stop()
+        await asyncio.wait_for(loop, LONG)
+
+    asyncio.run(main())
+    assert [r.message for r in caplog.records] == ["no client: statuses are kept and not sent"]
+
+
+def test_without_a_client_a_batch_by_hand_does_nothing() -> None:
+    pod = make_pod()
+    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety())
+    manager.set_pod_status(pod, RUNNING)
+    assert asyncio.run(manager.sync_batch(full=True)) == 0
+
+
+# In a thread of its own
+
+
+class SignallingApi(InMemoryPodApi):
+    """Says when it was patched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patched = threading.Event()
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        pod = await super().patch_pod_status(namespace, name, patch)
+        self.patched.set()
+        return pod
+
+
+def sync_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "podstatus-sync"]
+
+
+def test_a_started_manager_sends_what_other_threads_set() -> None:
+    pod, api = make_pod(), SignallingApi()
+    node = Node(pod, api=api)
+    node.manager.start()
+    node.manager.set_pod_status(pod, RUNNING)
+    assert api.patched.wait(LONG)
+    node.manager.stop()
+    assert node.stored(pod).status.phase == "Running"
+
+
+def test_start_twice_is_refused_and_the_first_goes_on() -> None:
+    pod, api = make_pod(), SignallingApi()
+    node = Node(pod, api=api)
+    node.manager.start()
+    with pytest.raises(RuntimeError, match="syncing already"):
+        node.manager.start()
+    node.manager.set_pod_status(pod, RUNNING)
+    assert api.patched.wait(LONG)
+    node.manager.stop()
+
+
+def test_stop_waits_for_the_thread_to_end() -> None:
+    node = Node()
+    node.manager.start()
+    assert len(sync_threads()) == 1
+    node.manager.stop()
+    assert sync_threads() == []
+
+
+def test_stop_right_after_start_ends_the_thread() -> None:
+    node = Node()
+    for _ in range(20):
+        node.manager.start()
+        node.manager.stop()
+    assert sync_threads() == []
+
+
+def test_a_stopped_manager_can_be_started_again() -> None:
+    pod, api = make_pod(), SignallingApi()
+    node = Node(pod, api=api)
+    for phase in ("Pending", "Running"):
+        api.patched.clear()
+        node.manager.start()
+        node.manager.set_pod_status(pod, make_status(phase))
+        assert api.patched.wait(LONG)
+        node.manager.stop()
+    assert node.stored(pod).status.phase == "Running"
+
+
+def test_stop_comes_back_while_a_call_to_the_server_hangs() -> None:
+    pod, api = make_pod(), HangingApi()
+    node = Node(pod, api=api)
+    node.manager.set_pod_status(pod, RUNNING)
+    node.manager.start()
+    assert api.asked.wait(LONG)
+    stopper = threading.Thread(target=node.manager.stop, kwargs={"drain": 0}, daemon=True)
+    stopper.start()
+    stopper.join(LONG)
+    assert not stopper.is_alive()
+    assert sync_threads() == []
+
+
+def test_a_batch_by_hand_and_run_are_refused_from_start_on() -> None:
+    node = Node()
+    node.manager.start()
+    with pytest.raises(RuntimeError, match="syncing already"):
+        asyncio.run(node.manager.sync_batch(full=False))
+    with pytest.raises(RuntimeError, match="syncing already"):
+        asyncio.run(node.manager.run())
+    node.manager.stop()
+
+
+class BrokenClock(FakeClock):
+    async def wait(self, seconds: float) -> None:
+        raise OSError(f"cannot wait {seconds} s")
+
+
+def test_a_thread_that_died_says_so_and_can_be_started_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    manager = StatusManager(
+        InMemoryPodApi(), PodDirectory(), FakeDeletionSafety(), clock=BrokenClock()
+    )
+    for _ in range(2):
+        manager.start()
+        for thread in sync_threads():
+            thread.join(LONG)
+    assert [r.message for r in caplog.records] == ["the sync loop ended; start() it again"] * 2
+    assert "cannot wait 10.0 s" in caplog.text
+    manager.stop()
+
+
+def test_a_port_may_stop_the_loop_that_calls_it() -> None:
+    pod = make_pod()
+
+    class StoppingApi(InMemoryPodApi):
+        async def get_pod(self, namespace: str, name: str) -> Pod:
+            node.manager.stop()
+            return await super().get_pod(namespace, name)
+
+    node = Node(pod, api=StoppingApi())
+    node.manager.set_pod_status(pod, RUNNING)
+    node.manager.start()
+    for thread in sync_threads():
+        thread.join(LONG)
+    assert sync_threads() == []

@@ -7,9 +7,8 @@ from podstatus.checkpoint.errors import (
     UnreadableCheckpointError,
     UnsupportedStateError,
 )
-from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
-from podstatus.checkpoint.memory import MemoryState
+from podstatus.checkpoint.state import FileState, MemoryState
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.errors import (
     ApiError,

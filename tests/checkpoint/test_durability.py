@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
-from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, Format
+from podstatus.checkpoint.state import FileState
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.scalars.quantity import Quantity
 from tests.checkpoint import victims

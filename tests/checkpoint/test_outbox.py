@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
-from podstatus.checkpoint.kubelet_v1_36 import seal
+from podstatus.checkpoint.formats.v1_36 import seal
 from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus

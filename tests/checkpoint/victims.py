@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
-from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.checkpoint.state import FileState
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
 from podstatus.kube.objects.pod import PodUID

@@ -65,7 +65,7 @@ MUTATIONS = [
         id="container status: a crash loop hides the exit",
     ),
     pytest.param(
-        "checkpoint/write.py",
+        "checkpoint/formats/go_json_encode.py",
         "return _members({key: value[key] for key in sorted(value)})",
         "return _members(value)",
         "checkpoints/checkpoints.jsonl",
@@ -73,7 +73,7 @@ MUTATIONS = [
         id="checkpoint: maps are not sorted",
     ),
     pytest.param(
-        "checkpoint/files.py",
+        "checkpoint/state.py",
         "if self._format.writes_at_once:\n            try:",
         "if False:\n            try:",
         "checkpoints/checkpoints.jsonl",

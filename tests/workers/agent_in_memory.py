@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from podstatus.checkpoint.memory import MemoryState
+from podstatus.checkpoint.state import MemoryState
 from podstatus.events.status_events import StatusEvents
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node

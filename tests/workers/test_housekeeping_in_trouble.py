@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
-from podstatus.checkpoint.memory import MemoryState
+from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodDirectory

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
-from podstatus.checkpoint.memory import MemoryState
+from podstatus.checkpoint.state import MemoryState
 from podstatus.kube.objects.pod import Pod
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podstatus.checkpoint.memory import MemoryState
+from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodDirectory

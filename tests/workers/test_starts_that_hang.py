@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
-from podstatus.checkpoint.memory import MemoryState
+from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.checkpoint.files import FileState
+from podstatus.checkpoint.state import FileState
 from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.life import begun
 from podstatus.workers.steps import StillRunningError

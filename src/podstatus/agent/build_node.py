@@ -30,8 +30,8 @@ from podstatus.base.aio import SystemClock, steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.checkpoint.errors import CheckpointError
-from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.checkpoint.state import FileState
 from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, Timing, TokenBucket
 from podstatus.client.contact import Contact
 from podstatus.client.event_sink import HttpEventSink

@@ -9,8 +9,8 @@ from podstatus.agent.keep_history import KeptHistory, NotingCounters, NotingEven
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.checkpoint.state import FileState
 from podstatus.client.pod_api import HttpPodApi
 from podstatus.events import reasons
 from podstatus.events.about import about_container

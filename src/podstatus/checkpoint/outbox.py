@@ -18,10 +18,10 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import field
 
+from podstatus.checkpoint.atomic_dir import Folder
 from podstatus.checkpoint.errors import CheckpointError, CheckpointWriteError
-from podstatus.checkpoint.folder import Folder
-from podstatus.checkpoint.kubelet_v1_36 import seal, unseal
-from podstatus.checkpoint.scan import MalformedError
+from podstatus.checkpoint.formats.go_json_scanner import MalformedError
+from podstatus.checkpoint.formats.v1_36 import seal, unseal
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.encoding.wire import Wire

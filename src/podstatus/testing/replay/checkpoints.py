@@ -13,9 +13,8 @@ from typing import Any
 from msgspec import structs
 
 from podstatus.checkpoint.errors import CheckpointError
-from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
-from podstatus.checkpoint.memory import ResourceRecord
+from podstatus.checkpoint.state import FileState, ResourceRecord
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo, without_pods
 from podstatus.kube.objects.containers import ResourceRequirements

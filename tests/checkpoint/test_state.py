@@ -22,9 +22,8 @@ from podstatus.checkpoint.errors import (
     UnreadableCheckpointError,
     UnsupportedStateError,
 )
-from podstatus.checkpoint.files import FileState
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, Format
-from podstatus.checkpoint.memory import MemoryState
+from podstatus.checkpoint.state import FileState, MemoryState
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from msgspec import field
 
-from podstatus.checkpoint.read import read
-from podstatus.checkpoint.scan import MalformedError
-from podstatus.checkpoint.write import fnv1a_32, written
+from podstatus.checkpoint.formats.go_json_decode import read
+from podstatus.checkpoint.formats.go_json_encode import fnv1a_32, written
+from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.objects.allocation import PodResourceInfo, PodResources, ResizeStatuses
 from podstatus.kube.objects.pod import PodUID

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from msgspec import structs
 
-from podstatus.checkpoint.scan import (
+from podstatus.checkpoint.formats.go_json_scanner import (
     JsonList,
     JsonNumber,
     JsonObject,

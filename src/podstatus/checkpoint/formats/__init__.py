@@ -1,10 +1,15 @@
-"""In which files, and in what form, the state is kept: as one kubelet or another keeps it.
+"""The kubelet's checkpoint formats: file names, content and checksums.
 
-| format | files | holds |
+| format | files | content |
 |---|---|---|
-| `KUBELET_V1_36` | `allocated_pods_state`, `actuated_pods_state` | what the kubelet's hold |
-| | `podstatus_resize_state` | resize statuses, which that kubelet does not keep |
-| `KUBELET_V1_28` | `pod_status_manager_state` | requests of containers and resize statuses |
+| `KUBELET_V1_36` | `allocated_pods_state`, `actuated_pods_state` | as in the kubelet's files |
+| | `podstatus_resize_state` | resize statuses, which that kubelet does not store |
+| `KUBELET_V1_28` | `pod_status_manager_state` | requests of containers, resize statuses |
+
+Pure: text in, values out. Reading and writing files belongs to `checkpoint.state` and
+`checkpoint.atomic_dir`.
+
+Tests: tests/checkpoint/formats.
 """
 
 from collections.abc import Callable
@@ -13,7 +18,7 @@ from typing import Protocol
 import msgspec
 from msgspec import structs
 
-from podstatus.checkpoint import kubelet_v1_28, kubelet_v1_36
+from podstatus.checkpoint.formats import v1_28, v1_36
 from podstatus.kube.objects.allocation import Allocations
 
 
@@ -60,11 +65,11 @@ class Envelope(msgspec.Struct, frozen=True):
 
     def seal(self, content: bytes) -> bytes:
         """The data in its envelope."""
-        return kubelet_v1_36.seal(content.decode())
+        return v1_36.seal(content.decode())
 
     def unseal(self, text: bytes) -> bytes:
         """The data, if it is what was put in."""
-        return kubelet_v1_36.unseal(text).encode()
+        return v1_36.unseal(text).encode()
 
     def restored(self, content: bytes, onto: Allocations) -> Allocations:
         """The allocations with this part read from the data."""
@@ -79,7 +84,7 @@ class StatusManagerFile(msgspec.Struct, frozen=True):
 
     def content(self, allocations: Allocations) -> bytes:
         """The whole text."""
-        return kubelet_v1_28.write_checkpoint(allocations)
+        return v1_28.write_checkpoint(allocations)
 
     def seal(self, content: bytes) -> bytes:
         """The text as it is: its checksum is inside."""
@@ -91,7 +96,7 @@ class StatusManagerFile(msgspec.Struct, frozen=True):
 
     def restored(self, content: bytes, onto: Allocations) -> Allocations:  # noqa: ARG002
         """All that the text holds."""
-        return kubelet_v1_28.read_checkpoint(content)
+        return v1_28.read_checkpoint(content)
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,20 +113,20 @@ KUBELET_V1_36 = Format(
         Envelope(
             "allocated_pods_state",
             "allocated",
-            kubelet_v1_36.resources_data,
-            kubelet_v1_36.read_resources,
+            v1_36.resources_data,
+            v1_36.read_resources,
         ),
         Envelope(
             "actuated_pods_state",
             "actuated",
-            kubelet_v1_36.resources_data,
-            kubelet_v1_36.read_resources,
+            v1_36.resources_data,
+            v1_36.read_resources,
         ),
         Envelope(
             "podstatus_resize_state",
             "resize_statuses",
-            kubelet_v1_36.resize_data,
-            kubelet_v1_36.read_resize,
+            v1_36.resize_data,
+            v1_36.read_resize,
         ),
     ),
     writes_at_once=False,

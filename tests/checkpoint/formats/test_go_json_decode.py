@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import field
 
-from podstatus.checkpoint.read import read
-from podstatus.checkpoint.scan import MAX_DEPTH, JsonNumber, MalformedError, scan
+from podstatus.checkpoint.formats.go_json_decode import read
+from podstatus.checkpoint.formats.go_json_scanner import MAX_DEPTH, JsonNumber, MalformedError, scan
 from podstatus.kube.encoding.wire import Wire, nil
 from podstatus.kube.objects.containers import ResourceClaim
 from podstatus.kube.scalars.quantity import Quantity

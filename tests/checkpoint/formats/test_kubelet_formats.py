@@ -6,18 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.checkpoint import kubelet_v1_28 as v1_28
-from podstatus.checkpoint import kubelet_v1_36 as v1_36
-from podstatus.checkpoint.kubelet_v1_28 import CannotCarryError
-from podstatus.checkpoint.scan import MalformedError
-from podstatus.checkpoint.write import fnv1a_32, written
+from podstatus.checkpoint.formats import v1_28, v1_36
+from podstatus.checkpoint.formats.go_json_encode import fnv1a_32, written
+from podstatus.checkpoint.formats.go_json_scanner import MalformedError
+from podstatus.checkpoint.formats.v1_28 import CannotCarryError
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
 from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from tests.strategies import QUANTITIES
 
-RECORDED = Path(__file__).parents[1] / "conformance" / "checkpoints"
+RECORDED = Path(__file__).parents[2] / "conformance" / "checkpoints"
 UID = PodUID("u-1")
 
 

@@ -23,7 +23,7 @@ import msgspec
 from canned_events import CannedServer, serve
 from podstatus import Pod
 from podstatus.client import PODS, ApiClient, Reflector, kubeconfig_access, token_access
-from podstatus.client.request import STRATEGIC_MERGE
+from podstatus.client.rest.request import STRATEGIC_MERGE
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 
 RESULTS = Path(__file__).parent / "results" / "client.json"

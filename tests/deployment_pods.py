@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from podstatus.client import ApiClient
-from podstatus.client.request import MERGE
-from podstatus.client.resources import PODS
+from podstatus.client.rest.request import MERGE
+from podstatus.client.rest.resources import PODS
 
 Document = dict[str, Any]
 

@@ -17,8 +17,8 @@ from peers.node_pods import NothingRuns, flipped, is_ready, list_pods, way_in
 from peers.orders import Flip, Lines, Report, Set, Start, Started
 from podstatus import Pod, PodDirectory, StatusManager
 from podstatus.client.api_client import ApiClient
-from podstatus.client.request import STRATEGIC_MERGE
-from podstatus.client.resources import PODS
+from podstatus.client.rest.request import STRATEGIC_MERGE
+from podstatus.client.rest.resources import PODS
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.pod_api import InMemoryPodApi
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.resources import PODS
+from podstatus.client.rest.resources import PODS
 
 _SENDERS = 16
 _SINCE = "2024-01-01T00:00:00Z"

@@ -8,7 +8,7 @@ from msgspec import structs
 from peers.orders import Start
 from podstatus import Pod, PodStatus, decode
 from podstatus.client import PODS, ApiClient, token_access
-from podstatus.client.server_access import ServerAccess
+from podstatus.client.auth.config import ServerAccess
 from podstatus.kube.conditions import replace_or_append_pod_condition
 from podstatus.status.decide.generate import (
     generate_containers_ready_condition,

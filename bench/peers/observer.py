@@ -10,8 +10,8 @@ import msgspec
 from peers.node_pods import way_in
 from peers.orders import Await, Lines, Seen, Start, Started
 from podstatus.client.api_client import ApiClient
-from podstatus.client.resources import PODS
-from podstatus.client.watch_event import BOOKMARK
+from podstatus.client.rest.resources import PODS
+from podstatus.client.rest.watch import BOOKMARK
 
 _LONG = 3_600
 """Seconds: more than the benchmark takes."""

@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Any
 
 from podstatus.agent.cli import main
-from podstatus.client.pod_api import HttpPodApi
+from podstatus.client.typed.pods import HttpPodApi
 from podstatus.status.manager import StatusManager
 
 FILES = ("os.mkdir", "os.rename", "os.link", "os.remove")

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from podstatus.agent.root_dir import Endpoints, RootDir
-from tests.client.certificates import authority
+from tests.support.certificates import authority
 
 TOKEN = "t0ken"  # noqa: S105 - of nobody
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.commands import app
-from podstatus.client import files
+from podstatus.client.auth import files
 
 RIGHT = """\
 rules:

@@ -10,12 +10,12 @@ from podstatus.agent.cluster_observatory import ClusterObservatory
 from podstatus.agent.cluster_view import ClusterView, Observed
 from podstatus.agent.history_file import HistoryFile
 from podstatus.agent.observe_settings import read_observe_settings
-from podstatus.client.contact import Contact
-from podstatus.client.resources import Resource
+from podstatus.client.rest.resources import Resource
+from podstatus.client.rest.server_health import Contact
 from podstatus.kube.errors import DeniedError
 from podstatus.observe.board import Board
 from podstatus.testing.clock import FakeClock, settle
-from tests.client.fake_source import FakeSource, FakeStream
+from tests.support.fake_source import FakeSource, FakeStream
 
 DENIED = DeniedError("pods is forbidden", code=403)
 

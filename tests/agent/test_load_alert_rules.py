@@ -11,7 +11,7 @@ from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_a
 from podstatus.agent.read_settings import SettingsError, read_settings
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.alerts.rule import Action
-from podstatus.client import files as client_files
+from podstatus.client.auth import files as client_files
 from tests.agent_process import ENVIRONMENT, SECONDS, agent, get_alerts, make_pod, until
 from tests.programs import COMMAND
 

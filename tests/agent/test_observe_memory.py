@@ -7,7 +7,7 @@ import pytest
 
 from podstatus.agent.observer import GAVE_BACK
 from podstatus.client import ApiClient
-from podstatus.client.find_access import kubeconfig_access
+from podstatus.client.auth.load_config import kubeconfig_access
 from podstatus.testing.kube_apiserver import running_kube_apiserver
 from podstatus.testing.real_parts import MissingPartsError, find_parts
 from tests import deployment_pods

@@ -25,8 +25,8 @@ from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.web.answers import Sources
 from tests.agent_process import agent
-from tests.client.certificates import authority
-from tests.client.plain_access import PlainAccess
+from tests.support.certificates import authority
+from tests.support.plain_access import PlainAccess
 from tests.web.fake_runtime import FakePods
 
 NOW = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()) * 10**9

@@ -15,7 +15,7 @@ from podstatus.alerts.rule import Action
 from podstatus.alerts.slow_files import read_aside
 from podstatus.alerts.webhook import Webhook
 from podstatus.base.aio import SystemClock
-from podstatus.client.files import UnreadableError
+from podstatus.client.auth.files import UnreadableError
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import firing
 from tests.workers.node_in_memory import in_loop

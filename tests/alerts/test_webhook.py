@@ -24,7 +24,7 @@ from podstatus.base.aio import SystemClock
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import START, firing, resolved
 from tests.alerts.web_server import web_server
-from tests.client.certificates import authority
+from tests.support.certificates import authority
 
 PAGE = Path(__file__).parents[2] / "docs" / "alert-actions.md"
 

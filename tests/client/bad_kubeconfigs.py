@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.client.certificates import Pair, authority
 from tests.client.kubeconfigs import data, document, write
+from tests.support.certificates import Pair, authority
 
 SECRET = "s3cr3t-that-nobody-may-see"  # noqa: S105 - of these tests
 

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.limits import TokenBucket
-from podstatus.client.request import MERGE
-from podstatus.client.resources import CONFIG_MAPS, LEASES, NODES, PODS
-from podstatus.client.transport import Timing
+from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.client.rest.request import MERGE
+from podstatus.client.rest.resources import CONFIG_MAPS, LEASES, NODES, PODS
+from podstatus.client.rest.transport import Timing
 from podstatus.kube.errors import (
     ApiError,
     BusyError,
@@ -24,8 +24,8 @@ from podstatus.kube.errors import (
     UnavailableError,
 )
 from podstatus.testing.apiserver import ApiServerThread
-from tests.client.plain_access import PlainAccess
 from tests.client.raw_server import answer, hang, raw_server
+from tests.support.plain_access import PlainAccess
 
 Call = Callable[[ApiClient], Any]
 

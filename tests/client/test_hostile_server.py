@@ -16,19 +16,18 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
-from podstatus.client.event_sink import HttpEventSink
-from podstatus.client.listing import Lister
-from podstatus.client.node_api import HttpNodeApi
-from podstatus.client.pod_api import HttpPodApi
-from podstatus.client.pod_objects import HttpPodObjects
-from podstatus.client.reflection import Reflection
-from podstatus.client.replica import Added, Change, Removed, Updated
-from podstatus.client.resources import PODS
-from podstatus.client.reviews import HttpReviews
-from podstatus.client.source import Selection
-from podstatus.client.transport import Timing
-from podstatus.client.watch_event import WatchEvent
-from podstatus.client.watching import MAX_EVENT_BYTES, Watching
+from podstatus.client.informer.lister import Lister
+from podstatus.client.informer.listwatch import Selection
+from podstatus.client.informer.reflector_state import Reflection
+from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.rest.resources import PODS
+from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.watch import MAX_EVENT_BYTES, WatchEvent, Watching
+from podstatus.client.typed.events import HttpEventSink
+from podstatus.client.typed.nodes import HttpNodeApi
+from podstatus.client.typed.pod_objects import HttpPodObjects
+from podstatus.client.typed.pods import HttpPodApi
+from podstatus.client.typed.reviews import HttpReviews
 from podstatus.kube.errors import ApiError, RejectedError, UnavailableError
 from podstatus.kube.objects.authentication import SubjectAccessReviewSpec, TokenReviewSpec
 from podstatus.kube.objects.event import Event
@@ -36,10 +35,10 @@ from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.pod import Pod
 from podstatus.node.lease import LeaseService
 from podstatus.testing.builders import make_pod
-from tests.client.loops import in_loop
-from tests.client.plain_access import PlainAccess
 from tests.client.raw_server import Say, answer, chunk, chunked_head, raw_server
 from tests.mutations import LINES, RAW, encoded, mutated, whole
+from tests.support.loops import in_loop
+from tests.support.plain_access import PlainAccess
 
 Call = Callable[[ApiClient], Awaitable[object]]
 TIMING = Timing(connect_seconds=30, total_seconds=30)

@@ -14,8 +14,8 @@ import yaml
 
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.free_port import free_port
-from tests.client.certificates import DAY, authority
 from tests.client.kubeconfigs import data
+from tests.support.certificates import DAY, authority
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,8 @@ import pytest
 from msgspec import structs
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.find_access import kubeconfig_access
-from podstatus.client.node_api import HttpNodeApi
-from podstatus.client.node_watch import node_reflector
+from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.time import parse_micro
@@ -21,8 +20,8 @@ from podstatus.node.conditions import STATED, Stated
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import NODES, Document, RealServer, Server
-from tests.client.loops import until
 from tests.node.scene import SETTINGS, NodeScene
+from tests.support.loops import until
 
 NAME = NODES[2]
 NODE = f"/api/v1/nodes/{NAME}"

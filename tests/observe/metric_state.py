@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.client.request_counts import RequestCounts
+from podstatus.client.rest.server_health import RequestCounts
 from podstatus.events.counts import EventCounts
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.resources import PODS
+from podstatus.client.rest.resources import PODS
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import ApiError, ConflictError, GoneError, UnavailableError

@@ -19,7 +19,7 @@ from aiohttp import web
 from yarl import URL
 
 from podstatus.testing.server_access import ServerAccess
-from tests.client.plain_access import PlainAccess
+from tests.support.plain_access import PlainAccess
 
 _POD = re.compile(r"/api/v1/namespaces/[^/]+/pods/([^/]+)(?:/status)?")
 _PASSED_ON = ("Accept", "Authorization", "Content-Type", "User-Agent")

@@ -18,13 +18,12 @@ import msgspec
 from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
-from podstatus.client.pod_api import HttpPodApi
-from podstatus.client.pod_watch import pod_reflector
-from podstatus.client.reflector import Reflector
-from podstatus.client.reflector_policy import ReflectorPolicy
-from podstatus.client.replica import Added, Change, Updated
-from podstatus.client.resources import NAMESPACES, PODS
-from podstatus.client.transport import Timing
+from podstatus.client.informer.reflector import Reflector
+from podstatus.client.informer.reflector_policy import ReflectorPolicy
+from podstatus.client.informer.store import Added, Change, Updated
+from podstatus.client.rest.resources import NAMESPACES, PODS
+from podstatus.client.rest.transport import Timing
+from podstatus.client.typed.pods import HttpPodApi, pod_reflector
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.features import FeatureGates
@@ -37,10 +36,10 @@ from podstatus.status.manager import StatusManager
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.server_access import ServerAccess
-from tests.client.loops import until
-from tests.client.plain_access import PlainAccess
 from tests.servers.busy_node import FOREIGN, BusyNode, Users, mark_of, outline
 from tests.servers.faulty_proxy import FaultyProxy
+from tests.support.loops import until
+from tests.support.plain_access import PlainAccess
 
 PODS_OF_NODE = 48
 REST_SECONDS = 80.0

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.client import ApiClient, kubeconfig_access
-from podstatus.client.event_sink import HttpEventSink
+from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_node, about_pod
 from podstatus.events.correlation import COMBINED

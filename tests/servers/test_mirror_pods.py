@@ -21,10 +21,10 @@ from podstatus.sources.mirrors import MirrorPods
 from podstatus.sources.mux import Mux
 from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import NODES, RealServer, Server
-from tests.client.loops import until
 from tests.servers.mortal import Mortal, mortal
 from tests.servers.pods import pod, pods
 from tests.sources.manifests import named
+from tests.support.loops import until
 
 NODE = NODES[0]
 QUICK = ReflectorPolicy(backoff=Backoff(first=0.1, most=0.5))

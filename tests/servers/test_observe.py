@@ -13,9 +13,9 @@ import pytest
 
 from podstatus.agent.ask_query import ShownPod, read_answer
 from podstatus.client import ApiClient
-from podstatus.client.find_access import kubeconfig_access
-from podstatus.client.request import MERGE
-from podstatus.client.resources import PODS
+from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.rest.request import MERGE
+from podstatus.client.rest.resources import PODS
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import GoneError
 from podstatus.kube.objects.pod import Pod

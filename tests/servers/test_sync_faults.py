@@ -17,15 +17,15 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
-from podstatus.client.transport import Timing
+from podstatus.client.rest.transport import Timing
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.status.sync.state.circuit_breaker import FEW
 from tests.api_servers import Server
-from tests.client.loops import until
 from tests.servers.faulty_proxy import Asked, Fault, Refusal, Trouble
 from tests.servers.mortal import Mortal, mortal
 from tests.servers.request_bounds import most_without_server, tries
 from tests.servers.sync_scene import REST_SECONDS, Scene, playing
+from tests.support.loops import until
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from podstatus.kube.objects.pod import (
 from podstatus.sources.api import ApiSource, from_api
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.testing.clock import FakeClock, settle
-from tests.client.fake_source import FakeSource
-from tests.client.loops import in_loop
+from tests.support.fake_source import FakeSource
+from tests.support.loops import in_loop
 
 
 class Sink:

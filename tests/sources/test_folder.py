@@ -14,8 +14,8 @@ from podstatus.sources.folder import FIRST_LOOKS, FolderSource
 from podstatus.sources.manifest import ManifestProblem
 from podstatus.sources.manifest_files import list_manifests
 from podstatus.testing.clock import FakeClock
-from tests.client.loops import in_loop, until
 from tests.sources.manifests import WEB, named
+from tests.support.loops import in_loop, until
 
 
 class Scene:

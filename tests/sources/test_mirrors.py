@@ -17,8 +17,8 @@ from podstatus.kube.errors import (
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
 from podstatus.sources.mirrors import MirrorPods
 from podstatus.testing.clock import FakeClock, settle
-from tests.client.loops import in_loop
 from tests.sources.manifests import WEB, read
+from tests.support.loops import in_loop
 
 DOWN = UnavailableError("the server is down")
 

@@ -15,8 +15,8 @@ from podstatus.sources import url as url_module
 from podstatus.sources.manifest import ManifestProblem
 from podstatus.sources.url import UrlSource, shown_url
 from podstatus.testing.clock import FakeClock
-from tests.client.loops import in_loop, until
 from tests.sources.manifests import WEB, named
+from tests.support.loops import in_loop, until
 
 SECRET = "s3cr3t-of-the-header"  # noqa: S105 - nobody's
 

@@ -32,7 +32,7 @@ from podstatus.web.answers import Answers, Sources
 from podstatus.web.health import healthy
 from podstatus.web.node_server import NodeServer
 from podstatus.web.ports import Wishes
-from tests.client.certificates import authority
+from tests.support.certificates import authority
 from tests.web.fake_alerts import FakeAlerts
 from tests.web.fake_observatory import ABOUT, FakeMachine, FakeObservatory
 from tests.web.fake_runtime import FakePods, FakeRuntime

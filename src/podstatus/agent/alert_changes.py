@@ -12,7 +12,7 @@ from podstatus.alerts.critical_pods import criticality, is_named
 from podstatus.alerts.ports import DeedError, TransientDeedError
 from podstatus.alerts.rule import Action
 from podstatus.alerts.wanted_taints import taint_text, wanted_taint
-from podstatus.client.pod_api import HttpPodApi
+from podstatus.client.typed.pods import HttpPodApi
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import ApiUID, Pod, is_static_pod

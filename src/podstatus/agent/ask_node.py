@@ -15,8 +15,8 @@ from podstatus.agent.ask_server import CannotAskError, running_endpoints
 from podstatus.agent.root_dir import Endpoints
 from podstatus.apiserver.reading import text_at, value_at
 from podstatus.base.msgspec_json import read_json
-from podstatus.client.kubeconfig import Pem
-from podstatus.client.tls import Loaded, UnusableTlsError, tls_context
+from podstatus.client.auth.tls import Loaded, UnusableTlsError, tls_context
+from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.workers.shutdown import Progress

@@ -13,12 +13,12 @@ from podstatus.apiserver import resources
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.apiserver.reading import text_at, time_at
 from podstatus.base.aio import wall_nanos
-from podstatus.client.access import Access
-from podstatus.client.blocking import BlockingClient
+from podstatus.client.auth.config import Access
+from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.find_access import in_cluster_access, kubeconfig_access
-from podstatus.client.resources import EVENTS, NODES, PODS, Resource
-from podstatus.client.watch_event import BOOKMARK
+from podstatus.client.rest.resources import EVENTS, NODES, PODS, Resource
+from podstatus.client.rest.watch import BOOKMARK
+from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.scalars.time import Time
 

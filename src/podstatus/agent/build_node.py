@@ -33,8 +33,8 @@ from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.checkpoint.state import FileState
 from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, Timing, TokenBucket
-from podstatus.client.contact import Contact
-from podstatus.client.event_sink import HttpEventSink
+from podstatus.client.rest.server_health import Contact
+from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder

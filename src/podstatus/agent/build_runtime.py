@@ -12,9 +12,9 @@ from podstatus.agent.run import MISTAKE, CannotRunError
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
-from podstatus.client.find_access import SERVICE_ACCOUNT
-from podstatus.client.kubeconfig_files import load_kubeconfig
-from podstatus.client.pod_objects import HttpPodObjects
+from podstatus.client.auth.load_config import SERVICE_ACCOUNT
+from podstatus.client.auth.load_kubeconfig import load_kubeconfig
+from podstatus.client.typed.pod_objects import HttpPodObjects
 from podstatus.events import reasons
 from podstatus.events.about import about_container, about_pod
 from podstatus.events.recorder import Recorder

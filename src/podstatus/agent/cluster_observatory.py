@@ -6,7 +6,7 @@ from msgspec import structs
 
 from podstatus.agent.cluster_view import ClusterView
 from podstatus.agent.history_file import HistoryFile
-from podstatus.client.contact import Contact
+from podstatus.client.rest.server_health import Contact
 from podstatus.observe.board import Board
 from podstatus.observe.cluster_objects import SeenNode
 from podstatus.observe.history import Moment

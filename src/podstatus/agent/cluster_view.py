@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.client.digest import Digest
-from podstatus.client.reflector import Reflector
-from podstatus.client.replica import Added, Change, Removed, Updated
-from podstatus.client.resources import LEASES, NODES, PODS
-from podstatus.client.source import Selection, Source
+from podstatus.client.informer.listwatch import Selection, Source
+from podstatus.client.informer.reflector import Reflector
+from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.transform import Digest
+from podstatus.client.rest.resources import LEASES, NODES, PODS
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod

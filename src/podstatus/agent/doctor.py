@@ -35,12 +35,12 @@ from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.base.aio import wall_nanos
 from podstatus.base.programs import find_program
-from podstatus.client.access import Access
-from podstatus.client.blocking import BlockingClient
+from podstatus.client.auth.config import Access
+from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.find_access import in_cluster_access, kubeconfig_access
-from podstatus.client.resources import Resource
-from podstatus.client.transport import Timing
+from podstatus.client.rest.resources import Resource
+from podstatus.client.rest.transport import Timing
+from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups

@@ -9,7 +9,7 @@ from podstatus.alerts.defaults import default_rules, kept_defaults, unknown_disa
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
 from podstatus.alerts.rule import Action, Rule, RuleSet
-from podstatus.client.files import UnreadableError, read_file
+from podstatus.client.auth.files import UnreadableError, read_file
 
 _MOST_BYTES = 2**20
 

@@ -8,7 +8,7 @@ from podstatus.alerts.alert_metrics import alert_metrics
 from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.client.request_counts import RequestCounts
+from podstatus.client.rest.server_health import RequestCounts
 from podstatus.events.recorder import Recorder
 from podstatus.observe.contact_metrics import request_metrics, watch_metrics
 from podstatus.observe.health_metrics import Check, HealthMetrics

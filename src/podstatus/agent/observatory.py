@@ -8,7 +8,7 @@ from podstatus.agent.node_side import NodeSide
 from podstatus.agent.pod_side import PodSide
 from podstatus.agent.post_pods import PodPoster
 from podstatus.base.clock import Clock
-from podstatus.client.contact import Contact
+from podstatus.client.rest.server_health import Contact
 from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.time import Time

@@ -22,7 +22,7 @@ from podstatus.base.aio import SystemClock, steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient
-from podstatus.client.contact import Contact
+from podstatus.client.rest.server_health import Contact
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError
 from podstatus.node.system_info import kubelet_version
 from podstatus.observe.board import Board

@@ -11,7 +11,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.checkpoint.state import FileState
-from podstatus.client.pod_api import HttpPodApi
+from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
 from podstatus.events.about import about_container
 from podstatus.events.recorder import Recorder

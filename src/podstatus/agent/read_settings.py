@@ -16,8 +16,8 @@ from podstatus.agent.setting import Given, NotAllowedError, Setting, mistake, re
 from podstatus.agent.setting_kinds import NODE_NAME, PATH, PATHS, PROCESS, RUNTIMES, TRUTH
 from podstatus.agent.setting_table import BY_NAME, SETTINGS
 from podstatus.agent.settings import AgentSettings
-from podstatus.client.files import UnreadableError, read_file
-from podstatus.client.find_access import is_in_cluster
+from podstatus.client.auth.files import UnreadableError, read_file
+from podstatus.client.auth.load_config import is_in_cluster
 from podstatus.kube.objects.node import Taint
 
 _PREFIX = "PODSTATUS_"

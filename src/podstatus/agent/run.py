@@ -30,9 +30,9 @@ from podstatus.alerts.evaluation import EvaluatorError
 from podstatus.alerts.evaluator_process import EvaluatorProcess
 from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.base.aio import wall_nanos
-from podstatus.client.access import Access
+from podstatus.client.auth.config import Access
+from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.find_access import in_cluster_access, kubeconfig_access
 from podstatus.workers.shutdown_plan import longest
 
 logger = logging.getLogger(__name__)

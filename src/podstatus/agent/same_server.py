@@ -15,7 +15,7 @@ from podstatus.agent.root_dir import RootDir, RootDirError
 from podstatus.agent.run import MISTAKE, CannotRunError
 from podstatus.base.msgspec_json import read_json
 from podstatus.client import ApiClient
-from podstatus.client.resources import NAMESPACES, Resource
+from podstatus.client.rest.resources import NAMESPACES, Resource
 from podstatus.kube.errors import DeniedError, GoneError
 
 logger = logging.getLogger(__name__)

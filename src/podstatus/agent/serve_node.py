@@ -17,7 +17,7 @@ from podstatus.agent.serving_certificate import (
 from podstatus.agent.settings import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client.api_client import ApiClient
-from podstatus.client.reviews import HttpReviews
+from podstatus.client.typed.reviews import HttpReviews
 from podstatus.node.addresses import node_addresses
 from podstatus.web.access import Gate
 from podstatus.web.answers import Answers, Sources

@@ -36,9 +36,9 @@ from podstatus.agent.server_silence import tell_silence
 from podstatus.agent.show_values import show_json, show_yaml
 from podstatus.agent.tables import Table, object_table, with_health
 from podstatus.apiserver.reading import text_at
-from podstatus.client.blocking import BlockingClient
-from podstatus.client.resources import PODS
-from podstatus.client.transport import Timing
+from podstatus.client.rest.resources import PODS
+from podstatus.client.rest.transport import Timing
+from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 

@@ -26,7 +26,7 @@ from podstatus.alerts.secret_files import trust
 from podstatus.alerts.slow_files import read_aside
 from podstatus.base.clock import Clock
 from podstatus.base.terminal import harmless
-from podstatus.client.resolver import Resolver
+from podstatus.client.rest.resolver import Resolver
 
 _CONNECT_SECONDS = 5.0
 """For an address, and again for a connection."""

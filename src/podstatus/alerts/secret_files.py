@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podstatus.alerts.ports import NotReachedError
 from podstatus.alerts.rule import Action
-from podstatus.client.files import UnreadableError, read_file
+from podstatus.client.auth.files import UnreadableError, read_file
 
 _MAX_TOKEN = 16 * 1024
 """Bytes: servers take no header of that length."""

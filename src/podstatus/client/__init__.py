@@ -1,9 +1,9 @@
-"""The only speaker to an API server: who we are, requests, watches, and what went wrong.
+"""The only speaker to an API server: credentials, requests, watches, and their errors.
 
-    async with ApiClient(default_access()) as client:
-        pods = await client.list(PODS, namespace="default")
-
-Needs `podstatus[agent]`.
+`rest` sends requests, `auth` and `kubeconfig` find the server and the credentials, `informer` keeps
+a copy of objects, `typed` implements the ports of other packages. `ApiClient` is the async client,
+`BlockingClient` the same calls without async code; docs/client.md has examples. What an object
+means (terminal, mirror) never belongs here. Needs `podstatus[agent]`. Tests: tests/client.
 """
 
 try:
@@ -14,27 +14,22 @@ except ModuleNotFoundError as error:
         name="aiohttp",
     ) from error
 
-from podstatus.client.access import Access, Credentials
 from podstatus.client.api_client import ApiClient
-from podstatus.client.blocking import BlockingClient
-from podstatus.client.digest import Digest
-from podstatus.client.errors import CredentialsError, KubeconfigError, SilentError
-from podstatus.client.find_access import (
+from podstatus.client.auth.config import Access, Credentials
+from podstatus.client.auth.load_config import (
     default_access,
     in_cluster_access,
     kubeconfig_access,
     token_access,
 )
-from podstatus.client.limits import TokenBucket
-from podstatus.client.node_api import HttpNodeApi
-from podstatus.client.node_watch import node_reflector
-from podstatus.client.pod_api import HttpPodApi
-from podstatus.client.pod_watch import pod_reflector
-from podstatus.client.reflector import Reflector
-from podstatus.client.reflector_counts import ReflectorCounts
-from podstatus.client.reflector_policy import ReflectorPolicy
-from podstatus.client.replica import Added, Change, Removed, Updated
-from podstatus.client.resources import (
+from podstatus.client.errors import CredentialsError, KubeconfigError, SilentError
+from podstatus.client.informer.reflector import Reflector
+from podstatus.client.informer.reflector_counts import ReflectorCounts
+from podstatus.client.informer.reflector_policy import ReflectorPolicy
+from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.transform import Digest
+from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.client.rest.resources import (
     CONFIG_MAPS,
     EVENTS,
     LEASES,
@@ -45,8 +40,11 @@ from podstatus.client.resources import (
     SERVICE_ACCOUNTS,
     Resource,
 )
-from podstatus.client.transport import Timing
-from podstatus.client.watch_event import WatchEvent
+from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.watch import WatchEvent
+from podstatus.client.sync_client import BlockingClient
+from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
+from podstatus.client.typed.pods import HttpPodApi, pod_reflector
 
 __all__ = [
     "CONFIG_MAPS",

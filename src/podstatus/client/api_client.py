@@ -5,13 +5,13 @@ from copy import copy
 from types import TracebackType
 from typing import Any, Self
 
-from podstatus.client.access import Access
-from podstatus.client.contact import Contact
-from podstatus.client.limits import TokenBucket
-from podstatus.client.request import JSON, MAX_LIST_BYTES, STRATEGIC_MERGE, Request, with_query
-from podstatus.client.resources import Resource
-from podstatus.client.transport import Stream, Timing, Transport
-from podstatus.client.watching import Watching
+from podstatus.client.auth.config import Access
+from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.client.rest.request import JSON, MAX_LIST_BYTES, STRATEGIC_MERGE, Request, with_query
+from podstatus.client.rest.resources import Resource
+from podstatus.client.rest.server_health import Contact
+from podstatus.client.rest.transport import Stream, Timing, Transport
+from podstatus.client.rest.watch import Watching
 
 _LATE_SECONDS = 30.0
 """After which a watch is ended from here, if the server does not do it when it was asked to."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from podstatus.client.request_counts import RequestCounts
+from podstatus.client.rest.server_health import RequestCounts
 from podstatus.observe import kubelet_table, own_table
 from podstatus.observe.metric import Told, each, one, told
 from podstatus.observe.watch_counts import Cut, Places, WatchCounts

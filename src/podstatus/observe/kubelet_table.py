@@ -5,7 +5,7 @@ metrics/collectors/resource_metrics.go v1.36.4, component-base/metrics/prometheu
 restclient v0.36.4.
 """
 
-from podstatus.client.request_counts import REQUEST_BOUNDS
+from podstatus.client.rest.server_health import REQUEST_BOUNDS
 from podstatus.observe.metric import counter, gauge, histogram
 from podstatus.status.metrics import STARTUP_BOUNDS, SYNC_BOUNDS
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.client import PODS, Added, Change, Reflector, ReflectorPolicy, Removed, Updated
-from podstatus.client.source import Source
+from podstatus.client.informer.listwatch import Source
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
 
 SOURCE = API_SOURCE

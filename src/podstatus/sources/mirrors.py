@@ -16,7 +16,7 @@ from podstatus.base.aio import SystemClock, WakeUp
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.client import ApiClient
-from podstatus.client.outage import Outage
+from podstatus.client.rest.failure_backoff import Outage
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError
 from podstatus.kube.objects.pod import Pod
 from podstatus.sources.mirror_client import Creation, MirrorClient

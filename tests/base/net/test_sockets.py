@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.base.net.sockets import is_connected, keep_alive, socket_of
-from tests.client.certificates import authority
+from tests.support.certificates import authority
 
 
 def test_nobody_is_at_the_end_of_no_transport() -> None:

@@ -1,0 +1,124 @@
+"""What exec plugins are told, and what they answer: ExecCredential, v1 and v1beta1.
+
+A plugin's answer is never repeated in an error, as there may be a token in it.
+
+Upstream: pkg/apis/clientauthentication and plugin/pkg/client/auth/exec, client-go v0.36.4.
+"""
+
+import base64
+from typing import Any
+
+import msgspec
+
+from podstatus.base.msgspec_json import read_json
+from podstatus.client.kubeconfig.model import Cluster, ExecPlugin
+from podstatus.client.kubeconfig.validate import is_header_text
+from podstatus.kube.scalars.time import Time, TimeError
+
+
+class BadAnswerError(Exception):
+    """A plugin's answer cannot be used; the message says why, as in `it printed no JSON`."""
+
+
+class PluginCredential(msgspec.Struct, frozen=True, kw_only=True):
+    """Who we are, as a plugin says."""
+
+    token: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
+    expires: int | None = None
+    """In nanoseconds since the Unix epoch; None: until it is refused."""
+
+    def __repr__(self) -> str:
+        return "PluginCredential(…)"
+
+
+class _Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    expiration_timestamp: str | None = None
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
+
+    def __repr__(self) -> str:
+        return "_Status(…)"
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    status: _Status | None = None
+
+
+def exec_info(plugin: ExecPlugin, cluster: Cluster, authority: bytes, *, interactive: bool) -> str:
+    """What a plugin finds in KUBERNETES_EXEC_INFO."""
+    spec: dict[str, Any] = {"interactive": interactive}
+    if plugin.provide_cluster_info:
+        spec["cluster"] = _cluster_info(cluster, authority)
+    document = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
+    return msgspec.json.encode(document).decode()
+
+
+def _cluster_info(cluster: Cluster, authority: bytes) -> dict[str, Any]:
+    info = {
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure,
+        "certificate-authority-data": base64.b64encode(authority).decode(),
+        "proxy-url": cluster.proxy_url,
+        "config": cluster.plugin_config,
+    }
+    return {name: value for name, value in info.items() if value}
+
+
+def parse_credential(printed: bytes, api_version: str) -> PluginCredential:
+    """What a plugin printed. Raises BadAnswerError."""
+    if not printed.strip():
+        raise BadAnswerError("it printed nothing")
+    answer = _decoded(printed)
+    if answer.kind != "ExecCredential":
+        raise BadAnswerError("it printed an object that is no ExecCredential")
+    if answer.api_version != api_version:
+        raise BadAnswerError(
+            f"it did not answer in {api_version}; set the apiVersion that it speaks in `exec`"
+        )
+    if answer.status is None:
+        raise BadAnswerError("its ExecCredential has no status")
+    return _credential(answer.status)
+
+
+def _decoded(printed: bytes) -> _Answer:
+    try:
+        return read_json(printed, _Answer)
+    except msgspec.ValidationError:
+        raise BadAnswerError("it printed an object that is no ExecCredential") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadAnswerError("it printed no JSON") from None
+
+
+def _credential(status: _Status) -> PluginCredential:
+    token, certificate, key = (
+        status.token or "",
+        status.client_certificate_data or "",
+        status.client_key_data or "",
+    )
+    if not (token or certificate or key):
+        raise BadAnswerError("its ExecCredential has neither a token nor a certificate")
+    if bool(certificate) != bool(key):
+        raise BadAnswerError("its ExecCredential has a certificate or a key, but not both")
+    if not is_header_text(token):
+        raise BadAnswerError("its token has characters in it that no token has")
+    return PluginCredential(
+        token=token,
+        certificate=certificate.encode(),
+        key=key.encode(),
+        expires=_expires(status.expiration_timestamp),
+    )
+
+
+def _expires(timestamp: str | None) -> int | None:
+    if timestamp is None:
+        return None
+    try:
+        return Time.parse(timestamp).unix_nanos()
+    except TimeError:
+        raise BadAnswerError("its expirationTimestamp is no time") from None

@@ -1,0 +1,180 @@
+"""Who we are by what an exec plugin says, renewed before it runs out.
+
+Upstream: Authenticator, plugin/pkg/client/auth/exec/exec.go, client-go v0.36.4.
+"""
+
+import asyncio
+import logging
+import ssl
+
+import msgspec
+
+from podstatus.base.clock import Clock
+from podstatus.client.auth.config import Credentials
+from podstatus.client.auth.exec_credential import PluginCredential
+from podstatus.client.auth.exec_process import PluginCommand
+from podstatus.client.auth.tls import KeyPair, Loaded, TlsFiles, UnusableTlsError
+from podstatus.client.errors import CredentialsError
+from podstatus.client.kubeconfig.model import Pem
+
+logger = logging.getLogger(__name__)
+
+_SECOND = 10**9
+_EARLY = 30 * _SECOND
+"""How long before its end a credential is renewed, unless it is short-lived: then it is a
+fifth of its time. Requests go on with the old one meanwhile."""
+_AGAIN_AFTER = _SECOND
+"""A plugin that has failed, or said what was refused already, is not run again before."""
+
+
+class _Held(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What the plugin said last, and what became of it."""
+
+    credential: PluginCredential
+    credentials: Credentials
+    base: ssl.SSLContext
+    """What the context would be without the plugin; another one if files changed."""
+    expires: int | None
+    renew_at: int | None
+
+    def __repr__(self) -> str:
+        return "_Held(…)"
+
+
+class PluginIdentity:
+    """Credentials from a plugin. It runs once at a time, however many wait for it.
+
+    A run belongs to nobody who waits: who gives up does not stop it for the others.
+    To be used in one event loop at a time.
+    """
+
+    def __init__(self, command: PluginCommand, tls: TlsFiles, clock: Clock) -> None:
+        self._command = command
+        self._tls = tls
+        self._clock = clock
+        self._held: _Held | None = None
+        self._failure: CredentialsError | None = None
+        self._ran_at: int | None = None
+        """When the last run that brought nothing new ended."""
+        self._run: asyncio.Task[None] | None = None
+        self._looked = 0
+
+    async def credentials(self) -> Credentials:
+        """What to send now. Raises CredentialsError."""
+        held, now = self._held, self._clock.now()
+        if held is None:
+            return await self._renewed()
+        if not 0 <= now - self._looked < _SECOND:
+            held = self._with_files(held, now)
+        if held.renew_at is None or now < held.renew_at:
+            return held.credentials
+        if held.expires is not None and held.expires <= now:
+            return await self._renewed()
+        if not self._ran_just_now():
+            self._running()
+        return held.credentials
+
+    async def renew(self, refused: Credentials) -> Credentials | None:
+        """Others than these, by another run unless there was one. Raises CredentialsError."""
+        if self._held is not None and self._held.credentials is not refused:
+            return self._held.credentials
+        renewed = await self._renewed()
+        return None if renewed is refused else renewed
+
+    async def _renewed(self) -> Credentials:
+        if not self._ran_just_now():
+            # Shielded: the run goes on for the others, and for whoever comes next.
+            await asyncio.shield(self._running())
+        if self._failure is not None or self._held is None:
+            # A new one each time: many may raise it, each with a traceback of its own.
+            raise CredentialsError(str(self._failure))
+        return self._held.credentials
+
+    def _ran_just_now(self) -> bool:
+        return self._ran_at is not None and 0 <= self._clock.now() - self._ran_at < _AGAIN_AFTER
+
+    def _running(self) -> asyncio.Task[None]:
+        if self._run is None or self._run.done():
+            self._run = asyncio.create_task(self._run_once(), name="podstatus-exec-plugin")
+        return self._run
+
+    async def _run_once(self) -> None:
+        try:
+            self._tls.context(self._clock.now())
+            credential = await self._command.ask(self._tls.authority())
+            self._take(credential, self._clock.now())
+        except CredentialsError as error:
+            self._fail(error)
+
+    def _take(self, credential: PluginCredential, now: int) -> None:
+        before = self._held
+        held = self._holding(credential, now)
+        self._held, self._failure = held, None
+        is_new = before is None or held.credentials is not before.credentials
+        is_over = held.expires is not None and held.expires <= now
+        self._ran_at = now if is_over or not is_new else None
+        if is_over:
+            logger.warning("credentials have expired already: source=%s", self._command.name)
+        elif before is not None and is_new:
+            logger.info("credentials renewed: source=%s", self._command.name)
+
+    def _fail(self, error: CredentialsError) -> None:
+        if self._failure is None and self._held is not None:
+            logger.warning("credentials not renewed: error=%s", error)
+        self._failure, self._ran_at = error, self._clock.now()
+
+    def _with_files(self, held: _Held, now: int) -> _Held:
+        """The same, with the certificates to trust as they are now."""
+        self._looked = now
+        if self._tls.context(now) is not held.base:
+            self._held = held = self._holding(held.credential, now)
+        return held
+
+    def _holding(self, credential: PluginCredential, now: int) -> _Held:
+        base = self._tls.context(now)
+        pair = self._key_pair(credential)
+        try:
+            tls = base if pair is None else self._context(pair, credential, base)
+            expires = credential.expires
+            if expires is None and pair is not None:
+                expires = pair.expires()
+        except UnusableTlsError as error:
+            raise CredentialsError(f"{self._command.name} is of no use: {error}") from error
+        authorization = f"Bearer {credential.token}" if credential.token else None
+        return _Held(
+            credential=credential,
+            credentials=self._credentials(authorization, tls),
+            base=base,
+            expires=expires,
+            renew_at=None if expires is None else _renew_at(expires, now),
+        )
+
+    def _key_pair(self, credential: PluginCredential) -> KeyPair | None:
+        if not credential.certificate:
+            return None
+        certificate = Pem(field="its clientCertificateData", data=credential.certificate)
+        key = Pem(field="its clientKeyData", data=credential.key)
+        return KeyPair(Loaded(certificate, credential.certificate), Loaded(key, credential.key))
+
+    def _context(
+        self, pair: KeyPair, credential: PluginCredential, base: ssl.SSLContext
+    ) -> ssl.SSLContext:
+        """The same context for the same certificate, so that connections are used again."""
+        held = self._held
+        if held is not None and held.base is base and held.credentials.tls is not None:
+            before = held.credential
+            if (before.certificate, before.key) == (credential.certificate, credential.key):
+                return held.credentials.tls
+        return self._tls.context_for(pair)
+
+    def _credentials(self, authorization: str | None, tls: ssl.SSLContext) -> Credentials:
+        """The same value as long as nothing changed."""
+        before = None if self._held is None else self._held.credentials
+        if before and before.authorization == authorization and before.tls is tls:
+            return before
+        return Credentials(authorization=authorization, tls=tls)
+
+
+def _renew_at(expires: int, now: int) -> int:
+    """Seen from now: who says the same again close to the end is asked less and less early."""
+    return expires - min(_EARLY, max(0, expires - now) // 5)

@@ -1,0 +1,90 @@
+"""Which files are the kubeconfig, and what they say together.
+
+Upstream: ClientConfigLoadingRules, clientcmd/loader.go, client-go v0.36.4.
+"""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from podstatus.client.auth.files import UnreadableError, read_file
+from podstatus.client.errors import KubeconfigError
+from podstatus.client.kubeconfig.model import Kubeconfig, merged
+from podstatus.client.kubeconfig.parse import parse_kubeconfig
+
+logger = logging.getLogger(__name__)
+
+VARIABLE = "KUBECONFIG"
+
+
+def load_kubeconfig(path: Path | None, environment: Mapping[str, str]) -> Kubeconfig:
+    """The named file, or those of KUBECONFIG, or the one in the home folder.
+
+    Raises KubeconfigError if none is there, or one cannot be used.
+    """
+    if path is not None:
+        return _needed(path)
+    config = found_kubeconfig(environment)
+    if not config.origins:
+        raise KubeconfigError(missing_message(environment))
+    return config
+
+
+def found_kubeconfig(environment: Mapping[str, str]) -> Kubeconfig:
+    """What the files say that nobody named, as far as they are there; perhaps nothing.
+
+    Raises KubeconfigError if one cannot be used.
+    """
+    found = [(path, _if_there(path)) for path in default_paths(environment)]
+    for path, config in found:
+        if config is None and environment.get(VARIABLE):
+            logger.warning("kubeconfig skipped, it is not there: file=%s", path)
+    return merged(config for _, config in found if config is not None)
+
+
+def default_paths(environment: Mapping[str, str]) -> Sequence[Path]:
+    """Where kubeconfigs are looked for, each once."""
+    named = environment.get(VARIABLE, "")
+    if not named:
+        home = environment.get("HOME") or str(Path("~").expanduser())
+        return [Path(home) / ".kube" / "config"]
+    return [Path(name) for name in dict.fromkeys(named.split(os.pathsep)) if name]
+
+
+def missing_message(environment: Mapping[str, str]) -> str:
+    """What to say if there is none."""
+    where = " nor ".join(str(path) for path in default_paths(environment)) or "any name"
+    by = f" ({VARIABLE})" if environment.get(VARIABLE) else ""
+    return f"no kubeconfig at {where}{by}; pass the path of one, or set {VARIABLE}"
+
+
+def _needed(path: Path) -> Kubeconfig:
+    try:
+        return _read(path)
+    except UnreadableError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise KubeconfigError(
+                f"no kubeconfig at {path}; pass the path of one that is there"
+            ) from error
+        raise _unreadable(path, error) from error
+
+
+def _if_there(path: Path) -> Kubeconfig | None:
+    try:
+        return _read(path)
+    except UnreadableError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise _unreadable(path, error) from error
+        return None
+
+
+def _read(path: Path) -> Kubeconfig:
+    # Not resolved: relative names are relative to where a link is, not to where it leads.
+    return parse_kubeconfig(read_file(path, pipes=True), str(path.absolute()))
+
+
+def _unreadable(path: Path, error: UnreadableError) -> KubeconfigError:
+    return KubeconfigError(
+        f"cannot read the kubeconfig {path}: {error}; pass the path of a file that you may read"
+    )

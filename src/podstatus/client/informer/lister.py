@@ -1,0 +1,115 @@
+"""A full list, page by page."""
+
+from collections.abc import Callable
+from typing import Generic
+
+import msgspec
+
+from podstatus.client.informer.decode import ObjectKey, Sighting, T, read_item
+from podstatus.client.informer.listwatch import Selection, Source
+from podstatus.client.informer.resource_version import ResourceVersion
+from podstatus.client.informer.store import Listing
+from podstatus.client.informer.transform import Digest
+from podstatus.kube.errors import GoneError, UnavailableError
+
+_MAX_PAGES = 10_000
+_MAX_BYTES = 1 << 30
+"""Of all pages. A cluster of 100,000 pods has less."""
+
+
+class Lister(Generic[T]):
+    """Lists the objects of a selection."""
+
+    def __init__(
+        self,
+        source: Source,
+        selection: Selection,
+        kind: type[T] | Digest[T],
+        *,
+        page: int,
+        max_objects: int,
+    ) -> None:
+        self._source = source
+        self._selection = selection
+        self._kind = kind
+        self._page = page
+        self._max_objects = max_objects
+
+    async def read(self, known: Callable[[ObjectKey], T | None]) -> Listing[T]:
+        """All objects at one version, of now; `known` ones are not decoded again.
+
+        A list that takes so long that the server forgets its version is asked for in one piece.
+        Raises ApiError.
+        """
+        try:
+            return await self._list(known, self._page)
+        except GoneError as error:
+            if error.code != 410:
+                raise
+        return await self._list(known, 0)
+
+    async def _list(self, known: Callable[[ObjectKey], T | None], limit: int) -> Listing[T]:
+        items: list[Sighting[T]] = []
+        undecodable, nameless, size, token = 0, 0, 0, ""
+        for _ in range(_MAX_PAGES):
+            body = await self._ask(limit, token)
+            size += len(body)
+            page = _read_page(body)
+            for data in page.items or ():
+                seen = read_item(data, self._kind, known)
+                if seen is not None and not self._selection.has(seen.key):
+                    seen = None
+                if seen is not None:
+                    items.append(seen)
+                undecodable += seen is None or seen.object is None
+                nameless += seen is None
+            self._check_size(len(items), size)
+            before, token = token, page.metadata.continue_token or ""
+            if not token:
+                version = ResourceVersion.parse(page.metadata.resource_version or "")
+                return Listing(version, items, undecodable, is_whole=not nameless)
+            if token == before:
+                raise UnavailableError("the list has no end: its pages lead to themselves")
+        raise UnavailableError(f"the list has no end: it has more than {_MAX_PAGES} pages")
+
+    def _check_size(self, items: int, size: int) -> None:
+        if items > self._max_objects:
+            raise UnavailableError(f"the list has more than {self._max_objects} objects")
+        if size > _MAX_BYTES:
+            raise UnavailableError(f"the list has more than {_MAX_BYTES >> 20} MiB")
+
+    async def _ask(self, limit: int, token: str) -> bytes:
+        asked = self._selection
+        return await self._source.list(
+            asked.resource,
+            namespace=asked.namespace,
+            label_selector=asked.label_selector,
+            field_selector=asked.field_selector,
+            limit=limit,
+            continue_token=token,
+        )
+
+
+class _PageMetadata(msgspec.Struct, frozen=True):
+    resource_version: str | None = msgspec.field(default=None, name="resourceVersion")
+    continue_token: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _PageMetadata
+    items: tuple[msgspec.Raw, ...] | None
+    """Null if it is empty, as Go writes it; not there, if this is no list at all."""
+    kind: str = ""
+
+
+_DECODER = msgspec.json.Decoder(_Page)
+
+
+def _read_page(data: bytes) -> _Page:
+    try:
+        page = _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise UnavailableError(f"the server's answer is no list: {error}") from error
+    if page.kind and not page.kind.endswith("List"):
+        raise UnavailableError(f"the server's answer is no list: its kind is {page.kind[:100]!r}")
+    return page

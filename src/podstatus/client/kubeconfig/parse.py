@@ -1,0 +1,245 @@
+"""Read what a kubeconfig says: YAML or JSON to values, with errors of one line.
+
+What is in the file is never repeated in an error, as it may be a secret: errors name the line,
+or the field.
+
+Upstream: clientcmd/api/v1, client-go v0.36.4. YAML aliases are refused: nobody needs them
+here, and a few lines of them can stand for gigabytes.
+"""
+
+import base64
+import binascii
+import posixpath
+import re
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
+
+import msgspec
+import yaml
+
+from podstatus.base.msgspec_json import read_value
+from podstatus.client.errors import KubeconfigError
+from podstatus.client.kubeconfig.model import Cluster, Context, ExecPlugin, Kubeconfig, Pem, User
+from podstatus.client.kubeconfig.raw import (
+    NamedEntry,
+    WrittenCluster,
+    WrittenConfig,
+    WrittenContext,
+    WrittenExec,
+    WrittenUser,
+)
+from podstatus.kube.scalars.go_text import go_quoted
+
+_DEEPEST: Final = 50
+"""Nothing in a kubeconfig is nested deeper, and deep nesting takes YAML parsers forever."""
+_MOST_NODES: Final = 100_000
+"""Enough for thousands of clusters; takes a second at most."""
+_PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"
+"""The name of the extension of a cluster that is meant for plugins."""
+_API_VERSIONS: Final = ("", "v1")
+_KINDS: Final = ("", "Config")
+
+
+def parse_kubeconfig(content: bytes, origin: str) -> Kubeconfig:
+    """What a file says; relative names in it are relative to its folder.
+
+    Raises KubeconfigError.
+    """
+    document = _without_nulls(_document(content, origin))
+    if document is None:
+        return Kubeconfig(origins=(origin,))
+    if not isinstance(document, dict):
+        raise KubeconfigError(f"{origin} is no kubeconfig: it has to have fields at the top")
+    written = _converted(document, WrittenConfig, origin)
+    if written.api_version not in _API_VERSIONS or written.kind not in _KINDS:
+        raise KubeconfigError(
+            f"{origin} is no kubeconfig: it has to have apiVersion v1 and kind Config"
+        )
+    return _Reader(origin).config(written)
+
+
+def _document(content: bytes, origin: str) -> Any:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise KubeconfigError(f"{origin} is no kubeconfig: it is no text in UTF-8") from None
+    try:
+        _check_shape(text, origin)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe one
+    except yaml.MarkedYAMLError as error:
+        # The error itself quotes the file.
+        raise KubeconfigError(_no_yaml(error, text, origin)) from None
+    except (yaml.YAMLError, ValueError):
+        raise KubeconfigError(f"{origin} is no YAML: repair it, or fetch it anew") from None
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """As Go reads it: what looks like a date is a text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
+
+
+def _check_shape(text: str, origin: str) -> None:
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
+        if isinstance(event, yaml.AliasEvent):
+            at = f" in line {event.start_mark.line + 1}" if event.start_mark else ""
+            raise KubeconfigError(f"{origin} has a YAML alias{at}; write out what it stands for")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST or number > _MOST_NODES:
+            raise KubeconfigError(
+                f"{origin} is no kubeconfig: it is too deep or has too much in it"
+            )
+
+
+def _no_yaml(error: yaml.MarkedYAMLError, text: str, origin: str) -> str:
+    mark = error.problem_mark
+    if mark is None:
+        return f"{origin} is no YAML: repair it, or fetch it anew"
+    lines = text.splitlines()[mark.line : mark.line + 1]
+    if lines and "\t" in lines[0]:
+        return f"{origin} is no YAML: line {mark.line + 1} has a tab; use spaces"
+    return f"{origin} is no YAML: repair it near line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _without_nulls(value: Any) -> Any:
+    """A field that is null is one that is not there, as in Go."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(kept) for key, kept in value.items() if kept is not None}
+    if isinstance(value, list):
+        return [_without_nulls(kept) for kept in value if kept is not None]
+    return value
+
+
+Written = TypeVar("Written")
+
+
+def _converted(document: Any, kind: type[Written], origin: str) -> Written:
+    try:
+        return read_value(document, kind)
+    except msgspec.ValidationError as error:
+        # It names types and places, never values.
+        why = str(error).replace("`", "")
+        raise KubeconfigError(f"{origin} is no kubeconfig: {why[0].lower()}{why[1:]}") from None
+
+
+class _Reader:
+    """Turns what is written in one file into values."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._folder = posixpath.dirname(origin)
+
+    def config(self, written: WrittenConfig) -> Kubeconfig:
+        self._check_names(written.clusters, "cluster")
+        self._check_names(written.users, "user")
+        self._check_names(written.contexts, "context")
+        return Kubeconfig(
+            origins=(self._origin,),
+            current_context=written.current_context,
+            clusters={
+                each.name: self._cluster(each.name, each.cluster) for each in written.clusters
+            },
+            users={each.name: self._user(each.name, each.user) for each in written.users},
+            contexts={each.name: self._context(each.context) for each in written.contexts},
+        )
+
+    def _check_names(self, entries: Iterable[NamedEntry], kind: str) -> None:
+        seen = set()
+        for entry in entries:
+            if entry.name in seen:
+                raise KubeconfigError(
+                    f"{self._origin} has more than one {kind} {go_quoted(entry.name)}; "
+                    "remove or rename one"
+                )
+            seen.add(entry.name)
+
+    def _context(self, written: WrittenContext) -> Context:
+        return Context(
+            cluster=written.cluster,
+            user=written.user,
+            namespace=written.namespace,
+            origin=self._origin,
+        )
+
+    def _cluster(self, name: str, written: WrittenCluster) -> Cluster:
+        of = f"of cluster {go_quoted(name)}"
+        extensions = {each.name: each.extension for each in written.extensions}
+        config = extensions.get(_PLUGIN_CONFIG)
+        return Cluster(
+            server=written.server,
+            tls_server_name=written.tls_server_name,
+            insecure=written.insecure_skip_tls_verify,
+            authority=self._pems(
+                "certificate-authority",
+                of,
+                written.certificate_authority,
+                written.certificate_authority_data,
+            ),
+            proxy_url=written.proxy_url,
+            plugin_config=None if config is None else msgspec.Raw(msgspec.json.encode(config)),
+        )
+
+    def _user(self, name: str, written: WrittenUser) -> User:
+        of = f"of user {go_quoted(name)}"
+        impersonates = (written.as_user, written.as_uid, written.as_groups, written.as_user_extra)
+        return User(
+            token=written.token.strip(),
+            token_file=self._path(written.token_file),
+            username=written.username,
+            password=written.password,
+            certificate=self._pems(
+                "client-certificate",
+                of,
+                written.client_certificate,
+                written.client_certificate_data,
+            ),
+            key=self._pems("client-key", of, written.client_key, written.client_key_data),
+            plugin=None if written.exec is None else self._plugin(written.exec),
+            auth_provider=written.auth_provider.name or "?" if written.auth_provider else "",
+            impersonates=any(impersonates),
+        )
+
+    def _plugin(self, written: WrittenExec) -> ExecPlugin:
+        in_folder = "/" in written.command
+        return ExecPlugin(
+            command=self._path(written.command) if in_folder else written.command,
+            api_version=written.api_version,
+            args=tuple(written.args),
+            env=tuple((each.name, each.value) for each in written.env),
+            install_hint=_one_line(written.install_hint),
+            provide_cluster_info=written.provide_cluster_info,
+            interactive_mode=written.interactive_mode,
+        )
+
+    def _pems(self, field: str, of: str, path: str, data: str) -> tuple[Pem, ...]:
+        found = []
+        if data:
+            named = f"{field}-data {of}"
+            found.append(Pem(field=named, data=self._decoded(data, named)))
+        if path:
+            found.append(Pem(field=f"{field} {of}", path=self._path(path)))
+        return tuple(found)
+
+    def _decoded(self, data: str, field: str) -> bytes:
+        try:
+            return base64.b64decode("".join(data.split()), validate=True)
+        except (binascii.Error, ValueError):
+            raise KubeconfigError(
+                f"{field} in {self._origin} is no base64; it has to be a PEM text in base64"
+            ) from None
+
+    def _path(self, name: str) -> str:
+        return posixpath.normpath(posixpath.join(self._folder, name)) if name else ""
+
+
+def _one_line(text: str) -> str:
+    """A hint for people, without what could confuse a terminal."""
+    return re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in text)).strip()[:300]

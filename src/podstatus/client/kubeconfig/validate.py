@@ -1,0 +1,112 @@
+"""Whether a context can be used: what contradicts itself, is missing, or is not supported.
+
+Upstream: ConfirmUsable, clientcmd/validation.go, client-go v0.36.4.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from podstatus.client.errors import KubeconfigError
+from podstatus.client.kubeconfig.model import Choice, Cluster, ExecPlugin, User
+from podstatus.client.kubeconfig.server_url import server_problem
+from podstatus.kube.scalars.go_text import go_quoted
+
+PLUGIN_VERSIONS: Final = (
+    "client.authentication.k8s.io/v1",
+    "client.authentication.k8s.io/v1beta1",
+)
+NEVER: Final = "Never"
+IF_AVAILABLE: Final = "IfAvailable"
+ALWAYS: Final = "Always"
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def check_choice(choice: Choice) -> None:
+    """Raises KubeconfigError for the first thing that is wrong with a context."""
+    for problem in _problems(choice):
+        raise KubeconfigError(f"{choice.source} cannot be used: {problem}")
+
+
+def _problems(choice: Choice) -> Iterator[str]:
+    for problem in _cluster_problems(choice.cluster):
+        yield f"cluster {go_quoted(choice.cluster_name)}: {problem}"
+    for problem in _user_problems(choice.user):
+        yield f"user {go_quoted(choice.user_name)}: {problem}"
+    if not _NAMESPACE.fullmatch(choice.namespace):
+        yield f"{go_quoted(choice.namespace)} is no name of a namespace; correct `namespace`"
+
+
+def _cluster_problems(cluster: Cluster) -> Iterator[str]:
+    if not cluster.server:
+        yield "it has no server; set `server` to something like https://host:6443"
+    elif problem := server_problem(cluster.server):
+        yield f"server: {problem}"
+    if len(cluster.authority) > 1:
+        yield _both("certificate-authority")
+    if cluster.insecure and cluster.authority:
+        yield (
+            "insecure-skip-tls-verify is set although there is a certificate-authority; "
+            "remove insecure-skip-tls-verify"
+        )
+
+
+def _user_problems(user: User) -> Iterator[str]:
+    if user.auth_provider:
+        yield (
+            f"auth-provider {go_quoted(user.auth_provider)} is of the past; use its exec plugin "
+            "(`exec`) instead"
+        )
+    if user.impersonates:
+        yield "acting as somebody else (`as`) is not supported; name that user's own credentials"
+    if user.token and (user.username or user.password):
+        yield "both a token and username/password are set; remove one of them"
+    if not is_header_text(user.token):
+        yield "the token has characters that no token has; copy it anew"
+    yield from _certificate_problems(user)
+    if user.plugin is not None:
+        for problem in _plugin_problems(user.plugin):
+            yield f"exec: {problem}"
+
+
+def _certificate_problems(user: User) -> Iterator[str]:
+    if len(user.certificate) > 1:
+        yield _both("client-certificate")
+    if user.certificate and len(user.key) > 1:
+        yield _both("client-key")
+    if user.certificate and not user.key:
+        yield "there is a client-certificate without its key; set client-key or client-key-data"
+
+
+def _both(field: str) -> str:
+    return f"both {field} and {field}-data are set; remove one of them"
+
+
+def _plugin_problems(plugin: ExecPlugin) -> Iterator[str]:
+    if not plugin.command:
+        yield "it has no command; set `command`"
+    if plugin.api_version not in PLUGIN_VERSIONS:
+        yield (
+            f"apiVersion {go_quoted(plugin.api_version)} is not supported; set it to "
+            f"{PLUGIN_VERSIONS[0]}, with a version of the plugin that knows it"
+        )
+    if not all(_is_variable(name, value) for name, value in plugin.env):
+        yield "a variable in `env` has no name, or one that none can have; correct it"
+    if any("\0" in arg for arg in (plugin.command, *plugin.args)):
+        yield "the command has a null character in it; remove it"
+    if plugin.interactive_mode not in (NEVER, IF_AVAILABLE, ALWAYS) and not _is_beta(plugin):
+        yield f"set interactiveMode to {NEVER}, {IF_AVAILABLE} or {ALWAYS}"
+
+
+def _is_variable(name: str, value: str) -> bool:
+    return bool(name) and not {"=", "\0"} & set(name) and "\0" not in value
+
+
+def _is_beta(plugin: ExecPlugin) -> bool:
+    """Then no interactive mode means that a terminal is welcome."""
+    return plugin.api_version == PLUGIN_VERSIONS[1] and not plugin.interactive_mode
+
+
+def is_header_text(text: str) -> bool:
+    """Whether a text can be sent in a header, and is not more than one."""
+    return text.isascii() and text.isprintable()

@@ -1,0 +1,108 @@
+"""Decode the events of a watch, line by line."""
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+import msgspec
+
+from podstatus.client.rest.status_error import read_status, refusal
+from podstatus.kube.errors import ApiError, UnavailableError
+
+ADDED = "ADDED"
+MODIFIED = "MODIFIED"
+DELETED = "DELETED"
+BOOKMARK = "BOOKMARK"
+"""Nothing happened, up to the resource version that its object has."""
+ERROR = "ERROR"
+"""The object is a Status: why the watch has ended. The client raises it."""
+
+
+class WatchEvent(msgspec.Struct, frozen=True):
+    """What happened, and the object as the server sent it."""
+
+    type: str
+    object: bytes
+    """JSON text."""
+
+
+MAX_EVENT_BYTES = 16 << 20
+"""Of one line. etcd takes objects of a few megabytes at most."""
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+_decoder = msgspec.json.Decoder(_Line)
+
+
+class Chunks(Protocol):
+    """A body as it comes."""
+
+    async def read(self) -> bytes:
+        """What has come, once there is something; empty at the end. Raises ApiError."""
+
+
+class Watching(AsyncIterator[WatchEvent]):
+    """The events of one watch, until the server ends it.
+
+    Raises UnavailableError if it was cut or says nothing any more, and the error for the
+    Status in which a server says why it cannot go on (GoneError: the version is too old).
+    """
+
+    def __init__(
+        self, chunks: Chunks, tried: str, source: str, redact: Callable[[str], str] = str
+    ) -> None:
+        self._chunks = chunks
+        self._tried = tried
+        self._source = source
+        self._redact = redact
+        self._lines: deque[bytes] = deque()
+        self._rest = bytearray()
+        """The beginning of a line. Grown in place: a line may come byte by byte."""
+
+    def __aiter__(self) -> "Watching":
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        while not self._lines:
+            await self._read_on()
+        event = self._read_event(self._lines.popleft())
+        if event.type == ERROR:
+            raise self._told(event)
+        return event
+
+    async def _read_on(self) -> None:
+        chunk = await self._chunks.read()
+        if not chunk:
+            if self._rest:
+                raise UnavailableError(
+                    f"{self._tried}: the stream was cut in the middle of an event"
+                )
+            raise StopAsyncIteration
+        self._take(chunk)
+
+    def _take(self, chunk: bytes) -> None:
+        first, *others = chunk.split(b"\n")
+        self._rest += first
+        if len(self._rest) > MAX_EVENT_BYTES:
+            raise UnavailableError(
+                f"{self._tried}: an event is longer than {MAX_EVENT_BYTES >> 20} MiB"
+            )
+        if others:
+            lines = [bytes(self._rest), *others[:-1]]
+            self._rest = bytearray(others[-1])
+            self._lines.extend(line for line in lines if line)
+
+    def _read_event(self, line: bytes) -> WatchEvent:
+        try:
+            told = _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise UnavailableError(f"{self._tried}: not an event of a watch: {error}") from error
+        return WatchEvent(told.type, bytes(told.object))
+
+    def _told(self, event: WatchEvent) -> ApiError:
+        status = read_status(event.object, self._redact)
+        return refusal(self._tried, self._source, status.code or 500, status)

@@ -1,0 +1,196 @@
+"""The client for people who do not write async code: the same calls, which wait."""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, wait
+from contextlib import AbstractContextManager, contextmanager, suppress
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from podstatus.client.api_client import ApiClient, OpenWatch
+from podstatus.client.auth.config import Access
+from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.watch import WatchEvent, Watching
+from podstatus.client.typed.pods import HttpPodApi
+from podstatus.kube.objects.pod import ApiUID, Pod
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+Running = Coroutine[Any, Any, Answer]
+
+_LOOK_SECONDS = 1.0
+"""How often a caller who waits looks whether another thread has closed the client."""
+
+
+def _waiting(
+    call: Callable[Concatenate[ApiClient, P], Running[Answer]],
+) -> Callable[Concatenate["BlockingClient", P], Answer]:
+    """A call of `ApiClient` that waits for its answer."""
+
+    @functools.wraps(call)
+    def blocking(self: "BlockingClient", /, *args: P.args, **kwargs: P.kwargs) -> Answer:
+        return self._wait(call(self._client, *args, **kwargs))
+
+    return blocking
+
+
+def _iterating(
+    call: Callable[Concatenate[ApiClient, P], OpenWatch],
+) -> Callable[Concatenate["BlockingClient", P], AbstractContextManager[Iterator[WatchEvent]]]:
+    """A watch of `ApiClient` that is read with a plain `for`."""
+
+    @functools.wraps(call)
+    @contextmanager
+    def blocking(
+        self: "BlockingClient", /, *args: P.args, **kwargs: P.kwargs
+    ) -> Iterator[Iterator[WatchEvent]]:
+        watch = call(self._client, *args, **kwargs)
+        events = self._wait(watch.__aenter__())
+        try:
+            yield self._read(events)
+        finally:
+            self._post(watch.close)
+
+    return blocking
+
+
+class BlockingClient:
+    """`ApiClient` in a thread of its own, within `with`; any other thread may use it.
+
+    Raises what `ApiClient` raises. Not to be called from a coroutine, which it would block.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        timing: Timing | None = None,
+        user_agent: str = "podstatus",
+        limit: TokenBucket | None = None,
+    ) -> None:
+        self._client = ApiClient(access, timing=timing, user_agent=user_agent, limit=limit)
+        self._thread: _LoopThread | None = None
+
+    def __enter__(self) -> Self:
+        self._thread = _LoopThread()
+        self._wait(self._client.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._wait(self._client.__aexit__(kind, error, trace))
+        thread, self._thread = self._opened(), None
+        thread.stop()
+
+    get = _waiting(ApiClient.get)
+    list = _waiting(ApiClient.list)
+    create = _waiting(ApiClient.create)
+    replace = _waiting(ApiClient.replace)
+    patch = _waiting(ApiClient.patch)
+    delete = _waiting(ApiClient.delete)
+    watch = _iterating(ApiClient.watch)
+
+    @property
+    def server(self) -> str:
+        """Where the server is."""
+        return self._client.server
+
+    @property
+    def namespace(self) -> str:
+        """The namespace for those who name none."""
+        return self._client.namespace
+
+    def pod_api(self) -> "ThreadPodApi":
+        """What `StatusManager` needs: its loop may be any, the requests are made here."""
+        return ThreadPodApi(HttpPodApi(self._client), self._opened().loop)
+
+    def _read(self, events: Watching) -> Iterator[WatchEvent]:
+        while (event := self._wait(_next(events))) is not None:
+            yield event
+
+    def _wait(self, running: Running[Answer]) -> Answer:
+        try:
+            loop = self._opened().loop
+        except RuntimeError:
+            running.close()
+            raise
+        future = asyncio.run_coroutine_threadsafe(running, loop)
+        try:
+            while not wait([future], _LOOK_SECONDS).done:
+                self._opened()  # or nobody will ever answer
+            return future.result()
+        except CancelledError as error:
+            raise RuntimeError("the client was closed while a call was under way") from error
+        except BaseException:
+            future.cancel()  # a Ctrl-C here ends the request there
+            raise
+
+    def _post(self, call: Callable[[], None]) -> None:
+        """Have something done in the client's thread, if that is still there."""
+        thread = self._thread
+        if thread is not None:
+            with suppress(RuntimeError):
+                thread.loop.call_soon_threadsafe(call)
+
+    def _opened(self) -> "_LoopThread":
+        if self._thread is None:
+            raise RuntimeError("the client is not open, or not any more; use it within `with`")
+        return self._thread
+
+
+class _LoopThread:
+    """An event loop that runs in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="podstatus-client", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the loop, what runs in it, and the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.get_loop().run_forever()
+
+
+class ThreadPodApi:
+    """Pods through a client that lives in another thread's loop."""
+
+    def __init__(self, pods: HttpPodApi, loop: asyncio.AbstractEventLoop) -> None:
+        self._pods = pods
+        self._loop = loop
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """Read one pod."""
+        return await self._there(self._pods.get_pod(namespace, name))
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
+        return await self._there(self._pods.patch_pod_status(namespace, name, patch))
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
+    ) -> None:
+        """Delete the pod, if it still is the one with this UID."""
+        await self._there(
+            self._pods.delete_pod(
+                namespace, name, uid=uid, grace_period_seconds=grace_period_seconds
+            )
+        )
+
+    async def _there(self, running: Running[Answer]) -> Answer:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(running, self._loop))
+
+
+async def _next(events: Watching) -> WatchEvent | None:
+    return await anext(events, None)

@@ -1,0 +1,100 @@
+"""The node's port `NodeApi` over HTTP, and a reflector for a single Node."""
+
+from typing import Protocol, TypeVar
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.informer.listwatch import Source
+from podstatus.client.informer.managed_fields import without_managed_fields
+from podstatus.client.informer.reflector import Reflector
+from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.rest.resources import LEASES, NODES
+from podstatus.kube.encoding.codec import DecodeError, decode, to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.errors import RejectedError
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.objects.node import Node
+
+W = TypeVar("W", bound=Wire)
+
+
+class HttpNodeApi:
+    """Nodes and leases over HTTP, decoded, without their managed fields."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def get_node(self, name: str) -> Node:
+        """Read a node."""
+        return _read_node(await self._client.get(NODES, name), name)
+
+    async def create_node(self, node: Node) -> Node:
+        """Create a node, with its status; the node afterwards."""
+        return _read_node(await self._client.create(NODES, _written(node)), node.metadata.name)
+
+    async def patch_node(self, name: str, patch: bytes) -> Node:
+        """Apply a strategic merge patch; the node afterwards."""
+        return _read_node(await self._client.patch(NODES, name, patch), name)
+
+    async def patch_node_status(self, name: str, patch: bytes) -> Node:
+        """Apply a strategic merge patch to the `status` subresource; the node afterwards."""
+        return _read_node(await self._client.patch(NODES, name, patch, subresource="status"), name)
+
+    async def get_lease(self, namespace: str, name: str) -> Lease:
+        """Read a lease."""
+        return _read(await self._client.get(LEASES, name, namespace=namespace), Lease)
+
+    async def create_lease(self, lease: Lease) -> Lease:
+        """Create a lease; the lease afterwards."""
+        namespace = lease.metadata.namespace
+        return _read(await self._client.create(LEASES, _written(lease), namespace=namespace), Lease)
+
+    async def replace_lease(self, lease: Lease) -> Lease:
+        """Put a lease in place of the one with its resource version; the lease afterwards."""
+        meta = lease.metadata
+        body = await self._client.replace(
+            LEASES, meta.name, _written(lease), namespace=meta.namespace
+        )
+        return _read(body, Lease)
+
+
+def _written(value: Wire) -> bytes:
+    return encode_document(to_document(value))
+
+
+def _read_node(body: bytes, name: str) -> Node:
+    """The node that was asked for. A server that answers with another one is broken."""
+    node = _read(body, Node)
+    if node.metadata.name != name or not node.metadata.uid:
+        raise RejectedError(f"the server's answer is not the node {name}")
+    return node
+
+
+def _read(body: bytes, kind: type[W]) -> W:
+    try:
+        return decode(without_managed_fields(body), kind)
+    except DecodeError as error:
+        raise RejectedError(f"the server's answer cannot be read: {error}") from error
+
+
+class NodeWatcher(Protocol):
+    """Who wants to see a node: `podstatus.node.own_node.OwnNode` does."""
+
+    def update(self, node: Node) -> None:
+        """It is new or has changed."""
+
+    def remove(self, node: Node) -> None:
+        """It is gone."""
+
+
+def node_reflector(source: Source, name: str, watcher: NodeWatcher) -> Reflector[Node]:
+    """A reflector of one node that tells this one; `run()` it."""
+
+    def tell(change: Change[Node]) -> None:
+        match change:
+            case Added(new) | Updated(_, new):
+                watcher.update(new)
+            case Removed(last):
+                watcher.remove(last)
+
+    return Reflector(source, NODES, Node, tell, field_selector=f"metadata.name={name}")

@@ -1,0 +1,80 @@
+"""What pods refer to, as a runtime wants it: its port `PodObjects`."""
+
+from typing import TypeVar
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.informer.managed_fields import without_managed_fields
+from podstatus.client.rest.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Resource
+from podstatus.kube.encoding.codec import DecodeError, decode, to_document
+from podstatus.kube.encoding.go_json import encode_document
+from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.errors import GoneError, RejectedError
+from podstatus.kube.objects.authentication import (
+    BoundObjectReference,
+    TokenRequest,
+    TokenRequestSpec,
+    TokenRequestStatus,
+)
+from podstatus.kube.objects.cluster import ConfigMap, Secret
+from podstatus.kube.objects.pod import Pod
+
+W = TypeVar("W", bound=Wire)
+_DEFAULT_ACCOUNT = "default"
+
+
+class HttpPodObjects:
+    """ConfigMaps, secrets and tokens over HTTP, decoded. Raises ApiError."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def config_map(self, namespace: str, name: str) -> ConfigMap | None:
+        """A configMap; None if there is none of this name."""
+        return await self._get(CONFIG_MAPS, namespace, name, ConfigMap)
+
+    async def secret(self, namespace: str, name: str) -> Secret | None:
+        """A secret; None if there is none of this name."""
+        return await self._get(SECRETS, namespace, name, Secret)
+
+    async def service_account_token(
+        self, pod: Pod, audience: str, expiration_seconds: int
+    ) -> TokenRequestStatus:
+        """A new token of the account that a pod runs under; it ends with the pod."""
+        request = TokenRequest(
+            api_version="authentication.k8s.io/v1",
+            kind="TokenRequest",
+            spec=TokenRequestSpec(
+                audiences=(audience,) if audience else None,
+                expiration_seconds=expiration_seconds,
+                bound_object_ref=BoundObjectReference(
+                    api_version="v1", kind="Pod", name=pod.name, uid=pod.uid
+                ),
+            ),
+        )
+        answer = await self._client.create(
+            SERVICE_ACCOUNTS,
+            encode_document(to_document(request)),
+            namespace=pod.namespace,
+            name=pod.spec.service_account_name or _DEFAULT_ACCOUNT,
+            subresource="token",
+        )
+        made = _read(answer, TokenRequest).status
+        if not (made.token and made.expiration_timestamp):
+            raise RejectedError("the server's answer has no token, or one without an end")
+        return made
+
+    async def _get(self, resource: Resource, namespace: str, name: str, kind: type[W]) -> W | None:
+        try:
+            return _read(await self._client.get(resource, name, namespace=namespace), kind)
+        except GoneError:
+            return None
+        except ValueError as error:  # a name that no object can have
+            raise RejectedError(str(error)) from error
+
+
+def _read(body: bytes, kind: type[W]) -> W:
+    try:
+        return decode(without_managed_fields(body), kind)
+    except DecodeError as error:
+        # Without what was read: it may be a secret.
+        raise RejectedError(f"the server's answer is no {kind.__name__}") from error

@@ -1,0 +1,83 @@
+"""A reflector that runs in virtual time, on a server in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from podstatus.client.informer.reflector import Reflector
+from podstatus.client.informer.reflector_policy import ReflectorPolicy
+from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.rest.resources import CONFIG_MAPS
+from podstatus.kube.errors import UnavailableError
+from podstatus.kube.objects.cluster import ConfigMap
+from podstatus.testing.clock import FakeClock, settle
+from tests.client.informer.story import Story
+from tests.support.fake_source import FakeSource
+
+DOWN = UnavailableError("the server is down")
+
+
+class Scene:
+    """A reflector that runs, its server, its clock, and what it told."""
+
+    def __init__(
+        self,
+        source: FakeSource,
+        *,
+        chance: float = 0.0,
+        page: int = 500,
+        versions_grow: bool = True,
+    ) -> None:
+        self.source = source
+        self.clock = FakeClock()
+        self._story = Story[ConfigMap](versions_grow=versions_grow)
+        self.told: list[str] = []
+        self.reflector = Reflector(
+            source,
+            CONFIG_MAPS,
+            ConfigMap,
+            self._hear,
+            policy=ReflectorPolicy(page=page),
+            clock=self.clock,
+            random=lambda: chance,
+        )
+
+    def _hear(self, change: Change[ConfigMap]) -> None:
+        match change:
+            case Added(new):
+                self.told.append(f"+{new.metadata.name}")
+            case Updated(_, new):
+                self.told.append(f"~{new.metadata.name}")
+            case Removed(last):
+                self.told.append(f"-{last.metadata.name}")
+        self._story(change)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.ensure_future(self.reflector.run())
+        try:
+            await settle()
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+        assert self.reflector.counts.handler_failures == 0
+
+    async def attempts(self, seconds: float, count: Callable[[], int]) -> list[int]:
+        """When the count grew, in seconds from now, to a tenth."""
+        seen, times = count(), []
+        for tenth in range(round(seconds * 10) + 1):
+            if count() > seen:
+                times.append(tenth)
+                seen = count()
+            await self.clock.advance(0.1)
+        return times
+
+
+def run(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(play(), 30))
+
+
+def names(scene: Scene) -> list[str]:
+    return sorted(found.metadata.name for found in scene.reflector.objects())

@@ -1,0 +1,341 @@
+"""What lists and watch events make of a copy, in every order."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podstatus.client.informer import store as replica_module
+from podstatus.client.informer.decode import ObjectKey, Sighting
+from podstatus.client.informer.resource_version import ResourceVersion
+from podstatus.client.informer.store import Added, Changes, Listing, Removed, Replica, Updated
+from podstatus.kube.objects.cluster import Named
+from podstatus.kube.objects.meta import ObjectMeta
+from tests.client.informer.story import Story, version_of
+
+Version = int | str
+
+
+def thing(name: str, version: Version, uid: str = "u") -> Named:
+    return Named(metadata=ObjectMeta(name=name, uid=uid, resource_version=str(version)))
+
+
+def seen(object_: Named, *, decodable: bool = True) -> Sighting[Named]:
+    metadata = object_.metadata
+    version = ResourceVersion.parse(metadata.resource_version)
+    key = ObjectKey(metadata.namespace, metadata.name)
+    return Sighting(key, metadata.uid, version, object_ if decodable else None)
+
+
+def listing(version: Version, *objects: Named) -> Listing[Named]:
+    return Listing(ResourceVersion.parse(str(version)), [seen(o) for o in objects])
+
+
+def knowing(version: Version, *objects: Named) -> Replica[Named]:
+    replica = Replica[Named]()
+    replica.take(listing(version, *objects))
+    return replica
+
+
+A5, A7, A9 = thing("a", 5), thing("a", 7), thing("a", 9)
+OTHER_A9 = thing("a", 9, "v")
+B6 = thing("b", 6)
+
+
+def test_the_first_list_adds_all() -> None:
+    replica = Replica[Named]()
+    assert replica.take(listing(6, A5, B6)) == (Added(A5), Added(B6))
+    assert replica.objects() == [A5, B6]
+    assert replica.get(ObjectKey("", "a")) == A5
+    assert replica.get(ObjectKey("elsewhere", "a")) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "event", "told"),
+    [
+        ([A5], A7, (Updated(A5, A7),)),
+        ([], A7, (Added(A7),)),
+        ([A5], OTHER_A9, (Removed(A5), Added(OTHER_A9))),
+        ([A5], A5, None),
+        ([], A5, None),
+    ],
+    ids=["newer", "unknown", "another UID", "known", "covered by the list"],
+)
+def test_added_and_modified_mean_the_same(
+    known: list[Named], event: Named, told: Changes[Named] | None
+) -> None:
+    assert knowing(6, *known).see(seen(event)) == told
+
+
+@pytest.mark.parametrize(
+    ("known", "event", "told"),
+    [
+        ([A5], A7, (Removed(A5),)),
+        ([A5], OTHER_A9, (Removed(A5),)),
+        ([], A7, ()),
+        ([A5], A5, None),
+    ],
+    ids=["known", "another UID", "unknown", "covered by the list"],
+)
+def test_deleted_removes_what_was_told(
+    known: list[Named], event: Named, told: Changes[Named] | None
+) -> None:
+    assert knowing(6, *known).see_deleted(seen(event)) == told
+
+
+def test_what_was_deleted_does_not_come_back_by_an_older_event() -> None:
+    replica = knowing(6, A5)
+    replica.see_deleted(seen(A9))
+    assert replica.see(seen(A7)) is None
+    assert replica.see_deleted(seen(A9)) is None
+    assert replica.see(seen(thing("a", 10, "v"))) == (Added(thing("a", 10, "v")),)
+
+
+def test_a_deletion_that_comes_before_the_creation_is_remembered() -> None:
+    replica = knowing(4)
+    assert replica.see_deleted(seen(A9)) == ()
+    assert replica.see(seen(A7)) is None
+
+
+def test_a_deletion_that_is_older_than_what_is_known_is_no_news() -> None:
+    replica = knowing(4)
+    replica.see(seen(OTHER_A9))
+    assert replica.see_deleted(seen(A7)) is None
+    assert replica.objects() == [OTHER_A9]
+
+
+def test_what_is_newer_than_a_list_stays() -> None:
+    replica = knowing(4)
+    replica.see(seen(A9))
+    assert replica.take(listing(8, A5)) == ()
+    assert replica.take(listing(8)) == ()
+    assert replica.objects() == [A9]
+
+
+def test_what_was_deleted_after_the_list_stays_away() -> None:
+    replica = knowing(6, A5)
+    replica.see_deleted(seen(A9))
+    assert replica.take(listing(8, A7)) == ()
+    assert replica.see(seen(thing("a", 9))) is None, "the tombstone is newer than the list"
+
+
+def test_a_list_removes_updates_and_replaces() -> None:
+    gone, same, changed, other = (thing(name, 5) for name in "gsco")
+    replica = knowing(6, gone, same, changed, other)
+    newer, another = thing("c", 8), thing("o", 9, "v")
+    assert replica.take(listing(9, newer, another, same)) == (
+        Removed(gone),
+        Updated(changed, newer),
+        Removed(other),
+        Added(another),
+    )
+
+
+def test_a_list_that_is_older_than_the_last_says_nothing() -> None:
+    replica = knowing(8, A7)
+    assert replica.take(listing(6, A5, B6)) == ()
+
+
+def test_tombstones_are_forgotten_when_a_list_covers_them() -> None:
+    replica = knowing(6, A5)
+    replica.see_deleted(seen(A9))
+    replica.take(listing(9))
+    assert not replica._tombstones
+    assert replica.see(seen(A7)) is None
+
+
+def test_tombstones_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_module, "MOST_TOMBSTONES", 3)
+    replica = knowing(6)
+    for index in range(10):
+        replica.see_deleted(seen(thing(f"n{index}", 10 + index)))
+    assert [key.name for key in replica._tombstones] == ["n7", "n8", "n9"]
+
+
+def test_what_cannot_be_decoded_is_skipped() -> None:
+    replica = knowing(6, A5)
+    assert replica.see(seen(A7, decodable=False)) == ()
+    assert replica.objects() == [A5]
+    assert replica.see(seen(thing("x", 8), decodable=False)) == ()
+    assert replica.see(seen(A9)) == (Updated(A5, A9),)
+
+
+def test_what_cannot_be_decoded_in_a_list_is_not_removed() -> None:
+    replica = knowing(6, A5, B6)
+    unread = Listing(ResourceVersion.parse("8"), [seen(A7, decodable=False)])
+    assert replica.take(unread) == (Removed(B6),)
+    assert replica.objects() == [A5]
+
+
+def test_another_one_that_cannot_be_decoded_takes_the_place_of_ours() -> None:
+    replica = knowing(4)
+    replica.see(seen(A5))
+    assert replica.see(seen(OTHER_A9, decodable=False)) == (Removed(A5),)
+    assert replica.see(seen(A7)) is None
+
+
+def test_versions_that_are_no_numbers_count_in_the_order_of_delivery() -> None:
+    first, second = thing("a", "x"), thing("a", "b")
+    replica = knowing("list", first)
+    assert replica.see(seen(first)) is None
+    assert replica.see(seen(second)) == (Updated(first, second),)
+    assert replica.see(seen(first)) == (Updated(second, first),)
+    assert replica.see_deleted(seen(first)) == (Removed(first),)
+    assert replica.see(seen(second)) == (Added(second),)
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "+1", "1_0", " 1", "1.0", "٣", "9" * 41])
+def test_only_digits_are_a_number(text: str) -> None:
+    assert ResourceVersion.parse(text).number is None
+    assert ResourceVersion.parse(text).text == text
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    nine, ten = ResourceVersion.parse("9"), ResourceVersion.parse("10")
+    assert ten.is_after(nine)
+    assert nine.is_covered_by(ten)
+    assert not ten.is_covered_by(nine)
+
+
+def test_a_list_from_another_history_replaces_everything() -> None:
+    old, gone, same = thing("a", 90), thing("g", 80), thing("s", 5)
+    replica = knowing(100, old, gone, same)
+    replica.see_deleted(seen(thing("d", 110)))
+    older, buried = thing("a", 3), thing("d", 4)
+    assert replica.replace(listing(7, older, buried, same)) == (
+        Removed(gone),
+        Updated(old, older),
+        Added(buried),
+    )
+    newer = thing("s", 8)
+    assert replica.see(seen(same)) is None
+    assert replica.see(seen(newer)) == (Updated(same, newer),), "versions count from here on"
+
+
+def test_what_cannot_be_decoded_in_another_history_can_be_updated_there() -> None:
+    replica = knowing(100, thing("a", 90))
+    unread = Listing(ResourceVersion.parse("7"), [seen(thing("a", 5), decodable=False)])
+    assert replica.replace(unread) == ()
+    assert replica.see(seen(A9)) == (Updated(thing("a", 90), A9),)
+
+
+def test_others_may_look_while_it_changes() -> None:
+    replica, stopped, seen_by_others = knowing(0), threading.Event(), [0]
+
+    def look() -> None:
+        while not stopped.is_set():
+            seen_by_others.append(len(replica.objects()))
+            replica.get(ObjectKey("", "n5"))
+
+    with ThreadPoolExecutor() as threads:
+        looking = threads.submit(look)
+        for version in range(1, 20_000):
+            take = replica.see if version % 300 < 200 else replica.see_deleted
+            take(seen(thing(f"n{version % 100}", version)))
+        stopped.set()
+        looking.result(timeout=90)
+    assert max(seen_by_others) <= 100
+
+
+class Write(NamedTuple):
+    """An event of a server's history."""
+
+    object: Named
+    deleted: bool
+    decodable: bool
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Write]:
+    """Objects that come, change, go and come back under another UID."""
+    writes: list[Write] = []
+    alive: dict[str, str] = {}
+    version = 0
+    for _ in range(draw(st.integers(1, 25))):
+        version += draw(st.integers(1, 3))
+        name = draw(st.sampled_from("abc"))
+        deleted = name in alive and draw(st.booleans())
+        uid = alive.pop(name) if deleted else alive.setdefault(name, f"{name}{version}")
+        decodable = draw(st.integers(0, 9)) > 0
+        writes.append(Write(thing(name, version, uid), deleted, decodable))
+    return writes
+
+
+def state_at(writes: Sequence[Write], version: int) -> dict[str, Write]:
+    state: dict[str, Write] = {}
+    for write in writes:
+        if version_of(write.object) > version:
+            break
+        if write.deleted:
+            del state[write.object.metadata.name]
+        else:
+            state[write.object.metadata.name] = write
+    return state
+
+
+class Delivery:
+    """Brings a history to a replica, not in the best way, and listens to what it tells."""
+
+    def __init__(self, writes: list[Write]) -> None:
+        self._writes = writes
+        self._next = 0
+        self._listed = 0
+        self.replica = Replica[Named]()
+        self.story = Story[Named]()
+
+    def deliver(self, index: int) -> None:
+        write = self._writes[index % len(self._writes)]
+        sighting = seen(write.object, decodable=write.decodable)
+        take = self.replica.see_deleted if write.deleted else self.replica.see
+        self._tell(take(sighting) or ())
+
+    def go_on(self) -> None:
+        if self._next < len(self._writes):
+            self.deliver(self._next)
+            self._next += 1
+
+    def list(self, ahead: int) -> None:
+        """Never older than the last list: lists are consistent, and taken one after the other."""
+        newest = version_of(self._writes[-1].object)
+        self._listed = min(newest, self._listed + ahead)
+        items = state_at(self._writes, self._listed).values()
+        sightings = [seen(write.object, decodable=write.decodable) for write in items]
+        self._tell(self.replica.take(Listing(ResourceVersion.parse(str(self._listed)), sightings)))
+
+    def finish(self) -> None:
+        while self._next < len(self._writes):
+            self.go_on()
+
+    def _tell(self, changes: Changes[Named]) -> None:
+        for change in changes:
+            self.story(change)
+
+
+@settings(max_examples=400)
+@given(histories(), st.lists(st.tuples(st.sampled_from("ddrrl"), st.integers(0, 60)), max_size=40))
+def test_however_it_is_delivered_the_end_is_right_and_the_story_in_order(
+    writes: list[Write], steps: list[tuple[str, int]]
+) -> None:
+    delivery = Delivery(writes)
+    for step, number in steps:
+        match step:
+            case "d":
+                delivery.go_on()
+            case "r":
+                delivery.deliver(number)
+            case "l":
+                delivery.list(number % 8)
+    delivery.finish()
+    told = {key.name: object_ for key, object_ in delivery.story.objects.items()}
+    assert {id(o) for o in told.values()} == {id(o) for o in delivery.replica.objects()}
+    expected = state_at(writes, version_of(writes[-1].object))
+    for name, write in expected.items():
+        if write.decodable:
+            assert told.pop(name) is write.object
+        elif name in told:
+            assert told.pop(name).metadata.uid == write.object.metadata.uid
+    assert not told

@@ -1,0 +1,116 @@
+"""A reflector that keeps what is made of objects, and nothing else of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from podstatus.client.informer import managed_fields
+from podstatus.client.informer.reflector import Reflector
+from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.transform import Digest
+from podstatus.client.rest.resources import CONFIG_MAPS
+from podstatus.kube.objects.cluster import ConfigMap
+from podstatus.testing.clock import FakeClock, settle
+from tests.client.informer.reflecting import run
+from tests.support.fake_source import FakeSource
+
+
+class Which(msgspec.Struct, frozen=True):
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+class Kept(msgspec.Struct, frozen=True):
+    metadata: Which
+    keys: tuple[str, ...]
+
+
+class Scene:
+    def __init__(self, source: FakeSource) -> None:
+        self.made = 0
+        self.told: list[Change[Kept]] = []
+        self.reflector = Reflector(
+            source, CONFIG_MAPS, Digest(ConfigMap, self.make), self.told.append, clock=FakeClock()
+        )
+
+    def make(self, config: ConfigMap) -> Kept:
+        self.made += 1
+        meta = config.metadata
+        which = Which(meta.namespace, meta.name, meta.uid, meta.resource_version)
+        return Kept(which, tuple(config.data or ()))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.ensure_future(self.reflector.run())
+        try:
+            await settle()
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+
+def test_what_is_made_of_objects_is_kept_and_told() -> None:
+    async def play() -> None:
+        source = FakeSource()
+        source.put("a")
+        scene = Scene(source)
+        async with scene.running():
+            source.put("b")
+            source.put("a")
+            source.delete("b")
+            await settle()
+        kinds = [type(change) for change in scene.told]
+        assert kinds == [Added, Added, Updated, Removed]
+        assert all(isinstance(it, Kept) for it in scene.reflector.objects())
+        found = scene.reflector.get("default", "a")
+        assert found is not None
+        assert found.metadata.resource_version == "13"
+
+    run(play)
+
+
+def test_a_list_that_shows_nothing_new_makes_nothing() -> None:
+    async def play() -> None:
+        source = FakeSource()
+        for name in "abc":
+            source.put(name)
+        scene = Scene(source)
+        async with scene.running():
+            assert scene.made == 3
+            await scene.reflector.repair_once()
+            assert (scene.made, len(scene.told)) == (3, 3)
+            source.streams[-1].is_held = True
+            source.put("b")
+            await scene.reflector.repair_once()
+            assert (scene.made, len(scene.told)) == (4, 4)
+
+    run(play)
+
+
+def test_no_object_is_remembered_for_who_may_ask_again() -> None:
+    async def play() -> None:
+        source = FakeSource()
+        for number in range(5):
+            source.put(f"config-{number}")
+        before = managed_fields._remembered.cache_info()
+        scene = Scene(source)
+        async with scene.running():
+            source.put("config-3")
+            await settle()
+        assert scene.made == 6
+        assert managed_fields._remembered.cache_info() == before
+
+    run(play)
+
+
+def test_a_kind_that_is_none_is_refused_in_a_digest_too() -> None:
+    digest: Any = Digest(dict, lambda it: it)  # type: ignore[type-var]
+    with pytest.raises(TypeError, match="is no kind of object"):
+        Reflector(FakeSource(), CONFIG_MAPS, digest, print, clock=FakeClock())

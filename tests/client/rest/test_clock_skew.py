@@ -1,0 +1,62 @@
+"""How far the clocks of client and server are apart, as far as dates in whole seconds tell."""
+
+from collections.abc import Iterable
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.client.rest.server_health import ClockSkew
+
+SECOND = 1_000_000_000
+NOON = 1_800_000_000
+
+
+def asked(skew: float, starts: Iterable[float], took: float = 0.01) -> float | None:
+    """What is told after answers of a server whose clock is behind ours by so much."""
+    known = ClockSkew()
+    for start in starts:
+        at = NOON + start
+        date = formatdate(at + took / 2 - skew, usegmt=True)
+        known.answered(date, asked=int(at * SECOND), now=int((at + took) * SECOND))
+    return known.seconds
+
+
+@pytest.mark.parametrize("skew", [-600.0, -7.5, 0.0, 7.5, 600.0])
+def test_it_is_told_to_the_second(skew: float) -> None:
+    told = asked(skew, [number * 1.1 for number in range(16)])
+    assert told is not None
+    assert abs(skew) - 1.1 <= told <= abs(skew)
+
+
+@given(
+    starts=st.lists(st.floats(0, 1000), min_size=1, max_size=40),
+    took=st.floats(0, 60),
+    skew=st.floats(-5, 5),
+)
+def test_it_is_never_told_larger_than_it_is(starts: list[float], took: float, skew: float) -> None:
+    told = asked(skew, starts, took)
+    assert told is None or told <= abs(skew) + 0.001
+
+
+def test_a_slow_answer_does_not_look_like_a_wrong_clock() -> None:
+    assert asked(0.0, [1.0], took=45.0) == 0.0
+
+
+@pytest.mark.parametrize("date", [None, "", "yesterday", "Mon, 99 Foo 2026 00:00:00 GMT"])
+def test_nothing_is_known_without_a_date(date: str | None) -> None:
+    known = ClockSkew()
+    known.answered(date, asked=0, now=1)
+    assert known.seconds is None
+
+
+@pytest.mark.parametrize("step", [-600.0, -60.0, -7.5, 7.5, 60.0, 600.0])
+def test_a_clock_that_is_set_is_told_within_a_minute_by_one_who_asks_seldom(step: float) -> None:
+    known = ClockSkew()
+    for number in range(27):
+        at, skew = NOON + number * 10, 0 if number < 20 else step
+        ours = int((at + skew) * SECOND)
+        known.answered(formatdate(at, usegmt=True), asked=ours, now=ours + SECOND // 100)
+    assert known.seconds is not None
+    assert abs(step) - 1.1 <= known.seconds <= abs(step)

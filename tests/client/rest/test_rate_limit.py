@@ -1,0 +1,85 @@
+"""Token buckets, in virtual time."""
+
+import asyncio
+
+import pytest
+
+from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.testing.clock import FakeClock
+
+
+def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
+    async def go() -> list[float]:
+        clock = FakeClock()
+        start = clock.now()
+        bucket = TokenBucket(10, 3, clock)
+        went: list[float] = []
+
+        async def one() -> None:
+            await bucket.take()
+            went.append((clock.now() - start) / 1e9)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(6):
+                tasks.create_task(one())
+            await clock.advance(1)
+        return went
+
+    assert asyncio.run(go()) == pytest.approx([0, 0, 0, 0.1, 0.2, 0.3])
+
+
+def test_what_was_not_used_is_saved_up_to_a_burst() -> None:
+    async def go() -> int:
+        clock = FakeClock()
+        bucket = TokenBucket(10, 3, clock)
+        for _ in range(3):
+            await bucket.take()
+        await clock.advance(100)
+        tasks = [asyncio.create_task(bucket.take()) for _ in range(5)]
+        await asyncio.sleep(0)
+        went = sum(task.done() for task in tasks)
+        await clock.advance(1)
+        return went
+
+    assert asyncio.run(go()) == 3
+
+
+def test_who_gives_up_gives_the_token_back() -> None:
+    async def go() -> bool:
+        clock = FakeClock()
+        bucket = TokenBucket(1, 1, clock)
+        await bucket.take()
+        waiting = asyncio.create_task(bucket.take())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        later = asyncio.create_task(bucket.take())
+        await clock.advance(1.01)
+        return later.done()
+
+    assert asyncio.run(go())
+
+
+def test_a_clock_that_was_set_back_keeps_nobody_waiting_for_ever() -> None:
+    class Back(FakeClock):
+        behind = 0
+
+        def now(self) -> int:
+            return super().now() - self.behind
+
+    async def go() -> bool:
+        clock = Back()
+        bucket = TokenBucket(1, 1, clock)
+        await bucket.take()
+        clock.behind = 3600 * 10**9
+        waiting = asyncio.create_task(bucket.take())
+        await clock.advance(1.01)
+        return waiting.done()
+
+    assert asyncio.run(go())
+
+
+@pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (5, 0)])
+def test_a_bucket_that_lets_nothing_through_is_refused(qps: float, burst: int) -> None:
+    with pytest.raises(ValueError, match="lets nothing through"):
+        TokenBucket(qps, burst)

@@ -1,0 +1,132 @@
+"""What is said when the way to the server is broken."""
+
+import asyncio
+import ssl
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.rest.resources import NODES
+from podstatus.client.rest.transport import Timing
+from podstatus.kube.errors import UnavailableError
+from podstatus.testing.apiserver import ApiServerThread
+from podstatus.testing.free_port import free_port
+from tests.client.raw_server import Say, hang, hang_up, raw_server
+from tests.support.certificates import DAY, authority
+from tests.support.plain_access import PlainAccess
+
+
+def failing(access: PlainAccess, timing: Timing | None = None) -> str:
+    """What a request that cannot succeed says, within the time that is promised."""
+    began = time.monotonic()
+    told = asyncio.run(_failing(access, timing))
+    assert time.monotonic() - began < 25
+    return told
+
+
+async def _failing(access: PlainAccess, timing: Timing | None = None) -> str:
+    async with ApiClient(access, timing=timing) as client:
+        with pytest.raises(UnavailableError) as caught:
+            await client.get(NODES, "n1")
+    told = str(caught.value)
+    assert "\n" not in told
+    assert told.startswith("GET /api/v1/nodes/n1: ")
+    return told
+
+
+def failing_at(say: Say, timing: Timing | None = None, *, scheme: str = "http") -> str:
+    """The same, of a server that behaves like this."""
+
+    async def call() -> str:
+        async with raw_server(say, greets=scheme == "https") as address:
+            return await _failing(PlainAccess(address.replace("http:", f"{scheme}:")), timing)
+
+    return asyncio.run(call())
+
+
+def test_nobody_listens() -> None:
+    told = failing(PlainAccess(f"http://127.0.0.1:{free_port()}"))
+    assert "cannot connect to http://127.0.0.1" in told
+    assert "(connection refused)" in told
+    assert told.endswith("check that it runs, and the server of the test")
+
+
+def test_a_name_without_an_address() -> None:
+    told = failing(PlainAccess("https://nowhere.invalid:6443"))
+    assert "no address is known for nowhere.invalid" in told
+    assert "check the server of the test, and DNS" in told
+
+
+def test_a_name_server_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [answered.wait()][:0])
+    told = failing(PlainAccess("https://api.example.com"), Timing(connect_seconds=0.1))
+    answered.set()
+    assert "no answer from the name server in 0.1 s" in told
+
+
+def test_another_authority(api_server: ApiServerThread) -> None:
+    told = failing(PlainAccess(api_server.url, "t", tls=ssl.create_default_context()))
+    assert "from an authority that we do not trust" in told
+    assert told.endswith("check certificate-authority in the test")
+
+
+def with_certificate(folder: Path, name: str, *, days: int) -> tuple[ssl.SSLContext, Path]:
+    """What a server shows, valid until so many days from now; and whom to trust for that."""
+    pair = authority().pair("server", lasts=days * DAY, hosts=(name,))
+    own, trusted = folder / "server.pem", folder / "ca.pem"
+    own.write_bytes(pair.certificate + pair.key)
+    trusted.write_bytes(authority().pem)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(own)
+    return context, trusted
+
+
+def failing_with(context: ssl.SSLContext, authority: Path) -> str:
+    async def call() -> str:
+        trust = ssl.create_default_context(cafile=str(authority))
+        async with raw_server(hang_up, tls=context, greets=True) as address:
+            return await _failing(PlainAccess(address, tls=trust))
+
+    return asyncio.run(call())
+
+
+def test_a_certificate_that_has_expired(tmp_path: Path) -> None:
+    told = failing_with(*with_certificate(tmp_path, "localhost", days=-1))
+    assert "the server's certificate has expired" in told
+
+
+def test_a_certificate_for_another_name(tmp_path: Path) -> None:
+    told = failing_with(*with_certificate(tmp_path, "example.com", days=1))
+    assert "the server's certificate is for another name" in told
+    assert "tls-server-name" in told
+
+
+async def _bad_request(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+async def _ssh(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+
+def test_tls_where_there_is_none() -> None:
+    assert "TLS failed with https://127.0.0.1" in failing_at(_bad_request, scheme="https")
+
+
+def test_a_server_that_does_not_finish_the_handshake() -> None:
+    told = failing_at(hang, Timing(connect_seconds=0.2), scheme="https")
+    assert "no answer in time from https://127.0.0.1" in told
+
+
+def test_something_that_does_not_speak_http() -> None:
+    assert "no HTTP from http://127.0.0.1" in failing_at(_ssh)
+
+
+def test_a_connection_that_breaks() -> None:
+    assert "hangs up (server disconnected); check the server of the test: is it https?" in (
+        failing_at(hang_up)
+    )

@@ -1,0 +1,95 @@
+"""Questions to an API server about others."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
+
+from podstatus.client.api_client import ApiClient
+from podstatus.client.typed.reviews import HttpReviews
+from podstatus.kube.errors import ApiError, DeniedError, RejectedError
+from podstatus.kube.objects.authentication import (
+    ResourceAttributes,
+    SubjectAccessReviewSpec,
+    TokenReviewSpec,
+    UserInfo,
+)
+from tests.client.raw_server import answer, raw_server
+from tests.support.plain_access import PlainAccess
+
+
+def asked(question: str, body: bytes, code: str = "201 Created") -> tuple[Any, dict[str, Any]]:
+    """What a question comes to if the server answers this; and how it was asked."""
+    sent: dict[str, Any] = {}
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        sent["path"] = head.split()[1]
+        length = head.lower().partition("content-length: ")[2].split()[0]
+        sent["body"] = json.loads(await reader.readexactly(int(length)))
+        writer.write(answer(body, code, "Content-Type: application/json"))
+
+    async def run() -> Any:
+        async with raw_server(say, greets=True) as url, ApiClient(PlainAccess(url)) as client:
+            reviews = HttpReviews(client)
+            if question == "token":
+                return await reviews.review_token(TokenReviewSpec(token="t"))  # noqa: S106
+            about = ResourceAttributes(verb="get", resource="nodes", subresource="log", name="n")
+            spec = SubjectAccessReviewSpec(resource_attributes=about, user="ann", groups=("g",))
+            return await reviews.review_access(spec)
+
+    return asyncio.run(run()), sent
+
+
+def test_whose_a_token_is() -> None:
+    told = {
+        "authenticated": True,
+        "user": {"username": "ann", "groups": ["g"], "extra": {"k": ["v"]}},
+    }
+    status, sent = asked("token", json.dumps({"status": told}).encode())
+    assert status.authenticated
+    assert status.user == UserInfo(username="ann", groups=("g",), extra={"k": ("v",)})
+    assert sent["path"] == "/apis/authentication.k8s.io/v1/tokenreviews"
+    assert sent["body"]["kind"] == "TokenReview"
+    assert sent["body"]["spec"] == {"token": "t"}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_what_somebody_may(allowed: bool) -> None:
+    status, sent = asked("access", json.dumps({"status": {"allowed": allowed}}).encode())
+    assert status.allowed is allowed
+    assert sent["path"] == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    assert sent["body"]["spec"] == {
+        "user": "ann",
+        "groups": ["g"],
+        "resourceAttributes": {
+            "verb": "get",
+            "resource": "nodes",
+            "subresource": "log",
+            "name": "n",
+        },
+    }
+
+
+def test_an_answer_without_a_status_allows_nothing() -> None:
+    assert not asked("access", b"{}")[0].allowed
+    assert not asked("token", b"{}")[0].authenticated
+
+
+@pytest.mark.parametrize("question", ["token", "access"])
+@pytest.mark.parametrize(
+    ("body", "code", "error"),
+    [(b"[]", "201 Created", RejectedError), (b"{}", "403 Forbidden", DeniedError)],
+)
+def test_what_goes_wrong_is_an_api_error(
+    question: str, body: bytes, code: str, error: type[ApiError]
+) -> None:
+    with pytest.raises(error):
+        asked(question, body, code)
+
+
+def test_a_token_is_not_shown() -> None:
+    assert "secret" not in repr(TokenReviewSpec(token="secret"))  # noqa: S106

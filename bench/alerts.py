@@ -22,7 +22,7 @@ from podstatus.alerts.rule_evaluation import RuleEvaluation
 from podstatus.alerts.windows import Windows
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 RESULTS = Path(__file__).parent / "results" / "alerts.json"
 PODS = 5_000

@@ -31,11 +31,11 @@ from podstatus.alerts.watchman import Synced, Watchman
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.board import Board
-from podstatus.observe.historian import HistoryCounts
-from podstatus.observe.history import Moment
-from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 RESULTS = Path(__file__).parent / "results" / "alerts_watch.json"
 PODS = 5_000

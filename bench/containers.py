@@ -29,8 +29,8 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.patch import apply_patch
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.validation.pod_spec import validate_new_pod
-from podstatus.observe.summary import summarize
-from podstatus.observe.transitions import transitions
+from podstatus.observe.summary.pod import summarize
+from podstatus.observe.transitions.status_transitions import transitions
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.sources.manifest import read_manifest
 from podstatus.sources.static_pods import Origin

@@ -21,9 +21,9 @@ from pathlib import Path
 from podstatus import Pod, PodDirectory, StatusManager
 from podstatus.agent.post_pods import PodPoster
 from podstatus.base.aio import SystemClock
-from podstatus.observe.board import Board
-from podstatus.observe.historian import Historian
-from podstatus.observe.history import History
+from podstatus.observe.history.status_writer import Historian
+from podstatus.observe.history.store import History
+from podstatus.observe.snapshot_cache import Board
 from podstatus.testing.builders import make_pod, make_status, running
 
 RESULTS = Path(__file__).parent / "results" / "observe.json"

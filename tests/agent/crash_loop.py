@@ -1,9 +1,9 @@
 """A pod that crash-loops, then recovers: what its history holds, for those who show it."""
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe import transitions as kinds
-from podstatus.observe.history import Moment
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.store import Moment
+from podstatus.observe.transitions import status_transitions as kinds
+from podstatus.observe.transitions.status_transitions import Transition
 
 SECOND = 1_000_000_000
 BEGIN = 1_794_736_800 * SECOND + 123_456_789

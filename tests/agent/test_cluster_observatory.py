@@ -13,7 +13,7 @@ from podstatus.agent.observe_settings import read_observe_settings
 from podstatus.client.rest.resources import Resource
 from podstatus.client.rest.server_health import Contact
 from podstatus.kube.errors import DeniedError
-from podstatus.observe.board import Board
+from podstatus.observe.snapshot_cache import Board
 from podstatus.testing.clock import FakeClock, settle
 from tests.support.fake_source import FakeSource, FakeStream
 

@@ -12,8 +12,8 @@ from podstatus.agent.list_moments import list_moments
 from podstatus.agent.spells import chart
 from podstatus.agent.styled_text import Line
 from podstatus.agent.time_axis import Axis, length
-from podstatus.observe import transitions as kinds
-from podstatus.observe.history import Moment
+from podstatus.observe.history.store import Moment
+from podstatus.observe.transitions import status_transitions as kinds
 from tests.agent.crash_loop import BEGIN, SECOND, crash_loop, moment
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\rx\nReady True"

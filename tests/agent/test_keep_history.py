@@ -15,7 +15,7 @@ from podstatus.events.about import about_container, about_node, about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.events.status_events import StatusEvents
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.observe.history import Moment, reading
+from podstatus.observe.history.store import Moment, reading
 from podstatus.status.ports import PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle

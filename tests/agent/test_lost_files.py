@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history import reading
+from podstatus.observe.history.store import reading
 from tests.agent_process import agent, make_pod, until
 
 pytestmark = pytest.mark.slow

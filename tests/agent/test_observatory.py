@@ -16,9 +16,9 @@ from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_access
-from podstatus.observe.history import HistoryError
-from podstatus.observe.ports import Observatory
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.history.store import HistoryError
+from podstatus.observe.status_view import Observatory
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
 SECONDS = 90

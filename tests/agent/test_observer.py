@@ -20,7 +20,7 @@ from podstatus.agent.run import CannotRunError, Surroundings
 from podstatus.agent.serve_node import find_port_files
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_access
-from podstatus.observe.history import History, HistoryError, KnownPod
+from podstatus.observe.history.store import History, HistoryError, KnownPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.deployment_pods import pod, status
 

@@ -7,7 +7,7 @@ from podstatus.agent.pod_documents import pod_document
 from podstatus.agent.pod_rows import row_of
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.summary import PodSummary, summarize
+from podstatus.observe.summary.pod import PodSummary, summarize
 from tests.strategies import pods
 
 

@@ -10,7 +10,7 @@ from podstatus.apiserver.pod_printer import PodPrinter
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary import summarize
+from podstatus.observe.summary.pod import summarize
 
 NOW = Time.parse("2026-11-15T10:00:00Z")
 REASONS = ["", "Error", "Completed", "CrashLoopBackOff", "PodInitializing", "ContainerCreating"]

@@ -6,7 +6,7 @@ import threading
 from podstatus import Pod, PodDirectory, StatusManager
 from podstatus.agent.post_pods import PodPoster
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.board import Board
+from podstatus.observe.snapshot_cache import Board
 from podstatus.testing.builders import make_pod, make_static_pod, make_status, running
 
 

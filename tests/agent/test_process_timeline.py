@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history import Moment, reading
+from podstatus.observe.history.store import Moment, reading
 from tests.agent.mortal_node import mortal_node, pod_of
 from tests.agent_process import Cluster, is_ready, until
 

@@ -7,8 +7,8 @@ from typer.testing import CliRunner, Result
 
 from podstatus.agent.commands import app
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history import History, Moment
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.store import History, Moment
+from podstatus.observe.transitions.status_transitions import Transition
 
 RULES = "rules: [{name: Slow, expr: pod.phase == 'Pending', for: 1m}]"
 SECOND = 1_000_000_000

@@ -14,7 +14,7 @@ from podstatus.agent import timeline_command
 from podstatus.agent.commands import app
 from podstatus.agent.time_axis import stamp
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history import Moment
+from podstatus.observe.history.store import Moment
 from tests.agent.crash_loop import BEGIN, SECOND, crash_loop
 from tests.agent.fake_node import FakeNode, fake_node
 from tests.agent.on_terminal import on_terminal

@@ -25,7 +25,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from podstatus.client import PODS, ApiClient, kubeconfig_access
-from podstatus.observe.history import reading
+from podstatus.observe.history.store import reading
 from podstatus.web.watch import WatchLimits
 from tests.agent_process import NODE, AgentProcess, agent
 from tests.web.test_watch_load import MOST_MEGABYTES, Client, Sleeper, Verifier

@@ -12,8 +12,8 @@ from podstatus.alerts.facts import NodeReadings, health_moves, node_facts, pod_f
 from podstatus.alerts.windows import WindowCounts
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 SECOND = 1_000_000_000
 AT = 1_700_000_000 * SECOND

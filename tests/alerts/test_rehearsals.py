@@ -9,8 +9,8 @@ from podstatus.alerts.rehearsal import Rehearsal
 from podstatus.alerts.rehearsal_file import read_rehearsals
 from podstatus.alerts.rehearse import Outcome, rehearse
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history import Moment
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.store import Moment
+from podstatus.observe.transitions.status_transitions import Transition
 from tests.alerts.scene import SECOND, BlockingLocalEvaluator, load
 
 RULES = """

@@ -20,8 +20,8 @@ from podstatus.alerts.watchman import Synced, Watchman
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.ports import NodeSummary
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock
 from tests.alerts.scene import ENVIRONMENTS, LocalEvaluator
 from tests.web.fake_observatory import FakeObservatory

@@ -3,7 +3,7 @@
 from podstatus.alerts.windows import WINDOW, WindowCounts, Windows
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 SECOND = 1_000_000_000
 AT = 1_700_000_000 * SECOND

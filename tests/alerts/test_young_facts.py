@@ -7,7 +7,7 @@ from msgspec import structs
 
 from podstatus.alerts.fact_table import FACTS
 from podstatus.alerts.young_facts import POD_WINDOWS, young_node_facts
-from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
 
 SECOND = 1_000_000_000
 MEASURED = {"cpu": 0.1, "memory": 0.2, "disk": 0.3}

@@ -9,7 +9,7 @@ import typer
 
 from podstatus.agent.commands import app
 from podstatus.agent.setting_table import SETTINGS
-from podstatus.observe.health import Word
+from podstatus.observe.summary.health import Word
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe import transitions
-from podstatus.observe.health import Word
+from podstatus.observe.summary.health import Word
+from podstatus.observe.transitions import status_transitions
 from podstatus.web.query_paths import QUESTIONS
 from tests.web.fake_observatory import a_moment, a_pod
 from tests.web.scene import Scene, play
@@ -42,8 +42,10 @@ def test_the_page_has_every_question_parameter_and_word() -> None:
     parameters = {parameter.name for it in QUESTIONS for parameter in it.parameters}
     missing = [name for name in parameters if f"`{name}`" not in PAGE]
     missing += [word for word in Word if f"`{word}`" not in PAGE]
-    kinds = [name for name in dir(transitions) if name.isupper() and not name.startswith("_")]
-    missing += [kind for kind in kinds if f"`{getattr(transitions, kind)}`" not in PAGE]
+    kinds = [
+        name for name in dir(status_transitions) if name.isupper() and not name.startswith("_")
+    ]
+    missing += [kind for kind in kinds if f"`{getattr(status_transitions, kind)}`" not in PAGE]
     asked = [re.sub(r"\{namespace\}/\{name\}", "default/web", it.pattern) for it in QUESTIONS]
     missing += [path for path in asked if path not in PAGE and path != "/openapi/v3"]
     assert missing == []

@@ -19,7 +19,7 @@ from podstatus.client.rest.resources import PODS
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import GoneError
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.summary import PodSummary, summarize
+from podstatus.observe.summary.pod import PodSummary, summarize
 from podstatus.testing.server_access import ServerAccess
 from tests.agent_process import ENVIRONMENT, SECONDS, until
 from tests.api_servers import RealServer, Server
@@ -142,7 +142,7 @@ def moments(looks_on: ObserverProcess) -> list[Document]:
 
 
 def _all_noted(looks_on: ObserverProcess) -> list[Any]:
-    from podstatus.observe.history import reading  # noqa: PLC0415
+    from podstatus.observe.history.store import reading  # noqa: PLC0415
 
     with reading(looks_on.root_dir / "history.db") as history:
         return history.since(0, most=100_000)

@@ -6,12 +6,12 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot
-from podstatus.observe.board import Board
-from podstatus.observe.historian import HistoryCounts
-from podstatus.observe.history import HistoryError, Moment
-from podstatus.observe.ports import Knowledge, NodeSummary, PodSync, SyncState
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
-from podstatus.observe.transitions import EVENT, PHASE, Transition
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import HistoryError, Moment
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.transitions.status_transitions import EVENT, PHASE, Transition
 from podstatus.web.ports import AboutAgent
 
 AT = Time.parse("2026-11-15T12:00:00Z").unix_nanos()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.observe.metric import Told, gauge, one
-from podstatus.observe.metric_pages import MetricPages
+from podstatus.observe.metrics.model import Told, gauge, one
+from podstatus.observe.metrics.pages import MetricPages
 from tests.web.scene import Scene, play
 
 PATHS = ("/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis")

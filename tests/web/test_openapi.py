@@ -9,9 +9,9 @@ import pytest
 
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.ports import NodeSummary
-from podstatus.observe.summary import ConditionSummary, ContainerSummary
-from podstatus.observe.transitions import EVENT
+from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
+from podstatus.observe.transitions.status_transitions import EVENT
 from podstatus.web.query_openapi import openapi_document
 from podstatus.web.query_paths import QUESTIONS
 from podstatus.web.routes import ROUTES

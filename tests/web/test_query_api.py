@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history import Moment
-from podstatus.observe.ports import Knowledge, NodeSummary
-from podstatus.observe.summary import ConditionSummary, ContainerSummary
-from podstatus.observe.transitions import EVENT, Transition
+from podstatus.observe.history.store import Moment
+from podstatus.observe.status_view import Knowledge, NodeSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
+from podstatus.observe.transitions.status_transitions import EVENT, Transition
 from podstatus.web.query_answers import MOST_QUERY
 from podstatus.web.query_filters import PodFilter
 from podstatus.web.query_pods import page_of_pods

@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.web.queries import read_query
 from podstatus.web.query_filters import FILTERS, check_names, pod_filter
 from podstatus.web.refusals import Refusal

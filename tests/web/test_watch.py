@@ -10,11 +10,11 @@ import pytest
 
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.historian import HistoryCounts
-from podstatus.observe.history import Moment
-from podstatus.observe.summary import PodSummary
-from podstatus.observe.transitions import Transition
-from podstatus.observe.watch_counts import WatchCounts
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.metrics.watch_counters import WatchCounts
+from podstatus.observe.summary.pod import PodSummary
+from podstatus.observe.transitions.status_transitions import Transition
 from podstatus.web.watch import Watches, WatchLimits
 from podstatus.web.watch_pods import Pace
 from tests.web.event_stream import Copy, Event, Parser, watching

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.board import Board, Gone
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.snapshot_cache import Board, Gone
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.web import watch_pods
 from podstatus.web.query_filters import PodFilter
 from podstatus.web.watch_pods import Pace, PodBodies, PodWatch

@@ -16,7 +16,7 @@ import msgspec
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.web.ports import Wishes
 from tests.web.scene import NODE, TOKEN, Scene
 

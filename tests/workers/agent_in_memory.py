@@ -8,7 +8,7 @@ from podstatus.events.status_events import StatusEvents
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.observe.work import WorkCounts
+from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.probes.workers import Check, ProbeWorkers
 from podstatus.runtime.measured import measured

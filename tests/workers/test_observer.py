@@ -1,6 +1,6 @@
 """What the rooms tell those who count, of a whole node in virtual time."""
 
-from podstatus.observe.work import WorkCounts
+from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.targets import Target
 from tests.probes.probed import a_probe, probed_pod

@@ -36,7 +36,7 @@ from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.node import Taint
 from podstatus.node.conditions import Stated
-from podstatus.observe.ports import Observatory
+from podstatus.observe.status_view import Observatory
 from podstatus.runtime.relist import RuntimeView
 
 logger = logging.getLogger(__name__)

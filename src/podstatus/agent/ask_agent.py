@@ -16,7 +16,7 @@ from podstatus.agent.pod_documents import pod_document
 from podstatus.apiserver.reading import text_at
 from podstatus.base.msgspec_json import read_json
 from podstatus.client.rest.resources import EVENTS, PODS
-from podstatus.observe.ports import NodeSummary
+from podstatus.observe.status_view import NodeSummary
 from podstatus.web.query_values import MomentShown
 
 

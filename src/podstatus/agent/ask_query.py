@@ -14,11 +14,11 @@ from podstatus.agent.ask_server import CannotAskError
 from podstatus.agent.server_sent import ServerSent, server_sent
 from podstatus.base.msgspec_json import json_decoder
 from podstatus.kube.scalars.time import Time, TimeError
-from podstatus.observe.health import Health, Word
-from podstatus.observe.historian import HistoryCounts
-from podstatus.observe.history import Moment
-from podstatus.observe.ports import Knowledge, NodeSummary
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.status_view import Knowledge, NodeSummary
+from podstatus.observe.summary.health import Health, Word
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.query_values import MomentShown, read_moment
 
 T = TypeVar("T")

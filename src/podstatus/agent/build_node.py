@@ -42,8 +42,8 @@ from podstatus.kube.objects.node import Taint
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.node.conditions import Stated
-from podstatus.observe.watch_counts import WatchCounts
-from podstatus.observe.work import WorkCounts
+from podstatus.observe.metrics.watch_counters import WatchCounts
+from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.measured import measured
 from podstatus.runtime.port import MeteredInside, Runtime, SelfProbing
 from podstatus.runtime.process.adapter import ProcessRuntime

@@ -7,11 +7,11 @@ from msgspec import structs
 from podstatus.agent.cluster_view import ClusterView
 from podstatus.agent.history_file import HistoryFile
 from podstatus.client.rest.server_health import Contact
-from podstatus.observe.board import Board
-from podstatus.observe.cluster_objects import SeenNode
-from podstatus.observe.history import Moment
-from podstatus.observe.ports import Knowledge, NodeSummary
-from podstatus.observe.scribe import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.history.writer import HistoryCounts
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.status_view import Knowledge, NodeSummary
+from podstatus.observe.summary.cluster import SeenNode
 
 
 class ClusterObservatory:

@@ -13,8 +13,9 @@ from podstatus.client.rest.resources import LEASES, NODES, PODS
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.board import Board
-from podstatus.observe.cluster_objects import (
+from podstatus.observe.history.writer import Scribe
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.summary.cluster import (
     SeenLease,
     SeenNode,
     SeenPod,
@@ -22,9 +23,8 @@ from podstatus.observe.cluster_objects import (
     see_node,
     see_pod,
 )
-from podstatus.observe.node_loads import NodeLoads
-from podstatus.observe.scribe import Scribe
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.summary.node import NodeLoads
+from podstatus.observe.summary.pod import PodSummary
 
 LEASE_NAMESPACE = "kube-node-lease"
 _SECOND = 1_000_000_000

@@ -12,8 +12,8 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.health import pod_health
-from podstatus.observe.summary import summarize
+from podstatus.observe.summary.health import pod_health
+from podstatus.observe.summary.pod import summarize
 
 Document = dict[str, Any]
 

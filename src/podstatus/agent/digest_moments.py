@@ -18,9 +18,9 @@ from podstatus.agent.list_moments import SAID, clock_of, one_line, style_of
 from podstatus.agent.styled_text import Line, Piece
 from podstatus.agent.time_axis import MILLISECOND
 from podstatus.agent.tones import short_state
-from podstatus.observe import transitions as kinds
-from podstatus.observe.history import Moment
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.store import Moment
+from podstatus.observe.transitions import status_transitions as kinds
+from podstatus.observe.transitions.status_transitions import Transition
 
 _LEAST_TEXT = 24
 """Columns that a text gets at least, before it is left to the terminal to wrap."""

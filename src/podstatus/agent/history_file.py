@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podstatus.agent.settings import AgentSettings
-from podstatus.observe.history import History, HistoryError, Moment
-from podstatus.observe.read_history import HistoryReads
-from podstatus.observe.scribe import HistoryCounts, Retention
+from podstatus.observe.history.read_thread import HistoryReads
+from podstatus.observe.history.store import History, HistoryError, Moment
+from podstatus.observe.history.writer import HistoryCounts, Retention
 
 logger = logging.getLogger(__name__)
 

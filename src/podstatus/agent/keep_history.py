@@ -11,8 +11,8 @@ from podstatus.events import reasons
 from podstatus.events.status_events import StatusEvents
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.historian import Historian
-from podstatus.observe.transitions import FOREIGN, SYNC, Transition
+from podstatus.observe.history.status_writer import Historian
+from podstatus.observe.transitions.status_transitions import FOREIGN, SYNC, Transition
 from podstatus.status.metrics import Counters
 
 LATE_SECONDS = 1.0

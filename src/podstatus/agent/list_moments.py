@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from podstatus.agent.styled_text import Line, Piece
 from podstatus.agent.time_axis import stamp, time_of_day
 from podstatus.base.terminal import harmless
-from podstatus.observe import transitions as kinds
-from podstatus.observe.history import Moment
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.store import Moment
+from podstatus.observe.transitions import status_transitions as kinds
+from podstatus.observe.transitions.status_transitions import Transition
 
 _WIDEST_SUBJECT = 36
 _STATES = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.RESTART, kinds.READINESS)

@@ -10,16 +10,25 @@ from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client.rest.server_health import RequestCounts
 from podstatus.events.recorder import Recorder
-from podstatus.observe.contact_metrics import request_metrics, watch_metrics
-from podstatus.observe.health_metrics import Check, HealthMetrics
-from podstatus.observe.kubelet_metrics import NodeState, kubelet_metrics, probe_metrics
-from podstatus.observe.metric import Later, Told
-from podstatus.observe.metric_pages import MetricPages
-from podstatus.observe.own_metrics import AgentState, agent_metrics, own_metrics, process_metrics
-from podstatus.observe.ports import Observatory
-from podstatus.observe.usage_metrics import UsageState, container_metrics, resource_metrics
-from podstatus.observe.watch_counts import WatchCounts
-from podstatus.observe.work import WorkCounts
+from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
+from podstatus.observe.metrics.kubelet_collector import NodeState, kubelet_metrics, probe_metrics
+from podstatus.observe.metrics.model import Later, Told
+from podstatus.observe.metrics.pages import MetricPages
+from podstatus.observe.metrics.podstatus_collector import (
+    AgentState,
+    agent_metrics,
+    own_metrics,
+    process_metrics,
+)
+from podstatus.observe.metrics.resource_collector import (
+    UsageState,
+    container_metrics,
+    resource_metrics,
+)
+from podstatus.observe.metrics.sli_collector import Check, HealthMetrics
+from podstatus.observe.metrics.watch_counters import WatchCounts
+from podstatus.observe.metrics.work_counters import WorkCounts
+from podstatus.observe.status_view import Observatory
 from podstatus.runtime.relist import RuntimeView
 
 

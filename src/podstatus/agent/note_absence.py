@@ -13,8 +13,8 @@ from pathlib import Path
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.observe.historian import Historian
-from podstatus.observe.transitions import AWAY, Transition
+from podstatus.observe.history.status_writer import Historian
+from podstatus.observe.transitions.status_transitions import AWAY, Transition
 
 _PERIOD_SECONDS = 1.0
 _SECOND = 1_000_000_000

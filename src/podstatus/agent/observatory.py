@@ -12,11 +12,11 @@ from podstatus.client.rest.server_health import Contact
 from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.board import Board
-from podstatus.observe.historian import HistoryCounts
-from podstatus.observe.history import Moment
-from podstatus.observe.node_summary import requested, summarize_node, used_fractions
-from podstatus.observe.ports import Knowledge, NodeSummary, PodSync, SyncState
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
+from podstatus.observe.summary.node import requested, summarize_node, used_fractions
 from podstatus.runtime.relist import RuntimeView
 
 

@@ -25,15 +25,19 @@ from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import Contact
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError
 from podstatus.node.system_info import kubelet_version
-from podstatus.observe.board import Board
-from podstatus.observe.health_metrics import HealthMetrics
-from podstatus.observe.history import History, HistoryError, KnownPod
-from podstatus.observe.last_seen import SUMMARIES, LastSeen
-from podstatus.observe.metric import Later, Told
-from podstatus.observe.metric_pages import MetricPages
-from podstatus.observe.own_metrics import own_metrics, process_metrics, service_metrics
-from podstatus.observe.scribe import Scribe
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.history.store import History, HistoryError, KnownPod
+from podstatus.observe.history.writer import Scribe
+from podstatus.observe.metrics.model import Later, Told
+from podstatus.observe.metrics.pages import MetricPages
+from podstatus.observe.metrics.podstatus_collector import (
+    own_metrics,
+    process_metrics,
+    service_metrics,
+)
+from podstatus.observe.metrics.sli_collector import HealthMetrics
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.summary.pod import PodSummary
+from podstatus.observe.transitions.tracker import SUMMARIES, LastSeen
 from podstatus.web.answers import Sources
 from podstatus.web.health import Check, healthy, heartbeat_checks
 from podstatus.web.ports import AboutAgent

@@ -22,7 +22,7 @@ from podstatus.kube.objects.pod_status import (
     PodStatus,
 )
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.observe.summary import ContainerSummary, PodSummary
+from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 _FIRST = ("init", "sidecar")
 

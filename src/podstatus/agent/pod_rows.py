@@ -12,7 +12,7 @@ from podstatus.agent.ask_query import ShownPod
 from podstatus.agent.tables import MESSAGE, Table
 from podstatus.apiserver.ages import age
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary import ContainerSummary, PodSummary
+from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 _NONE = "<none>"
 _NARROW = ("NAME", "READY", "STATUS", "RESTARTS", "AGE", "HEALTH")

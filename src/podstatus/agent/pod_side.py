@@ -19,7 +19,7 @@ from podstatus.events.status_events import StatusEvents
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.observe.work import WorkCounts
+from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.probes.checks import Checks
 from podstatus.probes.http_hook import get_for_hook

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.observe.board import Board
-from podstatus.observe.summary import summarize
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.summary.pod import summarize
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.status.manager import StatusManager
 

@@ -20,7 +20,7 @@ from podstatus.alerts.rehearsal import Rehearsal, RehearsalFile, name_of, subjec
 from podstatus.alerts.rehearsal_file import read_rehearsals
 from podstatus.alerts.rehearse import Difference, Happened, Outcome, Told, rehearse
 from podstatus.kube.scalars.go_text import go_duration
-from podstatus.observe.history import HistoryError, Moment, reading
+from podstatus.observe.history.store import HistoryError, Moment, reading
 
 _DEFAULT = "default"
 _HISTORY = "history.db"

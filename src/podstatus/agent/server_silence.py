@@ -13,8 +13,8 @@ from podstatus.agent.ask_node import NodePort
 from podstatus.agent.ask_query import QueryPort
 from podstatus.agent.ask_server import CannotAskError
 from podstatus.agent.screen import show
-from podstatus.observe.health import span
-from podstatus.observe.ports import Knowledge
+from podstatus.observe.status_view import Knowledge
+from podstatus.observe.summary.health import span
 
 _AGAIN_SECONDS = 5.0
 

@@ -20,9 +20,9 @@ from podstatus.agent.tones import (
     short_state,
 )
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe import transitions as kinds
-from podstatus.observe.history import Moment
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.store import Moment
+from podstatus.observe.transitions import status_transitions as kinds
+from podstatus.observe.transitions.status_transitions import Transition
 
 Part = tuple[str, str]
 """Of a pod: the kind of its transitions, and their subject."""

@@ -12,8 +12,8 @@ from podstatus.base.terminal import harmless
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.health import pod_health
-from podstatus.observe.summary import summarize
+from podstatus.observe.summary.health import pod_health
+from podstatus.observe.summary.pod import summarize
 
 MESSAGE = "MESSAGE"
 """The heading of sentences."""

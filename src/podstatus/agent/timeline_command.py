@@ -23,8 +23,8 @@ from podstatus.agent.show_values import show_json, show_yaml
 from podstatus.agent.spells import chart
 from podstatus.agent.styled_text import Line, Piece
 from podstatus.base.terminal import harmless
-from podstatus.observe.history import Moment
-from podstatus.observe.transitions import FINISHED
+from podstatus.observe.history.store import Moment
+from podstatus.observe.transitions.status_transitions import FINISHED
 
 _SECOND = 1_000_000_000
 _MOST_LISTED = 30

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from podstatus.observe.transitions import Transition
+from podstatus.observe.transitions.status_transitions import Transition
 
 GOOD_WHEN_FALSE = ("DisruptionTarget", "PodResizePending", "PodResizeInProgress")
 _STARTING = ("ContainerCreating", "PodInitializing", "")

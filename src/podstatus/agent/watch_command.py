@@ -39,7 +39,7 @@ from podstatus.agent.tables import Table
 from podstatus.agent.watched import Change, GonePod, Watched
 from podstatus.base.terminal import harmless
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.health import pod_health
+from podstatus.observe.summary.health import pod_health
 
 _AGAIN_SECONDS = 1.0
 _PATIENCE_SECONDS = 60.0

@@ -5,8 +5,8 @@ from itertools import islice
 
 from podstatus.alerts.alert import Alert
 from podstatus.alerts.ports import Alerts
-from podstatus.observe import own_table as table
-from podstatus.observe.metric import Labels, Told, each, one, told
+from podstatus.observe.metrics import podstatus_catalog as table
+from podstatus.observe.metrics.model import Labels, Told, each, one, told
 
 MOST_SERIES = 1_000
 """Of ALERTS: a page is not to grow with all that goes wrong at once."""

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.alerts.alert import Alert
 from podstatus.alerts.rule import Action
-from podstatus.observe.plain_text import plain_text
+from podstatus.observe.summary.pod import plain_text
 
 ReceiverKey = NewType("ReceiverKey", str)
 

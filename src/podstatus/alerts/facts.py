@@ -8,9 +8,9 @@ import msgspec
 from podstatus.alerts.windows import WindowCounts
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.health import SLOW_SECONDS, STUCK_SECONDS, pod_health
-from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
-from podstatus.observe.summary import ContainerSummary, PodSummary
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.summary.health import SLOW_SECONDS, STUCK_SECONDS, pod_health
+from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 Facts = Mapping[str, Any]
 """By the names of the table: strings, bools, ints, floats, and maps and lists of such."""

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from podstatus.alerts.expression_text import Flaw, names_of_containers
 from podstatus.alerts.rule import Place
-from podstatus.observe.health import Word
+from podstatus.observe.summary.health import Word
 
 _OF_PODS: Mapping[str, tuple[str, ...]] = {
     "pod.phase": ("Pending", "Running", "Succeeded", "Failed", "Unknown"),

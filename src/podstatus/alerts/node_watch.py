@@ -8,7 +8,7 @@ from podstatus.alerts.engine import Engine
 from podstatus.alerts.evaluation import Answers, Question
 from podstatus.alerts.facts import UNKNOWN, Facts, NodeReadings, node_facts, sync_facts
 from podstatus.alerts.young_facts import young_node_facts
-from podstatus.observe.ports import Knowledge, NodeSummary, Observatory
+from podstatus.observe.status_view import Knowledge, NodeSummary, Observatory
 
 logger = logging.getLogger(__name__)
 

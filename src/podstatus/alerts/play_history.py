@@ -8,9 +8,9 @@ from podstatus.alerts.recorded import after
 from podstatus.alerts.rehearsal import Step
 from podstatus.alerts.rehearse import Asking
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.board import Board
-from podstatus.observe.history import Moment
-from podstatus.observe.transitions import FOREIGN
+from podstatus.observe.history.store import Moment
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.transitions.status_transitions import FOREIGN
 
 
 class Recorded:

@@ -11,8 +11,8 @@ from podstatus.alerts.facts import health_moves, pod_facts
 from podstatus.alerts.windows import Windows
 from podstatus.alerts.young_facts import POD_WINDOWS
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.board import Board
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.summary.pod import PodSummary
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from podstatus.kube.scalars.time import Time
-from podstatus.observe import transitions as kinds
-from podstatus.observe.history import Moment
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.store import Moment
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.transitions import status_transitions as kinds
+from podstatus.observe.transitions.status_transitions import Transition
 
 _SECOND = 1_000_000_000
 _DEFAULT_GRACE = 30

@@ -12,8 +12,8 @@ from podstatus.alerts.alert import Alert, State, Subject
 from podstatus.alerts.facts import NodeReadings, node_facts, pod_facts, sync_facts
 from podstatus.alerts.rule import Place, Scope
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
-from podstatus.observe.summary import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 NODE = "node"
 """Where pods are that do not say it."""

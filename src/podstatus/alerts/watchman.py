@@ -31,7 +31,7 @@ from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import Trouble
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.ports import Observatory
+from podstatus.observe.status_view import Observatory
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.summary.pod import PodSummary
 
 _SECOND = 1_000_000_000
 WINDOW = 600 * _SECOND

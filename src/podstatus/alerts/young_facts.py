@@ -6,7 +6,7 @@ of the agent goes on until they do say so.
 
 from podstatus.alerts.fact_table import SYNC_FACTS
 from podstatus.alerts.windows import WINDOW
-from podstatus.observe.ports import Knowledge, NodeSummary, SyncState
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
 
 POD_WINDOWS = frozenset(("pod.readyChanges10m", "pod.restarts10m", "pod.foreignWrites10m"))
 """Young until a pod has been watched for as long as they are."""

@@ -15,9 +15,9 @@ from aiohttp import web
 from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.metric_pages import MetricPages
-from podstatus.observe.ports import Observatory
-from podstatus.observe.watch_counts import WatchCounts
+from podstatus.observe.metrics.pages import MetricPages
+from podstatus.observe.metrics.watch_counters import WatchCounts
+from podstatus.observe.status_view import Observatory
 from podstatus.runtime.streams import Logging, Talking, TalkRequest
 from podstatus.web.channels import PROTOCOLS, choose_protocol
 from podstatus.web.find_container import check_container, container_with_logs, has_terminal

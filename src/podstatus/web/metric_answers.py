@@ -5,7 +5,7 @@ Upstream: InstallAuthNotRequiredHandlers, pkg/kubelet/server/server.go v1.36.4.
 
 from aiohttp import web
 
-from podstatus.observe.metric_pages import MetricPages
+from podstatus.observe.metrics.pages import MetricPages
 from podstatus.web.refusals import SAFE, not_found
 from podstatus.web.routes import Found
 

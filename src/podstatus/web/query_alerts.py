@@ -7,7 +7,7 @@ import msgspec
 from podstatus.alerts.alert import Alert, RuleState, State, Subject
 from podstatus.alerts.ports import Alerts, DeliveryState
 from podstatus.alerts.rule import Severity
-from podstatus.observe.ports import Knowledge
+from podstatus.observe.status_view import Knowledge
 from podstatus.web.queries import Query
 from podstatus.web.query_filters import one_of, several
 from podstatus.web.query_values import to_the_millisecond

@@ -10,10 +10,10 @@ import msgspec
 
 from podstatus.alerts.ports import Alerts
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.health import pod_health
-from podstatus.observe.history import HistoryError, Moment
-from podstatus.observe.ports import Observatory, Sending
-from podstatus.observe.transitions import EVENT
+from podstatus.observe.history.store import HistoryError, Moment
+from podstatus.observe.status_view import Observatory, Sending
+from podstatus.observe.summary.health import pod_health
+from podstatus.observe.transitions.status_transitions import EVENT
 from podstatus.web.queries import Query, read_query
 from podstatus.web.query_alerts import MOST_ALERTS, AlertsAnswer, answer_alerts
 from podstatus.web.query_filters import check_names, pod_filter

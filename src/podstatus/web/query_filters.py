@@ -10,8 +10,8 @@ import msgspec
 
 from podstatus.kube.label_selector import LabelSelector, LabelSelectorError, parse_label_selector
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.health import Word, pod_health
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.summary.health import Word, pod_health
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.queries import Query
 from podstatus.web.refusals import bad_request
 

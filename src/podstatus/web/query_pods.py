@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.query_filters import PodFilter
 from podstatus.web.refusals import bad_request
 

@@ -12,12 +12,12 @@ from msgspec import structs
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.health import Health, pod_health
-from podstatus.observe.historian import HistoryCounts
-from podstatus.observe.history import Moment
-from podstatus.observe.ports import Knowledge, NodeSummary, PodSync, SyncState
-from podstatus.observe.summary import PodSummary
-from podstatus.observe.transitions import Transition
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
+from podstatus.observe.summary.health import Health, pod_health
+from podstatus.observe.summary.pod import PodSummary
+from podstatus.observe.transitions.status_transitions import Transition
 
 _SECOND = 1_000_000_000
 _MILLI = 1_000_000

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from podstatus.alerts.ports import Alerts
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.ports import Observatory
+from podstatus.observe.status_view import Observatory
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.ports import AboutAgent, Machine
 from podstatus.web.queries import read_query

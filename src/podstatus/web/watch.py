@@ -16,9 +16,9 @@ from aiohttp import web
 
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.net.sockets import keep_alive, socket_of
-from podstatus.observe.history import HistoryError
-from podstatus.observe.ports import Observatory
-from podstatus.observe.watch_counts import Cut, Places, WatchCounts
+from podstatus.observe.history.store import HistoryError
+from podstatus.observe.metrics.watch_counters import Cut, Places, WatchCounts
+from podstatus.observe.status_view import Observatory
 from podstatus.web.queries import read_query
 from podstatus.web.query_answers import MOST_QUERY
 from podstatus.web.refusals import SAFE, Refusal, too_long, unavailable

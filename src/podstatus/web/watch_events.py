@@ -12,9 +12,9 @@ import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.board import Gone
-from podstatus.observe.history import Moment
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.history.store import Moment
+from podstatus.observe.snapshot_cache import Gone
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.query_values import encode_answer, show_moment, show_pod
 from podstatus.web.watch_query import Place
 

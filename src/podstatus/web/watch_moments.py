@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.observe.history import Moment
-from podstatus.observe.ports import Observatory
+from podstatus.observe.history.store import Moment
+from podstatus.observe.status_view import Observatory
 from podstatus.web.watch_events import (
     HEARTBEAT,
     anew_body,

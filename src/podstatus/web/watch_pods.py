@@ -11,8 +11,8 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.board import Board, Changed
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.snapshot_cache import Board, Changed
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.watch_events import (
     HEARTBEAT,
     anew_body,

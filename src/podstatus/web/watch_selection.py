@@ -4,8 +4,8 @@ from enum import Enum
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.board import Gone
-from podstatus.observe.summary import PodSummary
+from podstatus.observe.snapshot_cache import Gone
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.query_filters import PodFilter
 
 

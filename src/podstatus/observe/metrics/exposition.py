@@ -1,0 +1,107 @@
+"""Write metrics down as Prometheus reads them: as text, or as OpenMetrics.
+
+Bounds of buckets are written as Go does in each of the two (`le="1"`, `le="1.0"`), so that what was
+written for a kubelet's metrics matches these.
+"""
+
+from collections.abc import Callable, Iterable
+from math import inf
+
+import msgspec
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.core import Metric as Family
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_open
+
+from podstatus.base.metrics import Histogram
+from podstatus.observe.metrics.model import At, Later, Metric, MetricKind, Told, Value, flat
+
+OPEN_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_OPEN = "application/openmetrics-text"
+
+
+class Page(msgspec.Struct, frozen=True):
+    """What is answered."""
+
+    body: bytes
+    content_type: str
+
+
+def wants_open(accept: str) -> bool:
+    """Whether somebody who accepts this reads OpenMetrics."""
+    for choice in accept.split(","):
+        kind, *parameters = (part.strip().lower() for part in choice.split(";"))
+        if kind == _OPEN and not any(_is_never(parameter) for parameter in parameters):
+            return True
+    return False
+
+
+def write(moment: Iterable[Told | Later], accept: str = "") -> Page:
+    """The page for somebody who accepts this. Takes milliseconds: best in a thread."""
+    if wants_open(accept):
+        body: bytes = generate_open(_Families(moment, _open_bound))  # type: ignore[no-untyped-call]
+        return Page(body, OPEN_TYPE)
+    return Page(generate_latest(_Families(moment, _plain_bound)), CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class _Families:
+    """A collector of what was told, for prometheus-client."""
+
+    def __init__(self, moment: Iterable[Told | Later], bound: Callable[[float], str]) -> None:
+        self._moment = moment
+        self._bound = bound
+
+    def collect(self) -> Iterable[Family]:
+        for it in flat(self._moment):
+            # One without values would be a name that means nothing.
+            if it.values:
+                yield self._family(it)
+
+    def _family(self, it: Told) -> Family:
+        metric = it.metric
+        if metric.kind is MetricKind.HISTOGRAM:
+            return self._histogram(it)
+        plain = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
+        family = plain(metric.name, metric.help, labels=metric.labels)
+        for labels, value in it.values.items():
+            number, at = _plain(metric, value)
+            family.add_metric([*map(_text, labels)], number, timestamp=at)
+        return family
+
+    def _histogram(self, it: Told) -> Family:
+        metric = it.metric
+        family = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, value in it.values.items():
+            if not isinstance(value, Histogram):
+                raise TypeError(f"{metric.name} is a histogram; {value!r} is none")
+            buckets = [(self._bound(bound), count) for bound, count in value.cumulative()]
+            family.add_metric([*map(_text, labels)], buckets, value.sum)
+        return family
+
+
+def _plain(metric: Metric, value: Value) -> tuple[float, float | None]:
+    if isinstance(value, Histogram):
+        raise TypeError(f"{metric.name} is no histogram; {value!r} is one")
+    return (value.value, value.seconds) if isinstance(value, At) else (value, None)
+
+
+def _text(label: str) -> str:
+    """As it can be written: a runtime may say what is no text."""
+    return label if label.isascii() else label.encode(errors="backslashreplace").decode()
+
+
+def _open_bound(bound: float) -> str:
+    return "+Inf" if bound == inf else repr(float(bound))
+
+
+def _plain_bound(bound: float) -> str:
+    return _open_bound(bound).removesuffix(".0")
+
+
+def _is_never(parameter: str) -> bool:
+    name, _, weight = parameter.partition("=")
+    return name.strip() == "q" and weight.strip().rstrip("0") in ("0.", "0", "")

@@ -1,0 +1,39 @@
+"""Whether the agent is well, as metrics: `/metrics/slis`.
+
+Upstream: component-base/metrics/prometheus/slis v0.36.4. There results are noted whenever somebody
+asks for `/healthz`; here whenever somebody asks for the metrics, so that they are never old.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from podstatus.base.metrics import Tally
+from podstatus.observe.metrics.kubelet_catalog import HEALTHCHECK, HEALTHCHECKS
+from podstatus.observe.metrics.model import Labels, Told, told
+
+Check = Callable[[], str | None]
+"""Why something is not well; None if it is. Must not wait."""
+
+
+class HealthMetrics:
+    """What all checks come to, each time it is asked for."""
+
+    def __init__(self, checks: Callable[[], Mapping[str, Check]]) -> None:
+        self._checks = checks
+        self._results = Tally()
+
+    def __call__(self) -> Iterable[Told]:
+        """Check, and tell."""
+        now: dict[Labels, int] = {}
+        for name, check in sorted(self._checks().items()):
+            is_well = _is_well(check)
+            now[name, "healthz"] = int(is_well)
+            self._results.add(name, "healthz", "success" if is_well else "error")
+        yield told(HEALTHCHECK, now)
+        yield told(HEALTHCHECKS, self._results.look())
+
+
+def _is_well(check: Check) -> bool:
+    try:
+        return check() is None
+    except Exception:  # noqa: BLE001 - a check that breaks is a failed one
+        return False

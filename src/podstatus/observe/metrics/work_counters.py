@@ -1,0 +1,117 @@
+"""Counts what the rooms do while they do it: an observer for all of them at once."""
+
+from podstatus.base.metrics import Spread, Tally
+from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.metrics.kubelet_catalog import OPERATION_BOUNDS, USUAL_BOUNDS
+from podstatus.probes.targets import Target
+from podstatus.probes.thresholds import Outcome
+from podstatus.status.metrics import STARTUP_BOUNDS
+
+_RESULTS = {
+    Outcome.SUCCESS: "successful",
+    Outcome.FAILURE: "failed",
+    Outcome.UNKNOWN: "unknown",
+}
+"""Upstream's words: probeResultSuccessful and so on, prober_manager.go v1.36.4."""
+_MOST_CODES = 100
+"""Reasons why containers did not start: they are words, but those of a runtime."""
+
+
+class PodProbes:
+    """What the checks of one pod came to; bounded by its probes."""
+
+    def __init__(self) -> None:
+        self.results = Tally()
+        """By `probe_type`, `result`, `container`, `pod`, `namespace`, `pod_uid`."""
+        self.seconds = Spread(*USUAL_BOUNDS)
+        """By `probe_type`, `container`, `pod`, `namespace`."""
+
+
+class WorkCounts:
+    """What was done so far. Counted in one event loop; the counts may be read from anywhere."""
+
+    def __init__(self) -> None:
+        self.operations = Spread(*OPERATION_BOUNDS)
+        """Of the runtime, by operation."""
+        self.failed_operations = Tally()
+        self.steps = Spread(*USUAL_BOUNDS)
+        """Of pods, by operation."""
+        self.first_steps = Spread(*USUAL_BOUNDS)
+        """How long after a pod was first seen."""
+        self.pod_starts = Spread(*STARTUP_BOUNDS)
+        self.relists = Spread(*USUAL_BOUNDS)
+        self.relist_intervals = Spread(*USUAL_BOUNDS)
+        self.pod_relists = Spread(*USUAL_BOUNDS)
+        self.started_containers = Tally()
+        """By type."""
+        self.not_started_containers = Tally(most=_MOST_CODES)
+        """By type and reason."""
+        self.returned_pods = Tally()
+        """By `static`: `true` or nothing."""
+        self.orphans = Tally()
+        self.probes: dict[PodUID, PodProbes] = {}
+
+    # The runtime
+
+    def runtime_operation(self, operation: str, seconds: float, *, failed: bool) -> None:
+        """An operation came to its end."""
+        self.operations.add(seconds, operation)
+        if failed:
+            self.failed_operations.add(operation)
+
+    def relist_began(self, since_last: float) -> None:
+        """All pods are to be listed."""
+        self.relist_intervals.add(since_last)
+
+    def relisted(self, seconds: float) -> None:
+        """The list has come, or has failed."""
+        self.relists.add(seconds)
+
+    def pod_relisted(self, seconds: float) -> None:
+        """The same, of one pod."""
+        self.pod_relists.add(seconds)
+
+    # The workers
+
+    def pod_step(self, operation: str, seconds: float) -> None:
+        """A step of a pod was taken."""
+        self.steps.add(seconds, operation)
+
+    def worker_starts(self, seconds: float) -> None:
+        """The first step of a new pod begins."""
+        self.first_steps.add(seconds)
+
+    def pod_runs(self, seconds: float) -> None:
+        """The phase of a pod is Running."""
+        self.pod_starts.add(seconds)
+
+    def container_starts(self, container_type: str) -> None:
+        """A container is about to be started."""
+        self.started_containers.add(container_type)
+
+    def container_did_not_start(self, container_type: str, reason: str) -> None:
+        """It could not be started."""
+        self.not_started_containers.add(container_type, reason)
+
+    def pod_returned(self, *, static: bool) -> None:
+        """A pod has ended, and begins again under the same UID."""
+        self.returned_pods.add("true" if static else "")
+
+    def orphan_found(self) -> None:
+        """The runtime has something of a pod that nobody asks for."""
+        self.orphans.add()
+
+    # The probes
+
+    def checked(self, target: Target, outcome: Outcome, seconds: float) -> None:
+        """A check was made, or was tried in vain; how long a failed one took says nothing."""
+        pod, key = target.pod, target.key
+        probes = self.probes.setdefault(key.uid, PodProbes())
+        kind = key.kind.value.capitalize()
+        probes.results.add(kind, _RESULTS[outcome], key.container, pod.name, pod.namespace, key.uid)
+        if outcome is not Outcome.FAILURE:
+            probes.seconds.add(seconds, kind, key.container, pod.name, pod.namespace)
+
+    def ended(self, uid: PodUID) -> None:
+        """Nothing of this pod is checked any more."""
+        self.probes.pop(uid, None)

@@ -1,0 +1,155 @@
+"""Summarize a node, and add up the pods and resource requests of each node.
+
+The load of a node is updated as pods are added, moved and deleted.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.usage import Usage
+from podstatus.kube.pod_resources import pod_requests
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.node.reading import UsageSnapshot
+from podstatus.observe.status_view import NodeSummary
+
+_SHOWN = ("cpu", "memory")
+
+
+def summarize_node(
+    node: Node,
+    *,
+    pods: int,
+    requested: Mapping[str, str],
+    used: Usage | None = None,
+    used_fractions: Mapping[str, float] | None = None,
+    disk_full_in_seconds: float | None = None,
+    lease_age_seconds: float | None = None,
+) -> NodeSummary:
+    """The summary of a node, with what is known of it elsewhere."""
+    status = node.status
+    conditions = {condition.type: condition for condition in status.conditions or ()}
+    ready = conditions.get("Ready")
+    return NodeSummary(
+        name=node.metadata.name,
+        ready=ready is not None and ready.status == "True",
+        reason="" if ready is None else ready.reason,
+        message="" if ready is None else ready.message,
+        conditions={type_: condition.status for type_, condition in conditions.items()},
+        capacity=_texts(status.capacity),
+        allocatable=_texts(status.allocatable),
+        requested=requested,
+        used=_used(used),
+        used_fractions=used_fractions or {},
+        disk_full_in_seconds=disk_full_in_seconds,
+        pods=pods,
+        lease_age_seconds=lease_age_seconds,
+        version=status.node_info.kubelet_version,
+        labels=dict(node.metadata.labels or {}),
+    )
+
+
+def requested(specs: Iterable[PodSpec]) -> dict[str, str]:
+    """What pods ask for together, of cpu and memory."""
+    return add_up(map(requests, specs))
+
+
+def requests(spec: PodSpec) -> dict[str, Quantity]:
+    """What a pod asks for, of cpu and memory."""
+    return {name: amount for name, amount in pod_requests(spec).items() if name in _SHOWN}
+
+
+def add_up(asked: Iterable[Mapping[str, Quantity]]) -> dict[str, str]:
+    """What is asked for together, without what is too large to be added."""
+    total: dict[str, Quantity] = {}
+    for amounts in asked:
+        for name, quantity in amounts.items():
+            total[name] = _sum(total[name], quantity) if name in total else quantity
+    return _texts(total)
+
+
+def _sum(one: Quantity, other: Quantity) -> Quantity:
+    try:
+        return one.plus(other)
+    except QuantityError:
+        # So far apart that no node has the larger. The other pods are to be seen all the same.
+        return one if one.compare(other) < 0 else other
+
+
+def used_fractions(snapshot: UsageSnapshot | None) -> dict[str, float]:
+    """How much of the machine is used, from 0 to 1, as far as it is known."""
+    if snapshot is None:
+        return {}
+    machine, used = snapshot.machine, snapshot.node
+    parts: dict[str, tuple[float | None, float]] = {
+        "cpu": (used.cpu_cores, machine.cores),
+        "memory": (used.memory_bytes, machine.memory_bytes),
+    }
+    if (disk := machine.disk) is not None:
+        # As df reckons: what is kept for root is neither used nor there.
+        parts["disk"] = disk.used_bytes, disk.used_bytes + disk.available_bytes
+    return {
+        name: min(1.0, part / whole)
+        for name, (part, whole) in parts.items()
+        if part is not None and whole > 0
+    }
+
+
+def _texts(amounts: Mapping[str, Quantity] | None) -> dict[str, str]:
+    return {name: quantity.canonical for name, quantity in (amounts or {}).items()}
+
+
+def _used(used: Usage | None) -> dict[str, float]:
+    if used is None:
+        return {}
+    amounts = {"cpu": used.cpu_cores, "memory": used.memory_bytes, "pids": used.pids}
+    return {name: float(amount) for name, amount in amounts.items() if amount is not None}
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What is on a node."""
+
+    pods: int = 0
+    requested: Mapping[str, str] = {}
+
+
+class NodeLoads:
+    """What is on all nodes. A sum is worked out anew if a pod of that node came, went or ended."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[PodUID, str] = {}
+        self._requests: dict[str, dict[PodUID, Mapping[str, Quantity]]] = {}
+        self._sums: dict[str, Load] = {}
+
+    def put(self, uid: PodUID, node: str, requests: Mapping[str, Quantity] | None) -> None:
+        """A pod takes this of the node; None: nothing, it is on none, or has ended."""
+        known = self._requests.get(self._nodes.get(uid, ""), {}).get(uid)
+        if requests is not None and self._nodes.get(uid) == node and known == requests:
+            return
+        self.remove(uid)
+        if requests is not None:
+            self._nodes[uid] = node
+            self._requests.setdefault(node, {})[uid] = requests
+            self._sums.pop(node, None)
+
+    def remove(self, uid: PodUID) -> None:
+        """The pod takes nothing any more."""
+        node = self._nodes.pop(uid, None)
+        if node is None:
+            return
+        pods = self._requests[node]
+        del pods[uid]
+        if not pods:
+            del self._requests[node]
+        self._sums.pop(node, None)
+
+    def of(self, node: str) -> Load:
+        """What is on a node."""
+        load = self._sums.get(node)
+        if load is None:
+            pods = self._requests.get(node, {})
+            load = self._sums[node] = Load(pods=len(pods), requested=add_up(pods.values()))
+        return load

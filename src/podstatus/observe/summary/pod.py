@@ -1,0 +1,196 @@
+"""Summarize a pod in about 2 KB, small enough to retain for thousands of pods.
+
+Text that comes from others is cut to length and made printable and storable.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.time import UNSET_TIME, Time
+from podstatus.observe.transitions.status_transitions import state_text
+
+
+def plain_text(text: str, longest: int) -> str:
+    """The beginning of a text; what is no character in it becomes a question mark.
+
+    A message of a container that was cut inside of a character ends in lone surrogates, which
+    neither JSON nor a database takes.
+    """
+    text = text[:longest]
+    # Python knows this without looking.
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
+
+
+_LONGEST = 512
+"""Characters of a message that are kept."""
+
+
+class ConditionSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A condition of a pod."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    since: Time = UNSET_TIME
+
+
+class ContainerSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A container of a pod."""
+
+    name: str
+    kind: str = "container"
+    """`container`, `init`, `sidecar` or `ephemeral`."""
+    image: str = ""
+    state: str = ""
+    """`running`, `waiting CrashLoopBackOff`, `terminated Error 3`; empty: nothing is known yet."""
+    message: str = ""
+    since: Time = UNSET_TIME
+    """Since when it has been in this state, where that is known."""
+    last: str = ""
+    """How the attempt before this one ended."""
+    ready: bool = False
+    started: bool | None = None
+    restarts: int = 0
+
+
+class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A pod."""
+
+    uid: PodUID
+    namespace: str
+    name: str
+    node: str = ""
+    labels: Mapping[str, str] = {}
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    qos: str = ""
+    static: bool = False
+    created: Time = UNSET_TIME
+    started: Time = UNSET_TIME
+    deleting: Time = UNSET_TIME
+    """Until when it is to be gone: when somebody asked for its deletion, and its grace."""
+    restart_policy: str = ""
+    ips: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    """The conditions that others have to set before it is Ready."""
+    conditions: tuple[ConditionSummary, ...] = ()
+    containers: tuple[ContainerSummary, ...] = ()
+    """Init containers first, then the others, then ephemeral ones."""
+
+    def condition(self, type_: str) -> ConditionSummary | None:
+        """The condition of this type."""
+        return next((c for c in self.conditions if c.type == type_), None)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it says that it is."""
+        found = self.condition("Ready")
+        return found is not None and found.status == "True"
+
+    @property
+    def restarts(self) -> int:
+        """Of all its containers."""
+        return sum(container.restarts for container in self.containers)
+
+
+def summarize(pod: Pod) -> PodSummary:
+    """The summary of a pod with its status. Words that many pods share are kept once."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    init = [
+        "sidecar" if is_restartable_init_container(c) else "init"
+        for c in _all(spec.init_containers)
+    ]
+    return PodSummary(
+        uid=pod.uid,
+        namespace=sys.intern(pod.namespace),
+        name=pod.name,
+        node=sys.intern(spec.node_name),
+        labels={sys.intern(key): sys.intern(text) for key, text in (meta.labels or {}).items()},
+        phase=sys.intern(status.phase),
+        reason=status.reason,
+        message=plain_text(status.message, _LONGEST),
+        qos=sys.intern(status.qos_class),
+        static=is_static_pod(pod),
+        created=meta.creation_timestamp,
+        started=status.start_time or UNSET_TIME,
+        deleting=meta.deletion_timestamp or UNSET_TIME,
+        restart_policy=sys.intern(spec.restart_policy),
+        ips=tuple(address.ip for address in status.pod_ips or ()),
+        gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
+        conditions=tuple(map(_condition, status.conditions or ())),
+        containers=(
+            *_containers(_all(spec.init_containers), init, status.init_container_statuses),
+            *_containers(_all(spec.containers), ["container"], status.container_statuses),
+            *_ephemeral(status.ephemeral_container_statuses),
+        ),
+    )
+
+
+def _all(containers: Sequence[Container] | None) -> Sequence[Container]:
+    return containers or ()
+
+
+def _condition(condition: PodCondition) -> ConditionSummary:
+    return ConditionSummary(
+        type=sys.intern(condition.type),
+        status=sys.intern(condition.status),
+        reason=sys.intern(condition.reason),
+        message=plain_text(condition.message, _LONGEST),
+        since=condition.last_transition_time,
+    )
+
+
+def _containers(
+    specs: Sequence[Container], kinds: Sequence[str], statuses: Sequence[ContainerStatus] | None
+) -> list[ContainerSummary]:
+    """In the order of the spec; `kinds` of each, or one for all."""
+    by_name = {status.name: status for status in statuses or ()}
+    return [
+        _container(
+            container.name,
+            kinds[number % len(kinds)],
+            container.image,
+            by_name.get(container.name),
+        )
+        for number, container in enumerate(specs)
+    ]
+
+
+def _ephemeral(statuses: Sequence[ContainerStatus] | None) -> list[ContainerSummary]:
+    return [_container(s.name, "ephemeral", s.image, s) for s in statuses or ()]
+
+
+def _container(
+    name: str, kind: str, image: str, status: ContainerStatus | None
+) -> ContainerSummary:
+    if status is None:
+        return ContainerSummary(name=sys.intern(name), kind=kind, image=sys.intern(image))
+    state, message, since = status.state, "", UNSET_TIME
+    if state.waiting is not None:
+        message = state.waiting.message
+    elif state.terminated is not None:
+        message, since = state.terminated.message, state.terminated.finished_at
+    elif state.running is not None:
+        since = state.running.started_at
+    return ContainerSummary(
+        name=sys.intern(name),
+        kind=kind,
+        image=sys.intern(image),
+        state=sys.intern(state_text(state)),
+        message=plain_text(message, _LONGEST),
+        since=since,
+        last=sys.intern(state_text(status.last_state)),
+        ready=status.ready,
+        started=status.started,
+        restarts=status.restart_count,
+    )

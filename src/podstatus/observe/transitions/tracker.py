@@ -1,0 +1,193 @@
+"""Track the last state of each pod, and find its transitions: of statuses or of summaries.
+
+The memory of each entry is estimated from the parts that can be long, so that a queue of them can
+be bounded in bytes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from podstatus.kube.objects.meta import NamedPod, ObjectReference
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import ContainerState, PodStatus
+from podstatus.observe.history.write_queue import Change
+from podstatus.observe.summary.pod import PodSummary
+from podstatus.observe.transitions.resume import Key, changes_since
+from podstatus.observe.transitions.status_transitions import DELETION, SEEN, Transition, transitions
+from podstatus.observe.transitions.summary_transitions import summary_transitions
+
+_STATUS_BYTES = 700
+_CONDITION_BYTES = 250
+_CONTAINER_BYTES = 1_500
+_CONTAINER_SUMMARY_BYTES = 400
+_LABEL_BYTES = 150
+"""What objects take without the words that others choose, as measured of usual ones."""
+
+
+def status_bytes(status: PodStatus) -> int:
+    """Of a status."""
+    size = _STATUS_BYTES + len(status.message)
+    for condition in status.conditions or ():
+        size += _CONDITION_BYTES + len(condition.message)
+    for containers in (
+        status.init_container_statuses,
+        status.container_statuses,
+        status.ephemeral_container_statuses,
+    ):
+        for found in containers or ():
+            size += _CONTAINER_BYTES + _said(found.state) + _said(found.last_state)
+    return size
+
+
+def _said(state: ContainerState) -> int:
+    if state.terminated is not None:
+        return len(state.terminated.message)
+    return 0 if state.waiting is None else len(state.waiting.message)
+
+
+def summary_bytes(pod: PodSummary) -> int:
+    """Of a summary."""
+    size = _STATUS_BYTES + len(pod.message) + _LABEL_BYTES * len(pod.labels)
+    for condition in pod.conditions:
+        size += _CONDITION_BYTES + len(condition.message)
+    for container in pod.containers:
+        size += _CONTAINER_SUMMARY_BYTES + len(container.message)
+    return size
+
+
+MOST_KNOWN = 20_000
+"""Pods of which something is remembered; what is known of the others is in the history."""
+
+
+P = TypeVar("P", bound=NamedPod)
+S = TypeVar("S")
+
+
+class View(msgspec.Struct, Generic[P, S], frozen=True, kw_only=True):
+    """How to look at what is told of pods."""
+
+    remembered: Callable[[P], S]
+    """What has to be known of it when it is told of again."""
+    transitions: Callable[[S | None, S], list[Transition]]
+    """What changed."""
+    deletion: Callable[[P], str | None]
+    """What is said of its deletion; None if nobody has asked for one."""
+    size: Callable[[S], int]
+    """Bytes that what is remembered takes, about."""
+
+
+class LastSeen(Generic[P, S]):
+    """How each pod was when it was last told of. For one thread at a time."""
+
+    def __init__(self, view: View[P, S]) -> None:
+        self._view = view
+        self._known: dict[PodUID, S] = {}
+        """Who was told of last comes last."""
+        self._names: dict[PodUID, tuple[str, str]] = {}
+        """Namespace and name of those."""
+        self._deleting: set[PodUID] = set()
+        self._finished: set[PodUID] = set()
+        """Of these the history may not know yet that they have ended."""
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def mark(self) -> Callable[[], None]:
+        """What makes it all as it is now, for one who may have to go back."""
+        known, deleting = dict(self._known), set(self._deleting)
+        finished, names = set(self._finished), dict(self._names)
+
+        def go_back() -> None:
+            self._known, self._deleting, self._finished = known, deleting, finished
+            self._names = names
+
+        return go_back
+
+    def change(self, at: int, pod: P) -> Change[S]:
+        """What has to be kept of a pod that is told of, until it is asked what is new about it."""
+        view = self._view
+        seen = view.remembered(pod)
+        uid, deletion = PodUID(pod.uid), view.deletion(pod)
+        return Change(at, uid, pod.namespace, pod.name, seen, deletion, view.size(seen))
+
+    def changes(
+        self, change: Change[S], noted: Callable[[PodUID], Mapping[Key, str]]
+    ) -> list[Transition]:
+        """What is new about a pod; `noted` says what was noted of one that is not known."""
+        uid, seen, deletion = change.uid, change.seen, change.deletion
+        before = self._known.pop(uid, None)
+        if before is None:
+            last = {} if uid in self._finished else noted(uid)
+            found = self._first_sight(uid, seen, last)
+        else:
+            found = self._view.transitions(before, seen)
+        self._known[uid] = seen
+        self._names[uid] = change.namespace, change.name
+        if deletion is not None and uid not in self._deleting:
+            self._deleting.add(uid)
+            found.insert(0, Transition(kind=DELETION, after=deletion))
+        return found
+
+    def first_sights(self) -> Iterator[tuple[NamedPod, list[Transition]]]:
+        """All pods that are remembered, each with what is noted of one that is seen first."""
+        for uid, seen in self._known.items():
+            namespace, name = self._names[uid]
+            pod = ObjectReference(namespace=namespace, name=name, uid=uid)
+            yield pod, self._first_sight(uid, seen, {})
+
+    def finish(self, uid: PodUID) -> None:
+        """All is over with this one; if it comes back, it is seen for the first time."""
+        self._forget(uid)
+        self._finished.add(uid)
+
+    def forget_quiet(self) -> None:
+        """All of it is in the history: keep those that were told of last."""
+        self._finished.clear()
+        for uid in list(self._known)[: max(0, len(self._known) - MOST_KNOWN)]:
+            self._forget(uid)
+
+    def _forget(self, uid: PodUID) -> None:
+        self._known.pop(uid, None)
+        self._names.pop(uid, None)
+        self._deleting.discard(uid)
+
+    def _first_sight(self, uid: PodUID, seen: S, last: Mapping[Key, str]) -> list[Transition]:
+        """What is new about a pod that is seen first: another may have noted it."""
+        words = self._view.transitions(None, seen)
+        if not last:
+            return [Transition(kind=SEEN), *words]
+        if (DELETION, "") in last:
+            self._deleting.add(uid)
+        return changes_since(last, words)
+
+
+def _status(pod: Pod) -> PodStatus:
+    return pod.status
+
+
+def _deletion(pod: Pod) -> str | None:
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    grace = pod.metadata.deletion_grace_period_seconds
+    return "" if grace is None else f"{grace} s"
+
+
+def _itself(pod: PodSummary) -> PodSummary:
+    return pod
+
+
+def _summary_deletion(pod: PodSummary) -> str | None:
+    return "" if pod.deleting else None
+
+
+STATUSES: View[Pod, PodStatus] = View(
+    remembered=_status, transitions=transitions, deletion=_deletion, size=status_bytes
+)
+SUMMARIES: View[PodSummary, PodSummary] = View(
+    remembered=_itself,
+    transitions=summary_transitions,
+    deletion=_summary_deletion,
+    size=summary_bytes,
+)

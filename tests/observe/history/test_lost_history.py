@@ -1,0 +1,184 @@
+"""A history that other programs delete or damage while it is written: noticed, and begun again."""
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podstatus.observe.history.status_writer import Historian
+from podstatus.observe.history.store import History, HistoryError, reading
+from podstatus.testing.builders import make_pod, make_status
+from podstatus.testing.clock import FakeClock
+
+
+def tell(historian: Historian, name: str, phase: str) -> None:
+    pod = make_pod(name, status=make_status(phase))
+    historian.on_pod_updated(pod, pod.status, is_added=False)
+
+
+def noted(path: Path, name: str) -> list[tuple[str, str, str]]:
+    with reading(path) as history:
+        found = history.timeline("default", name)
+    return [(m.transition.kind, m.transition.after, m.transition.reason) for m in found]
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(os.urandom(path.stat().st_size))
+
+
+def replace(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"no database" * 1000)
+
+
+def halve(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def zero_middle(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\0" * 8192)
+
+
+def be_another(path: Path) -> None:
+    other = History.open(path.with_name("other.db"))
+    other.close()
+    shutil.copyfile(path.with_name("other.db"), path)
+
+
+def journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def checkpointed(path: Path) -> History:
+    """One whose moments are in the file itself, and some in the journal."""
+    history = History.open(path)
+    historian = Historian(history, clock=FakeClock())
+    for number in range(500):
+        tell(historian, f"pod-{number}", "Pending")
+    asyncio.run(historian.write_once())
+    history.close()
+    return History.open(path)
+
+
+ATTACKS = [Path.unlink, truncate, overwrite, replace, halve, zero_middle, be_another]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_lost_file_is_noticed_and_a_new_one_begins(
+    tmp_path: Path, attack: Callable[[Path], None], idle: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "history.db"
+    history = checkpointed(path)
+    historian = Historian(history, clock=FakeClock())
+    happened: list[str] = []
+    historian.on_lost = happened.append
+
+    async def scene() -> None:
+        tell(historian, "web", "Pending")
+        tell(historian, "quiet", "Running")
+        await historian.write_once()
+        newest = history.newest()
+        attack(path)
+        if not idle:
+            tell(historian, "web", "Running")
+            await historian.write_once()
+        await historian.check_once()
+        await historian.check_once()
+        if idle:
+            tell(historian, "web", "Running")
+            await historian.write_once()
+        assert history.timeline("default", "quiet")[0].id > newest
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scene())
+    assert (historian.counts.replaced, historian.counts.problem) == (1, "")
+    assert [line for line in caplog.messages if "is lost" in line] == [
+        f"the history is lost, a new one begins: {happened[0]}"
+    ]
+    assert happened[0].startswith(str(path))
+    lost = ("away", "0.000 s", "HistoryLost")
+    assert noted(path, "quiet") == [lost, ("seen", "", ""), ("phase", "Running", "")]
+    assert noted(path, "web")[:3] == [lost, ("seen", "", ""), ("phase", "Pending", "")]
+    assert noted(path, "web")[-1] == ("phase", "Running", "")
+    history.close()
+
+
+@pytest.mark.parametrize("attack", [Path.unlink, truncate, overwrite])
+def test_a_lost_journal_is_noticed(tmp_path: Path, attack: Callable[[Path], None]) -> None:
+    path = tmp_path / "history.db"
+    history = checkpointed(path)
+    historian = Historian(history, clock=FakeClock())
+
+    async def scene() -> None:
+        tell(historian, "web", "Pending")
+        await historian.write_once()
+        attack(journal(path))
+        await historian.check_once()
+        tell(historian, "web", "Running")
+        await historian.write_once()
+
+    asyncio.run(scene())
+    assert historian.counts.problem == ""
+    assert noted(path, "web")[-1] == ("phase", "Running", "")
+    history.close()
+    assert noted(path, "web")[-1] == ("phase", "Running", "")
+
+
+def test_a_file_that_was_only_touched_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    history = checkpointed(path)
+    historian = Historian(history, clock=FakeClock())
+    os.utime(path, (0, 0))
+    tell(historian, "web", "Pending")
+    asyncio.run(historian.write_once())
+    assert historian.counts.replaced == 0
+    assert noted(path, "pod-1")[0] == ("seen", "", "")
+    assert noted(path, "web")[0] == ("seen", "", "")
+    history.close()
+
+
+@pytest.mark.parametrize("special", [Path.mkdir, os.mkfifo])
+def test_what_is_in_the_place_of_the_file_is_reported_until_it_is_gone(
+    tmp_path: Path, special: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "history.db"
+    history = checkpointed(path)
+    historian = Historian(history, clock=FakeClock())
+
+    async def scene() -> None:
+        tell(historian, "web", "Pending")
+        await historian.write_once()
+        path.unlink()
+        special(path)
+        tell(historian, "web", "Running")
+        await historian.write_once()
+        await historian.check_once()
+        assert "not a regular file" in historian.counts.problem
+        assert historian.counts.waiting == 1
+        path.rmdir() if path.is_dir() else path.unlink()
+        await historian.check_once()
+        assert historian.counts.problem == ""
+        await historian.write_once()
+        assert historian.counts.waiting == 0
+
+    asyncio.run(scene())
+    assert noted(path, "web")[-1] == ("phase", "Running", "")
+    history.close()
+
+
+def test_a_pipe_in_the_place_of_a_history_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "history.db")
+    with pytest.raises(HistoryError, match="not a regular file"):
+        History.open(tmp_path / "history.db")

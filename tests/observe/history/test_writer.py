@@ -1,0 +1,203 @@
+"""The history of one who keeps summaries: written, and gone on with after a restart."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from podstatus import PodStatus
+from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.history.store import History, HistoryError, KnownPod, Moment
+from podstatus.observe.history.writer import Scribe
+from podstatus.observe.summary.pod import PodSummary, summarize
+from podstatus.observe.transitions.tracker import SUMMARIES, LastSeen
+from podstatus.testing.builders import make_pod, make_status, running, waiting
+from podstatus.testing.clock import FakeClock
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[History]:
+    history = History.open(tmp_path / "history.db")
+    yield history
+    history.close()
+
+
+def scribe(history: History) -> Scribe[PodSummary]:
+    return Scribe(history, LastSeen(SUMMARIES), clock=FakeClock())
+
+
+def summary(status: PodStatus, name: str = "web", deleted_at: str | None = None) -> PodSummary:
+    return summarize(make_pod(name, status=status, deleted_at=deleted_at))
+
+
+def told(history: History, name: str = "web") -> list[tuple[str, ...]]:
+    moments = history.timeline("default", name)
+    return [(m.transition.kind, m.transition.before, m.transition.after) for m in moments]
+
+
+def write(one: Scribe[PodSummary]) -> None:
+    asyncio.run(one.write_once())
+
+
+CREATING = make_status("Pending", waiting("app"), Ready="False")
+RUNNING = make_status("Running", running("app"), Ready="True")
+
+
+def test_what_happens_to_a_pod_is_noted_from_its_summaries(history: History) -> None:
+    one = scribe(history)
+    one.told(summary(CREATING))
+    one.told(summary(RUNNING))
+    one.told(summary(RUNNING, deleted_at="2026-11-16T02:48:00Z"))
+    one.gone(summary(RUNNING))
+    write(one)
+    assert told(history) == [
+        ("seen", "", ""),
+        ("container", "", "waiting ContainerCreating"),
+        ("phase", "", "Pending"),
+        ("condition", "", "False"),
+        ("container", "waiting ContainerCreating", "running"),
+        ("readiness", "False", "True"),
+        ("phase", "Pending", "Running"),
+        ("condition", "False", "True"),
+        ("deletion", "", ""),
+        ("finished", "", ""),
+    ]
+
+
+def test_the_next_one_notes_what_is_new_against_what_was_noted(history: History) -> None:
+    before = scribe(history)
+    before.told(summary(CREATING))
+    write(before)
+    count = len(told(history))
+    after = scribe(history)
+    after.told(summary(CREATING))
+    write(after)
+    assert len(told(history)) == count
+    after.told(summary(RUNNING))
+    write(after)
+    assert told(history)[count:] == [
+        ("container", "waiting ContainerCreating", "running"),
+        ("readiness", "False", "True"),
+        ("phase", "Pending", "Running"),
+        ("condition", "False", "True"),
+    ]
+
+
+def test_what_could_not_be_written_is_worked_out_again(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = scribe(history)
+    one.told(summary(CREATING))
+    write(one)
+    count = len(told(history))
+    one.told(summary(RUNNING))
+
+    def full(_: object) -> int:
+        raise HistoryError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "append", full)
+        write(one)
+    assert one.counts.waiting == 1
+    write(one)
+    assert len(told(history)) == count + 4
+
+
+def test_writing_comes_to_an_end_though_as_much_comes_meanwhile(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, append, pod = scribe(history), history.append, summary(RUNNING)
+    rounds: list[int] = []
+
+    def append_under_load(moments: Sequence[Moment]) -> int:
+        rounds.append(len(moments))
+        for _ in moments if len(rounds) < 5 else ():
+            one.event(pod, "Normal", "Pulled", "meanwhile")
+        return append(moments)
+
+    monkeypatch.setattr(history, "append", append_under_load)
+    for _ in range(3):
+        one.event(pod, "Normal", "Pulled", "before")
+    write(one)
+    assert (rounds, one.counts.waiting) == ([3], 3)
+
+
+def test_much_that_waits_is_written_with_beats_and_the_file_cleaned_meanwhile(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    def forget(**_: int) -> int:
+        steps.append(f"cleaned at {history.size()}")
+        return 0
+
+    monkeypatch.setattr("podstatus.observe.history.writer._CLEAN_MOMENTS", 1_000)
+    monkeypatch.setattr(history, "forget", forget)
+    beat = partial(steps.append, "beat")
+    one = Scribe(history, LastSeen(SUMMARIES), clock=FakeClock(), beat=beat)
+    pod = summary(RUNNING)
+    for _ in range(2_200):
+        one.event(pod, "Normal", "Pulled", "one of many")
+    write(one)
+    assert steps == ["beat"] * 2 + ["cleaned at 1000"] + ["beat"] * 2 + ["cleaned at 2000", "beat"]
+
+
+def test_what_does_not_fit_is_counted_whoever_tells_of_it(history: History) -> None:
+    one = Scribe(history, LastSeen(SUMMARIES), clock=FakeClock(), most_waiting=0)
+    pod, threads = summary(RUNNING), 4
+
+    def tell(_: int) -> None:
+        for _ in range(500):
+            one.told(pod)
+            one.event(pod, "Normal", "Pulled", "lost")
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(tell, range(threads)))
+    assert (one.counts.overflowed, one.counts.lost_events) == (2_000, 2_000)
+
+
+def test_pods_whose_end_was_not_noted_are_known(history: History) -> None:
+    one = scribe(history)
+    for name in ("web", "db", "old"):
+        one.told(summary(RUNNING, name))
+    one.gone(summary(RUNNING, "old"))
+    write(one)
+    found = sorted(history.unfinished(), key=lambda it: it.name)
+    assert found == [KnownPod(PodUID(f"uid-{name}"), "default", name) for name in ("db", "web")]
+
+
+def test_of_pods_without_an_end_those_are_known_that_were_noted_after_a_moment(
+    history: History,
+) -> None:
+    one = scribe(history)
+    assert history.newest() == 0
+    for name in ("web", "db"):
+        one.told(summary(CREATING, name))
+    write(one)
+    newest = history.newest()
+    assert newest == history.size()
+    for pod in (summary(RUNNING, "web"), summary(CREATING, "db"), summary(CREATING, "new")):
+        one.told(pod)
+    write(one)
+    assert sorted(it.name for it in history.unfinished(after=newest)) == ["new", "web"]
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
+def test_one_that_was_gone_and_came_back_is_seen_again(history: History, *, together: bool) -> None:
+    one, pod = scribe(history), summary(RUNNING, deleted_at="2026-11-16T02:48:00Z")
+    one.told(pod)
+    write(one)
+    first = told(history)
+    assert (first[0][0], first[1][0]) == ("deletion", "seen")
+    one.gone(pod)
+    if not together:
+        one.event(pod, "Normal", "Killing", "Stopping container app")
+        write(one)
+    one.told(pod)
+    write(one)
+    again = [it for it in told(history)[len(first) :] if it[0] != "event"]
+    assert again == [("finished", "", ""), *first]
+    assert [it.name for it in history.unfinished()] == ["web"]

@@ -1,0 +1,35 @@
+"""A process that keeps a history until it is killed, and says what it told.
+
+python -m tests.observe.history.write_history FILE FIRST
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from podstatus import PodStatus
+from podstatus.base.aio import SystemClock
+from podstatus.observe.history.status_writer import Historian, Retention
+from podstatus.observe.history.store import History
+from podstatus.testing.builders import make_pod
+
+PERIOD = 0.002
+
+
+async def write(path: Path, first: int) -> None:
+    """Tell of pods, 500 in a second, each a phase with a number of its own."""
+    retention = Retention(days=1, size=4 * 2**20)
+    historian = Historian(History.open(path), clock=SystemClock(), retention=retention)
+    writing = asyncio.create_task(historian.run())
+    number = first
+    while not writing.done():
+        pod = make_pod(f"pod-{number % 20}", status=PodStatus(phase=str(number)))
+        historian.on_pod_updated(pod, pod.status, is_added=False)
+        sys.stdout.write(f"{number}\n")
+        sys.stdout.flush()
+        number += 1
+        await asyncio.sleep(PERIOD)
+
+
+if __name__ == "__main__":
+    asyncio.run(write(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,226 @@
+"""A node with pods enough, as metrics see it."""
+
+import asyncio
+from collections.abc import Mapping
+
+from msgspec import structs
+
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.client.rest.server_health import RequestCounts
+from podstatus.events.counts import EventCounts
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    PodFacts,
+    SandboxFacts,
+    SandboxState,
+)
+from podstatus.kube.objects.usage import Usage
+from podstatus.kube.scalars.time import Time
+from podstatus.node.reading import CpuTimes, MachineReading, UsageSnapshot
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.metrics.kubelet_collector import NodeState
+from podstatus.observe.metrics.podstatus_collector import AgentState
+from podstatus.observe.metrics.resource_collector import UsageState
+from podstatus.observe.metrics.watch_counters import Cut, WatchCounts
+from podstatus.observe.metrics.work_counters import WorkCounts
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.summary.pod import summarize
+from podstatus.probes.targets import find_targets
+from podstatus.probes.thresholds import Outcome
+from podstatus.runtime.port import RuntimePod
+from podstatus.status.decide.pod_startup import PodStartup
+from podstatus.status.decide.update import ContainerType, Termination
+from podstatus.status.metrics import Counters
+from podstatus.testing.builders import make_pod, running
+from podstatus.testing.clock import FakeClock
+from podstatus.workers.life import PodLife, Stage
+from tests.probes.probed import a_probe, probed_pod, shown
+
+AT = 1_700_000_000_500_000_000
+STATIC = {"kubernetes.io/config.source": "file"}
+
+
+def placed(pod: Pod, phase: str = "Running") -> Pod:
+    """The pod on node n."""
+    status = PodStatus(phase=phase, container_statuses=(running("app"),))
+    return structs.replace(pod, spec=structs.replace(pod.spec, node_name="n"), status=status)
+
+
+def runtime_pod(pod: Pod) -> RuntimePod:
+    """The pod as a runtime has it: one container runs, one attempt has ended."""
+    facts = PodFacts(
+        sandboxes=(SandboxFacts(state=SandboxState.READY),),
+        containers=(
+            ContainerFacts(
+                name="app",
+                state=ContainerRunState.RUNNING,
+                started_at=Time.from_unix_nanos(AT),
+            ),
+            ContainerFacts(name="app", state=ContainerRunState.EXITED),
+        ),
+    )
+    return RuntimePod(uid=pod.uid, namespace=pod.namespace, name=pod.name, facts=facts)
+
+
+class Watched:
+    """An observatory, and all else that metrics are made of."""
+
+    def __init__(self, pods: int = 2) -> None:
+        self.clock = FakeClock()
+        self.pods = [placed(make_pod(f"pod-{number}", namespace="ns")) for number in range(pods)]
+        self.static = placed(make_pod("static", namespace="ns", annotations=STATIC), "Odd")
+        self.all = [*self.pods, self.static]
+        self.board = Board()
+        for pod in self.all:
+            self.board.put(summarize(pod))
+        self.counters = _counted()
+        self.work = _worked(self.pods)
+        self.requests = RequestCounts()
+        _request(self.requests)
+        self.watching = WatchCounts()
+        self.watching.connected, self.watching.events = 3, 70
+        self.watching.cut(Cut.SLOW)
+        self.heartbeats = Heartbeats(self.clock.now)
+        self.heartbeats.expect("relist", at_most=10)
+
+    @property
+    def node(self) -> NodeState:
+        """Where the kubelet's metrics come from."""
+        running = {pod.uid: runtime_pod(pod) for pod in self.all}
+        return NodeState(
+            node_name="n",
+            counts=self.counters.snapshot,
+            work=self.work,
+            desired_pods=lambda: self.all,
+            mirror_pods=lambda: [self.static],
+            active_pods=lambda: self.pods,
+            lives=self.lives,
+            running=lambda: running,
+            last_listed=lambda: AT,
+        )
+
+    @property
+    def agent(self) -> AgentState:
+        """What only an agent knows."""
+        events = EventCounts(recorded=9, sent=5, patched=1, dropped={"spam": 2})
+        return AgentState(
+            counts=self.counters.snapshot, events=lambda: events, heartbeats=self.heartbeats
+        )
+
+    def usage(self, *, metered: bool = True) -> UsageState:
+        """What is used."""
+        part = {"app": Usage(at=AT, cpu_seconds=2.5, memory_bytes=500)}
+        used = Usage(at=AT, cpu_seconds=3.5, memory_bytes=700)
+        machine = MachineReading(
+            cores=2, cpu=CpuTimes(1, 2), memory_bytes=1, memory_available_bytes=1, pids=1
+        )
+        snapshot = UsageSnapshot(
+            at=AT,
+            machine=machine,
+            node=Usage(at=AT, cpu_seconds=99.0, memory_bytes=9000),
+            pods={pod.uid: used for pod in self.all},
+            containers={pod.uid: part for pod in self.all} if metered else {},
+        )
+        return UsageState(
+            snapshot=lambda: snapshot,
+            running=lambda: {pod.uid: runtime_pod(pod) for pod in self.all},
+            metered=metered,
+        )
+
+    def lives(self) -> list[PodLife]:
+        """One is desired, one static that ends, one an orphan, one only the runtime knows."""
+        first, second = self.pods[:2]
+        return [
+            _life(first),
+            structs.replace(_life(self.static), stage=Stage.TERMINATING),
+            structs.replace(_life(second), stage=Stage.FINISHED, gone=True),
+            structs.replace(_life(second), uid=PodUID("x"), pod=None, gone=True),
+        ]
+
+    # Observatory
+
+    def nodes(self) -> Mapping[str, NodeSummary]:
+        """One."""
+        return {"n": NodeSummary(name="n", ready=True, lease_age_seconds=4.0)}
+
+    def sync(self) -> SyncState | None:
+        """Something is under way."""
+        return SyncState(unsent=3, oldest_unsent_seconds=1.5, in_flight=2, quarantined=1, outbox=4)
+
+    def knowledge(self) -> Knowledge:
+        """The server is away."""
+        return Knowledge(server_reachable=False, server_age_seconds=30.0, runtime_age_seconds=0.5)
+
+    def history(self) -> HistoryCounts:
+        """Some of each."""
+        return HistoryCounts(
+            written=7, overflowed=2, lost_events=1, waiting=5, by_kind={"phase": 4, "event": 3}
+        )
+
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+        """Nobody asks."""
+        await asyncio.sleep(0)
+        return []
+
+    async def moments(self, after: int, *, most: int) -> list[Moment]:
+        """Nobody asks."""
+        await asyncio.sleep(0)
+        return []
+
+
+def _life(pod: Pod) -> PodLife:
+    return PodLife(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
+
+
+def _request(requests: RequestCounts) -> None:
+    """Two: the first was refused as somebody else, the second was not answered."""
+    requests.sent(401, "PATCH", "api:6443")
+    requests.sent(None, "PATCH", "api:6443")
+    requests.called(0.001, "PATCH", "api:6443")
+
+
+def _counted() -> Counters:
+    counters = Counters(most_kinds=1)
+    for code in (3, 3, 4):
+        counters.container_terminated(Termination(ContainerType.REGULAR, code, "Error"))
+    counters.pending_resizes({"deferred": 2})
+    counters.resizes_in_progress(1)
+    counters.status_synced(0.02)
+    counters.sync_failed("conflict")
+    counters.pod_started(
+        PodStartup(
+            total_seconds=3.0,
+            sli_seconds=2.0,
+            is_first_network_pod=True,
+            image_pulling_seconds=0.0,
+            init_containers_seconds=0.0,
+        )
+    )
+    return counters
+
+
+def _worked(pods: list[Pod]) -> WorkCounts:
+    work = WorkCounts()
+    for operation, failed in (("run_podsandbox", False), ("run_podsandbox", True)):
+        work.runtime_operation(operation, 0.1, failed=failed)
+    work.relist_began(1.0)
+    work.relisted(0.1)
+    work.pod_relisted(0.2)
+    work.pod_step("create", 0.3)
+    work.worker_starts(0.01)
+    work.pod_runs(1.5)
+    work.container_starts("container")
+    work.container_did_not_start("container", "RunContainerError")
+    work.pod_returned(static=True)
+    work.orphan_found()
+    for pod in pods:
+        probed = probed_pod(pod.name, readiness=a_probe(), liveness=a_probe())
+        for target in find_targets(probed, shown(probed), ending=False).values():
+            work.checked(target, Outcome.SUCCESS, 0.01)
+            work.checked(target, Outcome.FAILURE, 1.0)
+    return work

@@ -1,0 +1,127 @@
+"""Metrics as they are written: Prometheus' own parsers read them back."""
+
+from typing import Any
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open
+from prometheus_client.parser import text_string_to_metric_families as read_text
+
+from podstatus.base.metrics import Histogram
+from podstatus.observe.metrics.exposition import OPEN_TYPE, wants_open, write
+from podstatus.observe.metrics.model import (
+    At,
+    Metric,
+    Told,
+    counter,
+    each,
+    gauge,
+    histogram,
+    one,
+    told,
+)
+
+PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+"""What Prometheus 2.42 says."""
+SIZES = histogram("sizes", "How large.", (0.5, 1, 2.5), "of")
+COUNTED = counter("counted_total", "How often.", "kind")
+NOW = gauge("now", "What is.")
+SPREAD = Histogram.empty(0.5, 1, 2.5).observed(0.7).observed(9)
+MOMENT = [told(SIZES, {("a",): SPREAD}), each(COUNTED, {"x": 3, "y": 0}), one(NOW, 1.5)]
+
+
+def read(text: str, accept: str) -> list[Any]:
+    """What Prometheus' own parsers make of it."""
+    parse: Any = read_open if accept else read_text
+    return list(parse(text))
+
+
+def test_text_is_as_go_writes_it() -> None:
+    page = write(MOMENT)
+    assert page.content_type == "text/plain; version=0.0.4; charset=utf-8"
+    assert page.body.decode().splitlines() == [
+        "# HELP sizes How large.",
+        "# TYPE sizes histogram",
+        'sizes_bucket{le="0.5",of="a"} 0.0',
+        'sizes_bucket{le="1",of="a"} 1.0',
+        'sizes_bucket{le="2.5",of="a"} 1.0',
+        'sizes_bucket{le="+Inf",of="a"} 2.0',
+        'sizes_count{of="a"} 2.0',
+        'sizes_sum{of="a"} 9.7',
+        "# HELP counted_total How often.",
+        "# TYPE counted_total counter",
+        'counted_total{kind="x"} 3.0',
+        'counted_total{kind="y"} 0.0',
+        "# HELP now What is.",
+        "# TYPE now gauge",
+        "now 1.5",
+    ]
+
+
+def test_open_metrics_has_its_own_form_of_bounds_and_an_end() -> None:
+    page = write(MOMENT, "application/openmetrics-text")
+    lines = page.body.decode().splitlines()
+    assert page.content_type == OPEN_TYPE
+    assert 'sizes_bucket{le="1.0",of="a"} 1.0' in lines
+    assert lines[-1] == "# EOF"
+
+
+@pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
+def test_what_is_written_is_read_back(accept: str) -> None:
+    text = write(MOMENT, accept).body.decode()
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in read(text, accept)
+        for sample in family.samples
+    }
+    assert found["counted_total", "x"] == 3
+    assert found["now",] == 1.5
+    assert found["sizes_sum", "a"] == pytest.approx(9.7)
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_open"),
+    [
+        ("", False),
+        ("*/*", False),
+        ("text/plain", False),
+        ("text/plain;version=0.0.4", False),
+        ("application/openmetrics-text", True),
+        (PROMETHEUS, True),
+        ("text/plain, Application/OpenMetrics-Text; version=x", True),
+        ("application/openmetrics-text;q=0", False),
+        ("application/openmetrics-text; q=0.000", False),
+        ("application/openmetrics-text;q=0.1", True),
+        (",;=,;q=", False),
+    ],
+)
+def test_who_reads_open_metrics_gets_them(accept: str, is_open: bool) -> None:
+    assert wants_open(accept) is is_open
+
+
+def test_a_value_that_was_read_before_has_its_time() -> None:
+    moment = [one(NOW, None), told(NOW, {(): At(1.0, 12.5)})]
+    assert write(moment).body.decode().splitlines()[-1] == "now 1.0 12500"
+    assert "now 1.0 12.5" in write(moment, "application/openmetrics-text").body.decode()
+
+
+def test_what_is_not_known_is_not_there() -> None:
+    assert write([one(NOW, None), each(COUNTED, {})]).body == b""
+
+
+@pytest.mark.parametrize("label", ['a"b', "a\\b", "a\nb", "é", "\ud800", "\x00", "x" * 5000])
+@pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
+def test_no_label_breaks_a_page(label: str, accept: str) -> None:
+    text = write([each(COUNTED, {label: 1}), one(NOW, 2)], accept).body.decode()
+    families = read(text, accept)
+    (sample,) = families[0].samples
+    assert sample.labels["kind"] == label.encode(errors="backslashreplace").decode()
+    assert families[1].samples[0].value == 2
+
+
+@pytest.mark.parametrize(("metric", "value"), [(SIZES, 1.0), (NOW, SPREAD)])
+def test_a_value_of_another_kind_is_a_mistake(metric: Metric, value: float | Histogram) -> None:
+    with pytest.raises(TypeError, match=metric.name):
+        write([Told(metric, {metric.labels: value})])

@@ -1,0 +1,321 @@
+"""What metrics say of a node, value by value; and all that are declared are told."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Iterable
+
+import pytest
+from msgspec import structs
+from prometheus_client.parser import text_string_to_metric_families
+
+from podstatus.alerts.alert_metrics import MOST_SERIES, alert_metrics
+from podstatus.base.metrics import Histogram
+from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.metrics.catalog import PAGES
+from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
+from podstatus.observe.metrics.exposition import write
+from podstatus.observe.metrics.kubelet_collector import kubelet_metrics, probe_metrics
+from podstatus.observe.metrics.model import MetricKind, Told, flat
+from podstatus.observe.metrics.pages import MetricPages
+from podstatus.observe.metrics.podstatus_collector import (
+    agent_metrics,
+    own_metrics,
+    process_metrics,
+)
+from podstatus.observe.metrics.resource_collector import container_metrics, resource_metrics
+from podstatus.observe.metrics.sli_collector import HealthMetrics
+from podstatus.observe.metrics.work_counters import WorkCounts
+from podstatus.probes.targets import find_targets
+from podstatus.probes.thresholds import Outcome
+from tests.observe.metrics.metric_state import Watched
+from tests.probes.probed import a_probe, probed_pod, shown
+from tests.web.fake_alerts import FakeAlerts, an_alert
+
+
+def pages(watched: Watched) -> dict[str, list[Told]]:
+    """All that is told, by page."""
+    return {
+        "/metrics": [
+            *kubelet_metrics(watched.node),
+            *request_metrics(watched.requests),
+            *flat(own_metrics(watched, watched.clock)),
+            *agent_metrics(watched.agent),
+            *watch_metrics(watched.watching),
+            *process_metrics(),
+            *alert_metrics(FakeAlerts(an_alert())),
+        ],
+        "/metrics/probes": list(probe_metrics(watched.work)),
+        "/metrics/resource": list(resource_metrics(watched.usage())),
+        "/metrics/slis": list(HealthMetrics(lambda: {"ping": lambda: None})()),
+        "/metrics/cadvisor": list(container_metrics(watched.usage()) or ()),
+    }
+
+
+def values(moment: Iterable[Told]) -> dict[str, float]:
+    """What is written, by name and labels as they are written; of histograms count and sum."""
+    text = write(moment).body.decode()
+    return {
+        sample.name
+        + "{"
+        + ",".join(f"{key}={label}" for key, label in sorted(sample.labels.items()))
+        + "}": sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if not sample.name.endswith("_bucket")
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_all_metrics_that_are_declared_are_told_and_no_others(page: str) -> None:
+    moment = pages(Watched())[page]
+    assert [it.metric.name for it in moment if not it.values] == []
+    assert {it.metric for it in moment} == set(PAGES[page])
+    assert len({it.metric.name for it in moment}) == len(moment)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_values_fit_what_is_declared(page: str) -> None:
+    for it in pages(Watched())[page]:
+        for labels, value in it.values.items():
+            assert len(labels) == len(it.metric.labels), it.metric.name
+            if it.metric.kind is MetricKind.HISTOGRAM:
+                assert isinstance(value, Histogram)
+                assert value.bounds == it.metric.bounds, it.metric.name
+
+
+KUBELET = """
+kubelet_node_name{node=n} 1
+kubelet_desired_pods{static=} 2
+kubelet_desired_pods{static=true} 1
+kubelet_active_pods{static=} 2
+kubelet_active_pods{static=true} 0
+kubelet_mirror_pods{} 1
+kubelet_running_pods{} 3
+kubelet_running_containers{container_state=running} 3
+kubelet_running_containers{container_state=exited} 3
+kubelet_running_containers{container_state=created} 0
+kubelet_working_pods{config=desired,lifecycle=sync,static=} 1
+kubelet_working_pods{config=desired,lifecycle=terminating,static=true} 1
+kubelet_working_pods{config=orphan,lifecycle=terminated,static=} 1
+kubelet_working_pods{config=runtime_only,lifecycle=sync,static=unknown} 1
+kubelet_working_pods{config=desired,lifecycle=terminated,static=} 0
+kubelet_terminated_containers_total{container_type=container,exit_code=3,reason=Error} 2
+kubelet_terminated_containers_total{container_type=container,exit_code=other,reason=other} 1
+kubelet_pod_pending_resizes{reason=deferred} 2
+kubelet_pod_in_progress_resizes{} 1
+kubelet_pod_status_sync_duration_seconds_count{} 1
+kubelet_pod_status_sync_duration_seconds_sum{} 0.02
+kubelet_pod_start_duration_seconds_sum{} 1.5
+kubelet_pod_worker_start_duration_seconds_sum{} 0.01
+kubelet_pod_start_sli_duration_seconds_sum{} 2
+kubelet_pod_start_total_duration_seconds_sum{} 3
+kubelet_first_network_pod_start_sli_duration_seconds{} 2
+kubelet_pod_worker_duration_seconds_sum{operation_type=create} 0.3
+kubelet_pleg_relist_duration_seconds_sum{} 0.1
+kubelet_pleg_relist_interval_seconds_sum{} 1
+kubelet_pleg_pod_relist_duration_seconds_sum{} 0.2
+kubelet_pleg_last_seen_seconds{} 1700000000
+kubelet_runtime_operations_total{operation_type=run_podsandbox} 2
+kubelet_runtime_operations_errors_total{operation_type=run_podsandbox} 1
+kubelet_runtime_operations_duration_seconds_count{operation_type=run_podsandbox} 2
+kubelet_started_pods_total{} 2
+kubelet_started_pods_errors_total{} 1
+kubelet_started_containers_total{container_type=container} 1
+kubelet_started_containers_errors_total{code=RunContainerError,container_type=container} 1
+kubelet_restarted_pods_total{static=} 0
+kubelet_restarted_pods_total{static=true} 1
+kubelet_orphaned_runtime_pods_total{} 1
+kubelet_managed_ephemeral_containers{} 0
+rest_client_requests_total{code=401,host=api:6443,method=PATCH} 1
+rest_client_requests_total{code=<error>,host=api:6443,method=PATCH} 1
+rest_client_request_duration_seconds_count{host=api:6443,verb=PATCH} 1
+"""
+OURS = """
+podstatus_pods{node=n,phase=Running} 2
+podstatus_pods{node=n,phase=Unknown} 1
+podstatus_ready_pods{node=n} 0
+podstatus_container_restarts{node=n} 0
+podstatus_node_ready{node=n} 1
+podstatus_node_lease_age_seconds{node=n} 4
+podstatus_status_unsent{} 3
+podstatus_status_age_seconds{} 1.5
+podstatus_status_in_flight{} 2
+podstatus_status_quarantined{} 1
+podstatus_outbox_statuses{} 4
+podstatus_status_sync_failures_total{failure=conflict} 1
+podstatus_server_reachable{} 0
+podstatus_server_age_seconds{} 30
+podstatus_runtime_age_seconds{} 0.5
+podstatus_transitions_total{kind=phase} 4
+podstatus_history_written_total{} 7
+podstatus_history_overflowed_total{} 2
+podstatus_history_lost_events_total{} 1
+podstatus_history_waiting{} 5
+podstatus_events_recorded_total{} 9
+podstatus_events_sent_total{} 5
+podstatus_events_patched_total{} 1
+podstatus_events_dropped_total{cause=spam} 2
+podstatus_events_waiting{} 1
+podstatus_watchers{} 3
+podstatus_watch_events_total{} 70
+podstatus_watch_cuts_total{reason=slow} 1
+podstatus_watch_cuts_total{reason=stop} 0
+podstatus_watch_refusals_total{places=client} 0
+podstatus_service_silent_seconds{service=relist} 0
+podstatus_service_stalled{service=relist} 0
+"""
+PROBES = """
+prober_probe_total{container=app,namespace=ns,pod=pod-0,pod_uid=pod-0,probe_type=Readiness,result=successful} 1
+prober_probe_total{container=app,namespace=ns,pod=pod-1,pod_uid=pod-1,probe_type=Liveness,result=failed} 1
+prober_probe_duration_seconds_count{container=app,namespace=ns,pod=pod-0,probe_type=Liveness} 1
+"""  # noqa: E501 - a line is a line
+USED = """
+node_cpu_usage_seconds_total{} 99
+node_memory_working_set_bytes{} 9000
+pod_cpu_usage_seconds_total{namespace=ns,pod=pod-0} 3.5
+pod_memory_working_set_bytes{namespace=ns,pod=pod-0} 700
+container_cpu_usage_seconds_total{container=app,namespace=ns,pod=pod-0} 2.5
+container_memory_working_set_bytes{container=app,namespace=ns,pod=pod-0} 500
+container_start_time_seconds{container=app,namespace=ns,pod=pod-0} 1700000000.5
+resource_scrape_error{} 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        ("/metrics", KUBELET),
+        ("/metrics", OURS),
+        ("/metrics/probes", PROBES),
+        ("/metrics/resource", USED),
+        ("/metrics/slis", "kubernetes_healthcheck{name=ping,type=healthz} 1"),
+    ],
+)
+def test_the_values_are_these(page: str, lines: str) -> None:
+    told = values(pages(Watched())[page])
+    for line in lines.strip().splitlines():
+        name, _, value = line.rpartition(" ")
+        assert told.get(name) == pytest.approx(float(value)), name
+
+
+def test_how_pods_are_adds_up_to_all_pods() -> None:
+    told = values(pages(Watched())["/metrics"])
+    assert sum(value for name, value in told.items() if "pod_health" in name) == 3
+
+
+def test_a_stalled_service_is_seen() -> None:
+    watched = Watched()
+    asyncio.run(watched.clock.advance(11))
+    told = values(agent_metrics(watched.agent))
+    assert told["podstatus_service_stalled{service=relist}"] == 1
+    assert told["podstatus_service_silent_seconds{service=relist}"] == 11
+
+
+def test_a_pod_that_ends_and_its_successor_are_one_series() -> None:
+    work, pod = WorkCounts(), probed_pod("p", readiness=a_probe())
+    (target,) = find_targets(pod, shown(pod), ending=False).values()
+    for uid in (PodUID("old"), PodUID("new")):
+        key = structs.replace(target.key, uid=uid)
+        work.checked(structs.replace(target, key=key), Outcome.SUCCESS, 1.0)
+    results, durations = probe_metrics(work)
+    assert len(results.values) == 2
+    (spread,) = durations.values.values()
+    assert isinstance(spread, Histogram)
+    assert spread.count == 2
+
+
+def test_a_node_that_was_not_measured_says_so() -> None:
+    state = Watched().usage()
+    unknown = type(state)(snapshot=lambda: None, running=state.running, metered=True)
+    told = values(resource_metrics(unknown))
+    assert told["resource_scrape_error{}"] == 1
+    assert not any(name.startswith("node_") for name in told)
+
+
+def test_containers_that_nobody_measures_are_not_told_in_cadvisors_words() -> None:
+    watched = Watched()
+    assert container_metrics(watched.usage(metered=False)) is None
+    assert values(container_metrics(watched.usage()) or ())
+
+
+def test_checks_are_made_when_they_are_asked_for_and_counted() -> None:
+    problems: list[str | None] = [None, "late"]
+
+    def broken() -> str | None:
+        raise RuntimeError
+
+    health = HealthMetrics(lambda: {"relist": problems.pop, "broken": broken})
+    assert values(health())["kubernetes_healthcheck{name=relist,type=healthz}"] == 0
+    told = values(health())
+    assert told["kubernetes_healthcheck{name=relist,type=healthz}"] == 1
+    assert told["kubernetes_healthcheck{name=broken,type=healthz}"] == 0
+    assert told["kubernetes_healthchecks_total{name=relist,status=error,type=healthz}"] == 1
+    assert told["kubernetes_healthchecks_total{name=relist,status=success,type=healthz}"] == 1
+    assert told["kubernetes_healthchecks_total{name=broken,status=error,type=healthz}"] == 2
+
+
+def test_pages_are_looked_up_in_the_loop_and_written_elsewhere() -> None:
+    threads: list[str] = []
+
+    def look() -> list[Told]:
+        threads.append(threading.current_thread().name)
+        return pages(Watched())["/metrics/slis"]
+
+    async def main() -> list[object]:
+        made = MetricPages({"slis": look, "cadvisor": lambda: None, "empty": list})
+        try:
+            there = await made.page("slis")
+            return [
+                there,
+                await made.page("cadvisor"),
+                await made.page("x"),
+                await made.page("empty"),
+            ]
+        finally:
+            made.close()
+
+    there, cadvisor, unknown, empty = asyncio.run(main())
+    assert threads == ["MainThread"]
+    assert there is not None
+    assert (cadvisor, unknown) == (None, None)
+    assert empty is not None
+
+
+def test_what_is_used_has_the_time_at_which_it_was_read() -> None:
+    text = write(resource_metrics(Watched().usage())).body.decode()
+    times = {
+        sample.name: sample.timestamp
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.timestamp is not None
+    }
+    assert set(times.values()) == {1_700_000_000.5}
+    assert len(times) == 6
+
+
+def test_alerts_are_told_as_prometheus_has_them() -> None:
+    alerts = FakeAlerts(
+        an_alert("web"),
+        an_alert("db", "NotReady", "pending"),
+        an_alert("old", "NotReady", "resolved"),
+        an_alert("node-1", "DiskFilling", severity="critical", scope="node"),
+    )
+    told = values(alert_metrics(alerts))
+    shown = [name for name in told if name.startswith("ALERTS")]
+    assert [re.findall(r"=(\w*[\w-]*)", name) for name in shown] == [
+        ["CrashLoop", "firing", "default", "node-1", "web", "warning"],
+        ["DiskFilling", "firing", "", "node-1", "", "critical"],
+        ["NotReady", "pending", "default", "node-1", "db", "warning"],
+    ]
+    assert told["podstatus_alert_deliveries_total{receiver=log}"] == 3
+    assert told["podstatus_alert_rule_failures_total{rule=CrashLoop}"] == 0
+
+
+def test_a_page_does_not_grow_with_all_that_goes_wrong_at_once() -> None:
+    many = [an_alert(f"p{number}", state="pending") for number in range(MOST_SERIES)]
+    told = values(alert_metrics(FakeAlerts(*many, an_alert("web"), an_alert("db"))))
+    shown = [name for name in told if name.startswith("ALERTS")]
+    assert len(shown) == MOST_SERIES
+    assert sum("firing" in name for name in shown) == 2
+    assert told["podstatus_alerts_left_out{}"] == 2

@@ -1,0 +1,180 @@
+"""How a pod is, in one word and one sentence."""
+
+from typing import Any
+
+import pytest
+
+from podstatus import Time
+from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.summary.health import Word, pod_health
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
+
+NOW = Time.parse("2026-01-01T01:00:00Z")
+EARLIER = Time.parse("2026-01-01T00:58:30Z")
+LONG_AGO = Time.parse("2026-01-01T00:00:00Z")
+
+
+def app(state: str, **more: Any) -> ContainerSummary:
+    return ContainerSummary(name="app", state=state, **more)
+
+
+def pod(phase: str, *containers: ContainerSummary, ready: bool = False, **more: Any) -> PodSummary:
+    ready_is = ConditionSummary(type="Ready", status="True" if ready else "False", since=EARLIER)
+    more = {"node": "n", "created": EARLIER, **more}
+    return PodSummary(
+        uid=PodUID("u"),
+        namespace="default",
+        name="web",
+        phase=phase,
+        conditions=(ready_is,),
+        containers=containers,
+        **more,
+    )
+
+
+LOG = ContainerSummary(name="log", state="running", ready=True)
+BACKING_OFF = app("terminated ContainerStatusUnknown 137", last="terminated Error 3", restarts=2)
+"""It waited to be started again when its pod was ended."""
+
+
+@pytest.mark.parametrize(
+    ("known", "word", "sentence"),
+    [
+        (pod("Running", app("running"), ready=True), Word.HEALTHY, "Ready for 1 min 30 s."),
+        (
+            pod("Running", app("running", restarts=2), ready=True),
+            Word.HEALTHY,
+            "Ready for 1 min 30 s, after 2 restarts.",
+        ),
+        (
+            pod("Pending", app("waiting ContainerCreating")),
+            Word.STARTING,
+            "Pending for 1 min 30 s: container app is not started yet.",
+        ),
+        (
+            pod("Pending", app("running", kind="init")),
+            Word.STARTING,
+            "Pending for 1 min 30 s: init container app runs.",
+        ),
+        (pod("Pending", node="", created=LONG_AGO), Word.STUCK, "no node has taken it"),
+        (
+            pod("Running", app("waiting CrashLoopBackOff", last="terminated Error 3", restarts=4)),
+            Word.CRASHING,
+            "Container app ended: Error 3, 4 restarts; it is started again after a back-off.",
+        ),
+        (
+            pod("Running", app("terminated Error 3", restarts=1)),
+            Word.CRASHING,
+            "Container app ended: Error 3, 1 restart;",
+        ),
+        (
+            pod("Pending", app("waiting ErrImageNeverPull", message="no such image")),
+            Word.BLOCKED,
+            "Container app waits, ErrImageNeverPull: no such image",
+        ),
+        (pod("Running", app("running")), Word.UNREADY, "says its readiness probe"),
+        (pod("Running", app("running", started=False)), Word.UNREADY, "says its startup probe"),
+        (
+            pod("Running", app("running"), deleting=EARLIER),
+            Word.STUCK,
+            "It should have been gone 90 s ago; container app still runs.",
+        ),
+        (
+            pod("Running", app("terminated Completed 0"), deleting=NOW),
+            Word.ENDING,
+            "It is being deleted; nothing of it runs any more.",
+        ),
+        (pod("Succeeded"), Word.DONE, "All containers ended with 0."),
+        (pod("Failed", app("terminated OOMKilled 137")), Word.FAILED, "app ended: OOMKilled 137."),
+        (pod("Failed", reason="Evicted", message="no memory"), Word.FAILED, "Evicted: no memory"),
+        (
+            pod("Running", app("terminated Error 3"), restart_policy="Always"),
+            Word.CRASHING,
+            "Container app ended: Error 3; it is started again.",
+        ),
+        (
+            pod("Running", app("terminated Completed 0"), restart_policy="Always"),
+            Word.CRASHING,
+            "Container app ended: Completed 0; it is started again.",
+        ),
+        (
+            pod("Running", app("terminated Error 3"), LOG, restart_policy="OnFailure"),
+            Word.CRASHING,
+            "Container app ended: Error 3; it is started again.",
+        ),
+        (
+            pod("Running", app("terminated Error 3"), LOG, restart_policy="Never"),
+            Word.FAILED,
+            "Container app ended: Error 3; it stays so.",
+        ),
+        (
+            pod("Running", app("terminated Error 3", restarts=1), LOG, restart_policy="Never"),
+            Word.CRASHING,
+            "Container app ended: Error 3, 1 restart; it is started again after a back-off.",
+        ),
+        (
+            pod("Running", app("terminated Completed 0", restarts=1), restart_policy="OnFailure"),
+            Word.DONE,
+            "All containers ended with 0.",
+        ),
+        (
+            pod("Running", app("terminated Completed 0"), LOG, restart_policy="OnFailure"),
+            Word.HEALTHY,
+            "Container app ended with 0; container log runs on.",
+        ),
+        (
+            pod(
+                "Running",
+                app("terminated Completed 0"),
+                app("running", kind="sidecar"),
+                restart_policy="Never",
+            ),
+            Word.UNREADY,
+            "says its readiness probe",
+        ),
+        (
+            pod(
+                "Running", app("terminated Completed 0"), LOG, restart_policy="Never", gates=("x",)
+            ),
+            Word.UNREADY,
+            "It is not ready.",
+        ),
+        (
+            pod("Failed", BACKING_OFF, reason="Terminated", message="the node shuts down"),
+            Word.FAILED,
+            "Terminated: the node shuts down",
+        ),
+        (pod("Failed", BACKING_OFF), Word.FAILED, "Container app ended: Error 3."),
+        (
+            pod("Failed", app("terminated ContainerStatusUnknown 137")),
+            Word.UNKNOWN,
+            "Nobody saw the end of container app.",
+        ),
+    ],
+)
+def test_worst_is_told_with_its_cause(known: PodSummary, word: Word, sentence: str) -> None:
+    health = pod_health(known, NOW)
+    assert health.word is word
+    assert sentence in health.sentence
+
+
+def test_sentence_of_a_gate_is_the_condition_s() -> None:
+    text = 'corresponding condition of pod readiness gate "x" does not exist.'
+    ready = ConditionSummary(type="Ready", status="False", message=text)
+    known = PodSummary(
+        uid=PodUID("u"),
+        namespace="default",
+        name="web",
+        phase="Running",
+        conditions=(ready,),
+        containers=(app("running", ready=True),),
+    )
+    assert pod_health(known, NOW).sentence == text
+
+
+def test_a_sentence_is_one_line() -> None:
+    blocked = app("waiting CreateContainerError", message="cannot:\n  no such\r\n\tfile\n")
+    said = pod_health(pod("Pending", blocked), NOW).sentence
+    assert said == "Container app waits, CreateContainerError: cannot: no such file"
+    ended = pod("Failed", reason="Evicted", message="no\nmemory")
+    assert pod_health(ended, NOW).sentence == "Evicted: no memory"

@@ -1,0 +1,69 @@
+"""What is on each node, as pods come, move, end and go."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.observe.summary.node import Load, NodeLoads
+
+SMALL = {"cpu": Quantity("250m"), "memory": Quantity("64Mi")}
+LARGE = {"cpu": Quantity("2"), "memory": Quantity("1Gi")}
+WEB, DB = PodUID("web"), PodUID("db")
+
+
+def test_pods_of_a_node_are_counted_and_added_up() -> None:
+    loads = NodeLoads()
+    assert loads.of("a") == Load()
+    loads.put(WEB, "a", SMALL)
+    loads.put(DB, "a", LARGE)
+    assert loads.of("a") == Load(pods=2, requested={"cpu": "2250m", "memory": "1088Mi"})
+
+
+def test_what_has_ended_takes_nothing_any_more() -> None:
+    loads = NodeLoads()
+    loads.put(WEB, "a", SMALL)
+    assert loads.of("a").pods == 1
+    loads.put(WEB, "a", None)
+    assert loads.of("a") == Load()
+
+
+def test_a_pod_without_requests_is_one() -> None:
+    loads = NodeLoads()
+    loads.put(WEB, "a", {})
+    assert loads.of("a") == Load(pods=1)
+
+
+@pytest.mark.parametrize("amounts", [("1", "1e9999", "2"), ("1e9999", "1", "2")])
+def test_one_that_asks_for_too_much_to_be_added_hides_no_other(amounts: tuple[str, ...]) -> None:
+    loads = NodeLoads()
+    for number, cpu in enumerate(amounts):
+        loads.put(PodUID(str(number)), "a", {"cpu": Quantity(cpu), "memory": Quantity("1Gi")})
+    assert loads.of("a") == Load(pods=3, requested={"cpu": "3", "memory": "3Gi"})
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([PodUID(it) for it in "xyz"]),
+            st.sampled_from("ab"),
+            st.sampled_from([None, {}, SMALL, LARGE]),
+        )
+    )
+)
+def test_sums_are_those_of_the_pods_that_are_there(
+    changes: list[tuple[PodUID, str, dict[str, Quantity] | None]],
+) -> None:
+    loads, there = NodeLoads(), dict[PodUID, tuple[str, dict[str, Quantity]]]()
+    for uid, node, requests in changes:
+        loads.put(uid, node, requests)
+        there.pop(uid, None)
+        if requests is not None:
+            there[uid] = node, requests
+        anew = NodeLoads()
+        for other, (where, amounts) in there.items():
+            anew.put(other, where, amounts)
+        for name in "ab":
+            assert loads.of(name).pods == anew.of(name).pods
+            assert loads.of(name).requested == anew.of(name).requested

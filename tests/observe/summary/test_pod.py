@@ -1,0 +1,50 @@
+"""What is kept of a pod."""
+
+import sys
+
+from msgspec import structs
+
+from podstatus import PodStatus
+from podstatus.kube.objects.pod_status import PodCondition, PodIP
+from podstatus.observe.summary.pod import summarize
+from podstatus.testing.builders import ended, make_pod, running, waiting
+
+STATUS = PodStatus(
+    phase="Running",
+    pod_ips=(PodIP(ip="10.0.0.1"),),
+    conditions=(PodCondition(type="Ready", status="True"),),
+    init_container_statuses=(ended("prepare"), running("proxy")),
+    container_statuses=(running("app"), waiting("other", "CrashLoopBackOff")),
+)
+
+
+def test_containers_come_in_the_order_of_the_spec_with_their_kinds() -> None:
+    pod = make_pod(
+        containers=("app", "other"),
+        init_containers=("prepare",),
+        sidecars=("proxy",),
+        status=STATUS,
+    )
+    known = summarize(pod)
+    assert [(c.name, c.kind, c.state) for c in known.containers] == [
+        ("prepare", "init", "terminated Completed 0"),
+        ("proxy", "sidecar", "running"),
+        ("app", "container", "running"),
+        ("other", "container", "waiting CrashLoopBackOff"),
+    ]
+    assert known.ready
+    assert known.ips == ("10.0.0.1",)
+
+
+def test_container_without_a_status_is_there() -> None:
+    (only,) = summarize(make_pod(containers=("app",))).containers
+    assert (only.name, only.state, only.ready) == ("app", "", False)
+
+
+def test_long_messages_are_cut_and_words_are_shared() -> None:
+    status = structs.replace(STATUS, message="x" * 10_000)
+    one = summarize(make_pod("one", containers=("app", "other"), status=status))
+    two = summarize(make_pod("two", containers=("app", "other"), status=status))
+    assert len(one.message) == 512
+    assert one.containers[0].state is two.containers[0].state
+    assert sys.getsizeof(one) < 512

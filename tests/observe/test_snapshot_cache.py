@@ -1,0 +1,94 @@
+"""Who follows the board sees each pod as it is, also after having been away."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.snapshot_cache import Board, News
+from podstatus.observe.summary.pod import PodSummary
+
+
+def pod(name: str, phase: str = "Running") -> PodSummary:
+    return PodSummary(uid=PodUID(f"uid-{name}"), namespace="default", name=name, phase=phase)
+
+
+class Follower:
+    """Keeps a copy, from news alone."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.pods: dict[str, PodSummary] = {}
+
+    def take(self, news: News) -> None:
+        if news.anew:
+            self.pods = {}
+        for gone in news.gone:
+            self.pods.pop(gone.uid, None)
+        for known in news.pods:
+            self.pods[known.uid] = known
+        self.number = news.number
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from(["Pending", "Running", "gone", "look"])),
+    max_size=40,
+)
+
+
+@given(STEPS, st.integers(0, 3))
+def test_follower_has_what_the_board_has_however_often_it_looks(
+    steps: list[tuple[str, str]], most_gone: int
+) -> None:
+    board, follower = Board(most_gone=most_gone), Follower()
+    for name, what in steps:
+        if what == "look":
+            follower.take(board.news(follower.number))
+            assert follower.pods == dict(board.pods())
+        elif what == "gone":
+            board.remove(PodUID(f"uid-{name}"))
+        else:
+            board.put(pod(name, what))
+    follower.take(board.news(follower.number))
+    assert follower.pods == dict(board.pods())
+
+
+def test_same_again_is_no_news() -> None:
+    board = Board()
+    assert board.put(pod("a"))
+    number = board.number
+    assert not board.put(pod("a"))
+    assert board.number == number
+
+
+def test_only_what_changed_is_told() -> None:
+    board = Board()
+    for name in "abc":
+        board.put(pod(name))
+    number = board.number
+    board.put(pod("b", "Failed"))
+    board.remove(PodUID("uid-a"))
+    news = board.news(number)
+    assert [known.name for known in news.pods] == ["b"]
+    assert [gone.name for gone in news.gone] == ["a"]
+    assert not news.anew
+
+
+def test_number_of_another_board_begins_anew() -> None:
+    board = Board()
+    board.put(pod("a"))
+    assert board.news(17).anew
+    assert board.news(None).anew
+
+
+def test_waiting_ends_with_the_next_change() -> None:
+    async def live() -> None:
+        board = Board()
+        waiting = asyncio.create_task(board.wait(0))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        board.put(pod("a"))
+        await asyncio.wait_for(waiting, 1)
+
+    asyncio.run(live())

@@ -1,0 +1,124 @@
+"""What changed between two statuses, as a row each."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from podstatus import PodStatus
+from podstatus.kube.objects.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PodCondition,
+)
+from podstatus.observe.transitions.status_transitions import Transition, transitions
+
+RUNNING = ContainerState(running=ContainerStateRunning())
+CREATING = ContainerState(waiting=ContainerStateWaiting(reason="ContainerCreating"))
+
+BACK_OFF = ContainerState(waiting=ContainerStateWaiting(reason="CrashLoopBackOff"))
+
+
+def failed(code: int = 3) -> ContainerState:
+    return ContainerState(terminated=ContainerStateTerminated(exit_code=code, reason="Error"))
+
+
+def app(state: ContainerState, *, last: ContainerState | None = None, **more: object) -> PodStatus:
+    status = ContainerStatus(name="app", state=state, **more)  # type: ignore[arg-type]
+    if last is not None:
+        status = structs.replace(status, last_state=last)
+    return PodStatus(container_statuses=(status,))
+
+
+def ready(status: str, reason: str = "") -> PodStatus:
+    return PodStatus(conditions=(PodCondition(type="Ready", status=status, reason=reason),))
+
+
+def told(found: list[Transition]) -> list[tuple[str, ...]]:
+    return [(t.kind, t.subject, t.before, t.after) for t in found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (PodStatus(phase="Pending"), PodStatus(phase="Pending"), []),
+        (None, PodStatus(phase="Pending"), [("phase", "", "", "Pending")]),
+        (
+            PodStatus(phase="Pending"),
+            PodStatus(phase="Running"),
+            [("phase", "", "Pending", "Running")],
+        ),
+        (
+            app(CREATING),
+            app(RUNNING, ready=True),
+            [
+                ("container", "app", "waiting ContainerCreating", "running"),
+                ("readiness", "app", "False", "True"),
+            ],
+        ),
+        (app(RUNNING), app(failed(3)), [("container", "app", "running", "terminated Error 3")]),
+        (ready("False", "A"), ready("True"), [("condition", "Ready", "False", "True")]),
+        (ready("False", "A"), ready("False", "B"), [("condition", "Ready", "False", "False")]),
+        (ready("True"), PodStatus(), [("condition", "Ready", "True", "")]),
+    ],
+)
+def test_each_change_is_a_row(
+    old: PodStatus | None, new: PodStatus, expected: list[tuple[str, ...]]
+) -> None:
+    assert told(transitions(old, new)) == expected
+
+
+def test_container_that_ended_and_runs_again_has_both_though_only_one_was_shown() -> None:
+    new = app(RUNNING, last=failed(7), restart_count=1)
+    assert told(transitions(app(RUNNING), new)) == [
+        ("container", "app", "running", "terminated Error 7"),
+        ("restart", "app", "0", "1"),
+        ("container", "app", "terminated Error 7", "running"),
+    ]
+
+
+def test_end_that_was_shown_is_not_told_twice() -> None:
+    new = app(RUNNING, last=failed(7), restart_count=1)
+    assert told(transitions(app(failed(7)), new)) == [
+        ("restart", "app", "0", "1"),
+        ("container", "app", "terminated Error 7", "running"),
+    ]
+
+
+def test_end_that_is_followed_by_a_wait_is_told_though_nobody_saw_it() -> None:
+    waits = app(BACK_OFF, last=failed(137))
+    assert told(transitions(app(RUNNING), waits)) == [
+        ("container", "app", "running", "terminated Error 137"),
+        ("container", "app", "terminated Error 137", "waiting CrashLoopBackOff"),
+    ]
+    again = app(RUNNING, last=failed(137), restart_count=1)
+    assert told(transitions(waits, again)) == [
+        ("restart", "app", "0", "1"),
+        ("container", "app", "waiting CrashLoopBackOff", "running"),
+    ]
+
+
+def test_reason_and_message_of_an_end_are_told() -> None:
+    ended = ContainerStateTerminated(exit_code=1, reason="OOMKilled", message="too much")
+    (found,) = transitions(app(RUNNING), app(ContainerState(terminated=ended)))
+    assert (found.reason, found.message) == ("OOMKilled", "too much")
+
+
+STATES = st.sampled_from([CREATING, RUNNING, failed(1), failed(2), ContainerState()])
+
+
+@given(st.lists(STATES, min_size=1, max_size=6))
+def test_changes_one_after_the_other_lead_from_the_first_state_to_the_last(
+    states: list[ContainerState],
+) -> None:
+    seen, old = "", None
+    for state in states:
+        new = app(state)
+        for found in transitions(old, new):
+            assert found.before == seen
+            seen = found.after
+        old = new
+    assert not transitions(old, app(states[-1]))

@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podstatus.alerts.alert import Subject
-from podstatus.alerts.compiled_rule import Environments, compile_checked
-from podstatus.alerts.engine import Engine
-from podstatus.alerts.evaluation import About
-from podstatus.alerts.facts import pod_facts
-from podstatus.alerts.loaded_rules import load_rules
-from podstatus.alerts.rule_evaluation import RuleEvaluation
-from podstatus.alerts.windows import Windows
+from podstatus.alerts.cel.compile import Environments, compile_checked
+from podstatus.alerts.cel.evaluate import RuleEvaluation
+from podstatus.alerts.engine.engine import Engine
+from podstatus.alerts.evaluator.ports import About
+from podstatus.alerts.model import Subject
+from podstatus.alerts.rules.facts import pod_facts
+from podstatus.alerts.rules.load import load_rules
+from podstatus.alerts.rules.windows import Windows
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary

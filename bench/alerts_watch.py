@@ -19,15 +19,14 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from podstatus.alerts.alert import Alert
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.dispatch import Dispatcher
-from podstatus.alerts.engine import Engine
-from podstatus.alerts.evaluator_process import EvaluatorProcess
-from podstatus.alerts.evaluator_thread import EvaluatorThread
-from podstatus.alerts.rule import Action
-from podstatus.alerts.store import AlertStore
-from podstatus.alerts.watchman import Synced, Watchman
+from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.store import AlertStore
+from podstatus.alerts.engine.engine import Engine
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.evaluator.thread import EvaluatorThread
+from podstatus.alerts.model import Action, Alert
+from podstatus.alerts.service.alert_service import Synced, Watchman
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time

@@ -11,7 +11,7 @@ from podstatus.agent.load_alert_rules import load_alert_rules
 from podstatus.agent.read_settings import read_settings
 from podstatus.agent.root_dir import RootDir
 from podstatus.agent.run import Surroundings
-from podstatus.alerts.evaluator_process import EvaluatorProcess
+from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.ports import Alerts
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock

@@ -3,9 +3,9 @@ seconds."""
 
 import re
 
-from podstatus.alerts.compiled_rule import Environments
+from podstatus.alerts.cel.compile import Environments
 from podstatus.alerts.defaults import default_rules, default_rules_text
-from podstatus.alerts.spans import parse_span
+from podstatus.alerts.rules.durations import parse_span
 
 FASTER = 112.5
 """15 minutes become 8 seconds: what takes a moment may take one or two on a busy machine."""

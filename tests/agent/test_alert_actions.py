@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.alerts.action_table import ACTIONS, CHANGING
+from podstatus.alerts.rules.action_kinds import ACTIONS, CHANGING
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.alerting_node import PODS, AlertingNode, SetClock, a_pod, shown, until
 

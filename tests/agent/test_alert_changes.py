@@ -7,9 +7,8 @@ import pytest
 from msgspec import structs
 
 from podstatus.agent.alert_changes import DeletePod, KnownPods, RestartContainer
-from podstatus.alerts.alert import Alert, AlertId, Subject
+from podstatus.alerts.model import Action, Alert, AlertId, Subject
 from podstatus.alerts.ports import DeedError, TransientDeedError
-from podstatus.alerts.rule import Action
 from podstatus.kube.errors import (
     ApiError,
     BusyError,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.alerts.watchman import SAMPLE_SECONDS
+from podstatus.alerts.service.alert_service import SAMPLE_SECONDS
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.alerting_node import AlertingNode, until
 from tests.agent.test_run_stalled import ImpatientHeartbeats

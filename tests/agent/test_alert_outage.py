@@ -20,7 +20,7 @@ from podstatus.alerts.ports import Alerts, DeliveryState
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.alerting_node import AlertingNode, SkippingClock, shown, until
 from tests.agent.test_alert_faults import is_ready, is_running
-from tests.alerts.web_server import WebServer, web_server
+from tests.support.webhook_server import WebServer, web_server
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.alert import Alert
+from podstatus.alerts.model import Alert
 from podstatus.alerts.ports import Alerts
 from podstatus.node.machine import read_machine
 from podstatus.node.reading import MachineReading

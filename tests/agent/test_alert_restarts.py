@@ -13,7 +13,7 @@ import pytest
 from podstatus.kube.scalars.time import Time
 from tests.agent.alerting_node import until
 from tests.agent_process import SECONDS, AgentProcess, agent, get_alerts, make_pod
-from tests.alerts.web_server import WebServer, web_server
+from tests.support.webhook_server import WebServer, web_server
 
 RULES = """
 rules:

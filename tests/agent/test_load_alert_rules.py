@@ -9,8 +9,8 @@ import pytest
 
 from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.read_settings import SettingsError, read_settings
-from podstatus.alerts.evaluator_process import EvaluatorProcess
-from podstatus.alerts.rule import Action
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.model import Action
 from podstatus.client.auth import files as client_files
 from tests.agent_process import ENVIRONMENT, SECONDS, agent, get_alerts, make_pod, until
 from tests.programs import COMMAND

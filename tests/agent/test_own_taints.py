@@ -9,12 +9,11 @@ from msgspec import structs
 
 from podstatus.agent.alert_changes import TaintNode
 from podstatus.agent.own_taints import OwnTaints
-from podstatus.alerts.alert import Alert, AlertId, Subject
-from podstatus.alerts.guard import Guarded
-from podstatus.alerts.own_names import OWN
+from podstatus.alerts.actions.desired_taints import wanted_taints
+from podstatus.alerts.actions.guarded_remediation import Guarded
+from podstatus.alerts.actions.name_prefix import OWN
+from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
 from podstatus.alerts.ports import DeedError, TransientDeedError
-from podstatus.alerts.rule import Action, RuleSet
-from podstatus.alerts.wanted_taints import wanted_taints
 from podstatus.client import ApiClient, HttpNodeApi, kubeconfig_access
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError

@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.alerts.alert import Alert, AlertId, Subject
-from podstatus.alerts.rule import Action
+from podstatus.alerts.model import Action, Alert, AlertId, Subject
 from podstatus.kube.objects.pod import PodUID
 
 SECOND = 1_000_000_000

@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.evaluator_process import EvaluatorProcess
-from podstatus.alerts.rehearsal import Rehearsal
-from podstatus.alerts.rehearsal_file import read_rehearsals
-from podstatus.alerts.rehearse import rehearse
-from podstatus.alerts.rule import Rule
-from tests.alerts.scene import ENVIRONMENTS, BlockingLocalEvaluator, checked
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.model import Rule
+from podstatus.alerts.rule_tests.cases import Rehearsal, read_rehearsals
+from podstatus.alerts.rule_tests.run import rehearse
+from tests.support.alert_rules import ENVIRONMENTS, BlockingLocalEvaluator, checked
 
 DEFAULTS = default_rules(ENVIRONMENTS)
 NAMES = [loaded.rule.name for loaded in DEFAULTS.rules]

@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-from podstatus.alerts.action_table import CHANGING
-from podstatus.alerts.compiled_rule import Environments
-from podstatus.alerts.guard import PER_KIND, PER_SUBJECT
-from podstatus.alerts.loaded_rules import load_rules
-from podstatus.alerts.own_names import OWN
-from podstatus.alerts.stated import AT_ONCE, TTL
+from podstatus.alerts.actions.guarded_remediation import PER_KIND, PER_SUBJECT
+from podstatus.alerts.actions.name_prefix import OWN
+from podstatus.alerts.actions.node_conditions import AT_ONCE, TTL
+from podstatus.alerts.cel.compile import Environments
+from podstatus.alerts.rules.action_kinds import CHANGING
+from podstatus.alerts.rules.load import load_rules
 from podstatus.events import reasons
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alert-changes.md").read_text()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.alerts.action_table import ACTIONS, ActionKind, Option
-from podstatus.alerts.fact_table import CONTAINER_FACTS, NODE_FACTS, POD_FACTS, SYNC_FACTS, Fact
-from podstatus.alerts.rule_file import FILE_KEYS, RULE_KEYS
-from tests.alerts.scene import load
+from podstatus.alerts.rules.action_kinds import ACTIONS, ActionKind, Option
+from podstatus.alerts.rules.facts import CONTAINER_FACTS, NODE_FACTS, POD_FACTS, SYNC_FACTS, Fact
+from podstatus.alerts.rules.rule_file import FILE_KEYS, RULE_KEYS
+from tests.support.alert_rules import load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alert-rules.md").read_text()
 

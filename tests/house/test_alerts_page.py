@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from podstatus.agent.commands import app
-from podstatus.alerts.compiled_rule import Environments
+from podstatus.alerts.cel.compile import Environments
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.spans import parse_span
+from podstatus.alerts.rules.durations import parse_span
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
 YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from podstatus.agent.config_file import read_config
-from podstatus.alerts.yaml_reader import YamlReader
+from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 BOUNDS = YamlBounds(max_depth=5, max_nodes=100, max_characters=1000)

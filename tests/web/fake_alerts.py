@@ -1,8 +1,7 @@
 """Alerts, for tests: what it was told."""
 
-from podstatus.alerts.alert import Alert, AlertId, RuleState, State, Subject
+from podstatus.alerts.model import Alert, AlertId, RuleState, Scope, Severity, State, Subject
 from podstatus.alerts.ports import DeliveryState
-from podstatus.alerts.rule import Scope, Severity
 from podstatus.kube.objects.pod import PodUID
 from tests.web.fake_observatory import AT
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 from podstatus.agent.deed_errors import deed_errors
 from podstatus.agent.own_taints import OwnTaints
-from podstatus.alerts.alert import Alert
-from podstatus.alerts.critical_pods import criticality, is_named
+from podstatus.alerts.actions.critical_pods import criticality, is_named
+from podstatus.alerts.actions.desired_taints import taint_text, wanted_taint
+from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.ports import DeedError, TransientDeedError
-from podstatus.alerts.rule import Action
-from podstatus.alerts.wanted_taints import taint_text, wanted_taint
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.containers import Container

@@ -12,24 +12,23 @@ from podstatus.agent.node_side import NodeSide
 from podstatus.agent.own_taints import OwnTaints
 from podstatus.agent.pod_side import PodSide
 from podstatus.agent.settings import AgentSettings
-from podstatus.alerts.alert import Alert
-from podstatus.alerts.alertmanager import Alertmanager
-from podstatus.alerts.dispatch import Dispatcher
-from podstatus.alerts.engine import Engine
-from podstatus.alerts.evaluator_thread import EvaluatorThread
-from podstatus.alerts.event_deed import EventDeed, SubjectEvents
-from podstatus.alerts.guard import Guarded
-from podstatus.alerts.http_post import HttpPost
-from podstatus.alerts.log_deed import LogDeed
+from podstatus.alerts.actions.desired_taints import KIND as TAINT
+from podstatus.alerts.actions.desired_taints import wanted_taints
+from podstatus.alerts.actions.guarded_remediation import Guarded
+from podstatus.alerts.actions.node_conditions import KIND as CONDITION
+from podstatus.alerts.actions.node_conditions import ConditionDeed, stated_conditions
+from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.store import AlertStore, StoreError
+from podstatus.alerts.engine.engine import Engine
+from podstatus.alerts.evaluator.thread import EvaluatorThread
+from podstatus.alerts.model import Action, Alert
+from podstatus.alerts.notifiers.alertmanager import Alertmanager
+from podstatus.alerts.notifiers.event import EventDeed, SubjectEvents
+from podstatus.alerts.notifiers.http_post import HttpPost
+from podstatus.alerts.notifiers.log import LogDeed
+from podstatus.alerts.notifiers.webhook import Webhook
 from podstatus.alerts.ports import BatchDeed, Change, Deed
-from podstatus.alerts.rule import Action
-from podstatus.alerts.stated import KIND as CONDITION
-from podstatus.alerts.stated import ConditionDeed, stated_conditions
-from podstatus.alerts.store import AlertStore, StoreError
-from podstatus.alerts.wanted_taints import KIND as TAINT
-from podstatus.alerts.wanted_taints import wanted_taints
-from podstatus.alerts.watchman import Synced, Watchman
-from podstatus.alerts.webhook import Webhook
+from podstatus.alerts.service.alert_service import Synced, Watchman
 from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient, HttpPodApi

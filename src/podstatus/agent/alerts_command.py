@@ -12,12 +12,11 @@ from podstatus.agent.print_tables import print_table
 from podstatus.agent.screen import show
 from podstatus.agent.tables import Table
 from podstatus.alerts.defaults import default_rules, unknown_disabled
-from podstatus.alerts.evaluation import EvaluatorError
-from podstatus.alerts.evaluator_process import EvaluatorProcess
-from podstatus.alerts.loaded_rules import LoadedRules, load_rules
-from podstatus.alerts.mistake import Mistake, in_order
-from podstatus.alerts.rule import Rule
-from podstatus.alerts.secret_files import unusable_files
+from podstatus.alerts.evaluator.ports import EvaluatorError
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.model import Mistake, Rule, in_order
+from podstatus.alerts.notifiers.secret_files import unusable_files
+from podstatus.alerts.rules.load import LoadedRules, load_rules
 from podstatus.kube.scalars.go_text import go_duration
 
 alerts = typer.Typer(

@@ -30,8 +30,8 @@ from podstatus.agent.findings import (
 from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.setting_kinds import PROCESS
 from podstatus.agent.settings import AgentSettings
-from podstatus.alerts.evaluation import EvaluatorError
-from podstatus.alerts.evaluator_process import EvaluatorProcess
+from podstatus.alerts.evaluator.ports import EvaluatorError
+from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.base.aio import wall_nanos
 from podstatus.base.programs import find_program

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from podstatus.alerts.defaults import default_rules, kept_defaults, unknown_disabled
-from podstatus.alerts.evaluator_process import EvaluatorProcess
-from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
-from podstatus.alerts.rule import Action, Rule, RuleSet
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.model import Action, Rule, RuleSet
+from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.client.auth.files import UnreadableError, read_file
 
 _MOST_BYTES = 2**20

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from podstatus.agent.node_side import NodeSide
 from podstatus.agent.pod_side import PodSide
-from podstatus.alerts.alert_metrics import alert_metrics
+from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats

@@ -16,10 +16,10 @@ from random import random
 import msgspec
 
 from podstatus.agent.deed_errors import deed_errors
-from podstatus.alerts.guard import PER_KIND, PER_SUBJECT
-from podstatus.alerts.own_names import OWN
+from podstatus.alerts.actions.desired_taints import taint_text
+from podstatus.alerts.actions.guarded_remediation import PER_KIND, PER_SUBJECT
+from podstatus.alerts.actions.name_prefix import OWN
 from podstatus.alerts.ports import DeedError, TransientDeedError
-from podstatus.alerts.wanted_taints import taint_text
 from podstatus.base.aio import steady_nanos
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock

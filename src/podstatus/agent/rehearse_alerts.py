@@ -11,14 +11,19 @@ import typer
 from podstatus.agent.load_alert_rules import AlertRulesError, read_rule_file
 from podstatus.agent.screen import show
 from podstatus.alerts.defaults import default_rules, default_rules_text, kept_defaults
-from podstatus.alerts.evaluation import EvaluatorError
-from podstatus.alerts.evaluator_process import EvaluatorProcess
-from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
-from podstatus.alerts.mistake import Mistake, in_order
-from podstatus.alerts.play_history import Recorded
-from podstatus.alerts.rehearsal import Rehearsal, RehearsalFile, name_of, subject_text
-from podstatus.alerts.rehearsal_file import read_rehearsals
-from podstatus.alerts.rehearse import Difference, Happened, Outcome, Told, rehearse
+from podstatus.alerts.evaluator.ports import EvaluatorError
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.model import Mistake, in_order
+from podstatus.alerts.rule_tests.cases import (
+    Rehearsal,
+    RehearsalFile,
+    name_of,
+    read_rehearsals,
+    subject_text,
+)
+from podstatus.alerts.rule_tests.replay import Recorded
+from podstatus.alerts.rule_tests.run import Difference, Happened, Outcome, Told, rehearse
+from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.kube.scalars.go_text import go_duration
 from podstatus.observe.history.store import HistoryError, Moment, reading
 

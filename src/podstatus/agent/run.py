@@ -26,8 +26,8 @@ from podstatus.agent.serve_node import PortFiles, find_certificate, find_port_fi
 from podstatus.agent.serving_certificate import CannotServeNodeError
 from podstatus.agent.settings import AgentSettings
 from podstatus.agent.tell_endpoints import can_tell, is_full, tell_when_there_is_room
-from podstatus.alerts.evaluation import EvaluatorError
-from podstatus.alerts.evaluator_process import EvaluatorProcess
+from podstatus.alerts.evaluator.ports import EvaluatorError
+from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.apiserver.certificates import AUTHORITY
 from podstatus.base.aio import wall_nanos
 from podstatus.client.auth.config import Access

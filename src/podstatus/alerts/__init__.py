@@ -1,1 +1,7 @@
-"""Rules over what is known of pods and nodes, and who is told when one of them holds."""
+"""Alerting: rules over facts about pods and nodes, active alerts, notification, actions.
+
+The flow: service (what changed) -> evaluator (a child process; CEL) -> engine (active alerts) ->
+delivery (queues) -> notifiers and actions. `model` and `ports` are shared by all of them,
+`defaults` has the built-in rules. No HTTP server here: alerts are served by web. Tests:
+tests/alerts.
+"""

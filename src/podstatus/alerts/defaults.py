@@ -5,10 +5,9 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
-from podstatus.alerts.evaluation import RuleChecker
-from podstatus.alerts.loaded_rules import LoadedRule, LoadedRules, load_rules
-from podstatus.alerts.mistake import Mistake
-from podstatus.alerts.rule import RuleSet
+from podstatus.alerts.evaluator.ports import RuleChecker
+from podstatus.alerts.model import Mistake, RuleSet
+from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 
 DEFAULT_RULES = "default_rules.yaml"
 

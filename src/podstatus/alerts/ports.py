@@ -10,8 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from podstatus.alerts.alert import Alert, AlertId, RuleState
-from podstatus.alerts.rule import Action
+from podstatus.alerts.model import Action, Alert, AlertId, RuleState
 
 
 class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):

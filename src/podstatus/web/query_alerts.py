@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from podstatus.alerts.alert import Alert, RuleState, State, Subject
+from podstatus.alerts.model import Alert, RuleState, Severity, State, Subject
 from podstatus.alerts.ports import Alerts, DeliveryState
-from podstatus.alerts.rule import Severity
 from podstatus.observe.status_view import Knowledge
 from podstatus.web.queries import Query
 from podstatus.web.query_filters import one_of, several

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from podstatus.alerts.alert_metrics import MOST_SERIES, alert_metrics
+from podstatus.alerts.metrics import MOST_SERIES, alert_metrics
 from podstatus.base.metrics import Histogram
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.catalog import PAGES

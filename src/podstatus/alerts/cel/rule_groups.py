@@ -1,0 +1,69 @@
+"""Rules that are asked together first: whether any of them holds at all.
+
+Of most pods no rule holds, and to ask costs more than to think: twelve rules in one expression
+take 5 µs, one after the other 25. Only if that one is not plainly false is each asked by itself.
+"""
+
+from collections.abc import Callable, Sequence
+
+from podstatus.alerts.cel.compile import CompiledRule
+from podstatus.alerts.cel.expression import Asked, Environment, Expression
+from podstatus.alerts.evaluator.ports import Failed
+from podstatus.alerts.rules.static_checks import ExpressionError
+
+_MOST = 16
+"""Rules of a group: one that holds, or fails, has the others of its group asked too."""
+
+
+class RuleGroup:
+    """Some rules of one scope."""
+
+    def __init__(self, rules: Sequence[CompiledRule], environment: Environment) -> None:
+        self.rules = rules
+        self.names = tuple(compiled.rule.name for compiled in rules)
+        self._conditions = [
+            (compiled.rule.name, compiled.condition)
+            for compiled in rules
+            if compiled.condition is not None
+        ]
+        self._any = _any_of(rules, environment)
+
+    def holds_none(self, facts: Asked) -> bool:
+        """Whether none of them holds, and none fails, for certain."""
+        return self._any is not None and self._any.holds(facts) is False
+
+    def ask(self, facts: Asked) -> list[tuple[str, bool | Failed]]:
+        """Of each rule by its name whether it holds; nothing if none does."""
+        if self.holds_none(facts):
+            return []
+        return [(name, condition.holds(facts)) for name, condition in self._conditions]
+
+
+def group_rules(
+    rules: Sequence[CompiledRule],
+    environment: Environment,
+    *,
+    begin: Callable[[Sequence[str]], None] = lambda _: None,
+) -> list[RuleGroup]:
+    """All rules of a scope that can be asked, in groups; `begin` is called before each of them
+    is compiled, with the names of its rules."""
+    asked = [compiled for compiled in rules if compiled.condition is not None]
+    groups = []
+    for start in range(0, len(asked), _MOST):
+        together = asked[start : start + _MOST]
+        begin([compiled.rule.name for compiled in together])
+        groups.append(RuleGroup(together, environment))
+    return groups
+
+
+def _any_of(rules: Sequence[CompiledRule], environment: Environment) -> Expression | None:
+    """True or an error if any of them is; None if that cannot be said in one expression.
+
+    Each has lines of its own, since it may end with a remark. What is true hides what fails
+    beside it, but false is said only if each of them is false.
+    """
+    text = " || ".join(f"(\n{compiled.rule.expression}\n)" for compiled in rules)
+    try:
+        return environment.compile(text)
+    except ExpressionError:  # too long, or too deep
+        return None

@@ -1,0 +1,223 @@
+"""Has the disk hold what is known of alerts that live: what changes is written a moment later.
+
+    keeper = Keeper(AlertStore.open(path), clock=clock)
+    keeper.keep(alert)
+    await keeper.written()
+
+It holds what is to be in the file, and which of it is not yet there. So a disk that is full for
+a day costs no memory: what became of an alert meanwhile is written once, as it is then. Nobody
+waits long for the disk, and nothing fails because of it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from msgspec import structs
+
+from podstatus.alerts.delivery.queue import KeptAlert, Progress
+from podstatus.alerts.delivery.store import AlertStore, StoreError
+from podstatus.alerts.model import Action, Alert, AlertId
+from podstatus.base.aio import wait_for_either
+from podstatus.base.backoff import Backoff
+from podstatus.base.clock import Clock
+from podstatus.base.failure_log import Trouble
+
+logger = logging.getLogger(__name__)
+
+Waiter = asyncio.Future[None]
+
+_PERIOD_SECONDS = 0.25
+"""Between two writes that nobody waits for."""
+_CHECK_SECONDS = 5.0
+"""Between two looks whether the file is still there."""
+_PATIENCE_SECONDS = 2.0
+"""How long somebody waits for the disk. Longer, and it is better to tell twice than late."""
+_END_SECONDS = 1.0
+"""How long the disk may take at the end."""
+_MOST_CHANGED = 10_000
+"""Alerts whose changes are written one by one."""
+_RETRY = Backoff(first=1.0, most=30.0, jitter=0.0)
+
+
+class Keeper:
+    """Alerts that live and how far their receivers are. For one event loop."""
+
+    def __init__(self, store: AlertStore | None, *, clock: Clock) -> None:
+        """With what is in the file. Without one nothing outlives the process."""
+        self._store = store
+        self._clock = clock
+        self._kept: dict[AlertId, KeptAlert] = {}
+        self._changed: set[AlertId] = set()
+        self._is_whole_due = True
+        """The first time too, whatever another version has left in the file."""
+        self._asked = asyncio.Event()
+        self._urgent = asyncio.Event()
+        self._waiters: list[Waiter] = []
+        self._is_hanging = False
+        self._retry = _RETRY
+        self._trouble = Trouble(logger, "the file of alerts", expected=StoreError)
+        self._unread = ""
+        """Why the file could not be read; then it is left as it is."""
+        self._read()
+
+    @property
+    def kept(self) -> Mapping[AlertId, KeptAlert]:
+        """All there is to keep."""
+        return self._kept
+
+    @property
+    def problem(self) -> str:
+        """Why nothing is written at the moment; empty: it is, or there is no file."""
+        if self._unread:
+            return self._unread
+        if self._is_hanging:
+            return "the disk does not answer"
+        return "" if self._trouble.error is None else str(self._trouble.error)
+
+    def keep(self, alert: Alert) -> None:
+        """An alert has changed. One that is over is forgotten when all have been told."""
+        known = self._kept.get(alert.id)
+        self._put(KeptAlert(alert=alert) if known is None else structs.replace(known, alert=alert))
+
+    def progress(self, id_: AlertId, action: Action, progress: Progress | None) -> None:
+        """A receiver of an alert got on; None: there is nothing left to tell it."""
+        known = self._kept.get(id_)
+        if known is not None:
+            self._put(known.with_progress(action, progress))
+
+    async def written(self) -> None:
+        """Come back when all of this is on the disk, or the disk cannot be waited for."""
+        if self._store is None or self.problem:
+            return
+        done = asyncio.get_running_loop().create_future()
+        self._waiters.append(done)
+        self._asked.set()
+        self._urgent.set()
+        await done
+
+    async def run(self) -> None:
+        """Write until cancelled; then what is left, if that is quick."""
+        thread = ThreadPoolExecutor(1, "alerts")
+        try:
+            while True:
+                await wait_for_either(self._asked, self._clock, _CHECK_SECONDS)
+                await self.write_once(thread)
+                await self._rest()
+        finally:
+            await self._write_last(thread)
+            thread.shutdown(wait=False)
+
+    async def write_once(self, thread: ThreadPoolExecutor) -> None:
+        """Write what has changed. What cannot be written is tried again later."""
+        self._asked.clear()
+        self._urgent.clear()
+        waiters, self._waiters = self._waiters, []
+        try:
+            if work := self._take():
+                writing = asyncio.get_running_loop().run_in_executor(thread, work)
+                writing.add_done_callback(_take_note)
+                await self._watch(writing, waiters)
+                await writing
+            self._retry = self._retry.reset()
+            self._trouble.over()
+        except Exception as error:  # noqa: BLE001 - a mistake of ours ends no node; it is logged
+            self._failed(error)
+        except BaseException:
+            self._is_whole_due = True
+            raise
+        finally:
+            self._is_hanging = False
+            _release(waiters)
+
+    async def _watch(self, writing: asyncio.Future[None], waiters: list[Waiter]) -> None:
+        """Let nobody wait for a disk that does not answer."""
+        due = asyncio.ensure_future(self._clock.wait(_PATIENCE_SECONDS))
+        try:
+            await asyncio.wait({writing, due}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            due.cancel()
+        if not writing.done():
+            self._is_hanging = True
+            _release(waiters)
+            _release(self._waiters)
+
+    def _read(self) -> None:
+        if self._store is None:
+            return
+        try:
+            self._kept = self._store.read()
+        except StoreError as error:
+            # To write what is known, which is nothing, would lose what is in it.
+            self._store = None
+            self._unread = f"{error}; start the agent again, or move the file away to begin anew"
+            logger.error("alerts will not outlive the agent: error=%s", self._unread)
+
+    def _put(self, kept: KeptAlert) -> None:
+        id_ = kept.alert.id
+        if kept.is_over:
+            self._kept.pop(id_, None)
+        else:
+            self._kept[id_] = kept
+        if self._store is not None:
+            self._changed.add(id_)
+            self._asked.set()
+        if len(self._changed) > _MOST_CHANGED:
+            self._forget_changes()
+
+    def _take(self) -> Callable[[], None] | None:
+        """What is to be done to the file, if anything."""
+        store, changed, is_whole = self._store, self._changed, self._is_whole_due
+        self._changed, self._is_whole_due = set(), False
+        if store is None:
+            return None
+        if not (changed or is_whole):
+            return store.check
+        if is_whole:
+            return partial(store.replace, dict(self._kept))
+        kept = {id_: self._kept[id_] for id_ in changed if id_ in self._kept}
+        return partial(store.write, kept, changed - kept.keys())
+
+    def _forget_changes(self) -> None:
+        """Write the whole next time: of many changes, most are of alerts that are gone."""
+        self._is_whole_due = True
+        self._changed.clear()
+
+    def _failed(self, error: Exception) -> None:
+        self._forget_changes()
+        self._asked.set()
+        # Who came meanwhile does not wait for the next time.
+        _release(self._waiters)
+        self._retry = self._retry.failed()
+        self._trouble.failed(error)
+
+    async def _rest(self) -> None:
+        if self._trouble.error is not None:
+            await self._clock.wait(self._retry.seconds(0))
+        else:
+            await wait_for_either(self._urgent, self._clock, _PERIOD_SECONDS)
+
+    async def _write_last(self, thread: ThreadPoolExecutor) -> None:
+        writing = asyncio.ensure_future(self.write_once(thread))
+        done, _ = await asyncio.wait({writing}, timeout=_END_SECONDS)
+        if not done:
+            writing.cancel()
+            await asyncio.wait({writing})
+            logger.warning("alerts not written at the end: the disk takes too long")
+        elif (error := writing.exception()) is not None:
+            logger.warning("alerts not written at the end: error=%s", error)
+
+
+def _take_note(writing: asyncio.Future[None]) -> None:
+    """Of a failure that nobody waits for any more: what is left is written anew at the end."""
+    if not writing.cancelled():
+        writing.exception()
+
+
+def _release(waiters: list[Waiter]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+    waiters.clear()

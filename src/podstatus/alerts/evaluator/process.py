@@ -1,0 +1,298 @@
+"""Evaluates rules in a process of its own, within budgets of time and memory.
+
+    with EvaluatorProcess() as evaluator:
+        loaded = load_rules(text, evaluator)
+        evaluator.load(rule.rule for rule in loaded.rules if not rule.problem)
+        evaluator.evaluate(questions)
+
+A rule that is over budget costs that process its life. It is switched off, another process is
+started, and the question is asked again. Why so: docs/decisions/0043-rule-budgets.md.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+import msgspec
+
+from podstatus.alerts.evaluator.crash_attribution import Death, Faults, SwitchOff, TakeApart
+from podstatus.alerts.evaluator.ports import (
+    About,
+    Answers,
+    Evaluated,
+    EvaluatorError,
+    Failed,
+    Question,
+    RuleCheck,
+)
+from podstatus.alerts.evaluator.wire import (
+    MAX_FRAME,
+    Check,
+    EncodedEvaluate,
+    Ended,
+    Load,
+    check_decoder,
+    check_fields,
+    encode,
+    evaluate_decoder,
+    load_decoder,
+)
+from podstatus.alerts.evaluator.worker_process import DiedError, WorkerProcess
+from podstatus.alerts.model import Rule
+from podstatus.alerts.rules.static_checks import Flaw
+from podstatus.base.backoff import Backoff
+from podstatus.base.terminal import harmless
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS = 30.0
+"""For all rules together: what is left then is not checked, and not asked."""
+_CHECK_TRIES = 3
+_MAX_DEATHS = 20
+"""In one call, some 3 s: after that others have their turn before it goes on."""
+_FRAME_BYTES = 256 * 1024
+"""Questions that are asked at once: a hundred ordinary pods."""
+_STOPS = "rules are not evaluated any more: the agent stops"
+_T = TypeVar("_T")
+
+
+class EvaluatorProcess:
+    """A `RuleChecker` and a `BlockingEvaluator`. One thread at a time, but for `close`."""
+
+    def __init__(self, start: Callable[[], WorkerProcess] = WorkerProcess) -> None:
+        self._start = start
+        self._worker: WorkerProcess | None = None
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._faults = Faults()
+        self._backoff = Backoff(first=0.5, most=30.0)
+        self._not_before = 0.0
+        self._check_left = CHECK_SECONDS
+        self._rules: dict[str, Rule] = {}
+        self._names: list[str] = []
+        """Of those in the process, by their numbers."""
+        self._is_apart = False
+        self._is_loaded = False
+        self._off: dict[str, str] = {}
+        self._new_off: dict[str, str] = {}
+        self.deaths = 0
+        """How often what evaluated rules has ended."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+        self._end()
+
+    def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
+        """What is wrong with each of them. Raises EvaluatorError."""
+        return [self._check(rule) for rule in rules]
+
+    def load(self, rules: Iterable[Rule]) -> None:
+        """Evaluate these from now on."""
+        self._rules = {rule.name: rule for rule in rules}
+        self._off = {}
+        if self._is_loaded:
+            self._end()
+
+    def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        """The answers. Raises EvaluatorError; what was switched off then is in the next ones."""
+        encoded = [_encode(question) for question in questions]
+        found: list[Answers] = []
+        for frame in _frames([it for it in encoded if isinstance(it, msgspec.Raw)]):
+            found += self._evaluate(frame)
+        evaluated = iter(found)
+        answers = [
+            self._all_failed(question, it) if isinstance(it, Failed) else next(evaluated)
+            for question, it in zip(questions, encoded, strict=True)
+        ]
+        self._backoff = self._backoff.reset()
+        off, self._new_off = self._new_off, {}
+        return Evaluated(answers=tuple(answers), switched_off=off)
+
+    def close(self) -> None:
+        """End it now, whatever it does. From any thread; nothing is evaluated any more."""
+        with self._lock:
+            self._is_closed = True
+            if self._worker is not None:
+                self._worker.interrupt()
+
+    def _check(self, rule: Rule) -> RuleCheck:
+        if self._check_left <= 0:
+            return _refused("expr", rule, f"rules took more than {CHECK_SECONDS:g} s to be checked")
+        began = time.monotonic()
+        try:
+            return self._ask_check(rule)
+        except _AtFaultError as fault:
+            return _refused(fault.rule.rpartition(": ")[2], rule, fault.problem)
+        finally:
+            self._check_left -= time.monotonic() - began
+
+    def _ask_check(self, rule: Rule) -> RuleCheck:
+        """Raises EvaluatorError only if it goes wrong again and again: a start depends on it."""
+        request = encode(Check(rule))
+        fields = [f"{rule.name}: {field}" for field in check_fields(rule)]
+        for _ in range(_CHECK_TRIES - 1):
+            try:
+                return self._ask(request, check_decoder, fields)
+            except EvaluatorError:
+                if self._is_closed:
+                    raise
+                time.sleep(max(0.0, self._not_before - time.monotonic()))
+        return self._ask(request, check_decoder, fields)
+
+    def _all_failed(self, question: Question, failed: Failed) -> Answers:
+        scope = question.subject.scope
+        rules = [rule for rule in self._rules.values() if rule.name not in self._off]
+        return {rule.name: failed for rule in rules if rule.scope == scope}
+
+    def _evaluate(self, subjects: Sequence[msgspec.Raw]) -> Sequence[Answers]:
+        for _ in range(_MAX_DEATHS):
+            try:
+                self._load()
+                request = EncodedEvaluate(subjects, frozenset(self._off), self._is_apart)
+                found = self._ask(encode(request), evaluate_decoder, self._names)
+            except _AtFaultError as fault:
+                self._switch_off(fault.rule, fault.problem)
+                continue
+            except _TakenApartError:
+                self._is_apart = True
+                continue
+            if len(found.answers) != len(subjects):
+                raise EvaluatorError("the process that evaluates rules answers something else")
+            for rule, problem in found.switched_off.items():
+                self._switch_off(rule, problem)
+            return found.answers
+        raise EvaluatorError(f"{_MAX_DEATHS} evaluations in a row were over budget; others follow")
+
+    def _load(self) -> None:
+        """Have the rules in the process, if it is another one."""
+        if self._worker is None or not self._is_loaded:
+            rules = tuple(rule for rule in self._rules.values() if rule.name not in self._off)
+            self._names = [rule.name for rule in rules]
+            self._ask(encode(Load(rules, self._is_apart)), load_decoder, self._names)
+            self._is_loaded = True
+
+    def _switch_off(self, rule: str, problem: str) -> None:
+        if rule in self._rules and rule not in self._off:
+            logger.error("alert rule switched off: rule=%s problem=%s", rule, problem)
+            self._off[rule] = self._new_off[rule] = problem
+
+    def _ask(
+        self,
+        request: bytes,
+        decoder: "msgspec.msgpack.Decoder[_T | Ended]",
+        names: Sequence[str],
+    ) -> _T:
+        """Raises EvaluatorError, and what a rule is to blame for."""
+        worker = self._running()
+        code: int | None
+        try:
+            answer = worker.ask(request, decoder)
+            if not isinstance(answer, Ended):
+                return answer
+            code = answer.code
+        except DiedError:
+            code = self._end()
+        numbers = worker.progress.read()
+        rules = tuple(names[number] for number in numbers if number < len(names))
+        if not rules:
+            # It died between two requests: the next one of it may still answer this one.
+            self._end()
+        raise self._judge(Death(code=code, rules=rules))
+
+    def _judge(self, death: Death) -> Exception:
+        """What follows from a death."""
+        if self._is_closed:
+            return EvaluatorError(_STOPS)
+        self.deaths += 1
+        match self._faults.judge(death):
+            case SwitchOff(rule=rule, problem=problem):
+                return _AtFaultError(rule, problem)
+            case TakeApart(rules=rules):
+                return _TakenApartError(rules)
+            case _:
+                self._backoff = self._backoff.failed()
+                seconds = self._backoff.seconds(random.random())  # noqa: S311 - spreads retries
+                self._not_before = time.monotonic() + seconds
+                return EvaluatorError(f"the process that evaluates rules is gone: {death}")
+
+    def _running(self) -> WorkerProcess:
+        with self._lock:
+            if self._is_closed:
+                raise EvaluatorError(_STOPS)
+            if (left := self._not_before - time.monotonic()) > 0:
+                raise EvaluatorError(f"rules are evaluated again in {left:.1f} s")
+            if self._worker is None:
+                self._worker = self._start()
+                self._is_loaded = False
+            return self._worker
+
+    def _end(self) -> int | None:
+        with self._lock:
+            worker, self._worker = self._worker, None
+            self._is_loaded = False
+        if worker is None:
+            return None
+        code, words = worker.end()
+        if words and not self._is_closed:
+            logger.warning("the process that evaluates rules says: %s", harmless(words))
+        return code
+
+
+class _AtFaultError(Exception):
+    """One rule, or one field of it, has cost the process its life."""
+
+    def __init__(self, rule: str, problem: str) -> None:
+        super().__init__(rule)
+        self.rule = rule
+        self.problem = problem
+
+
+class _TakenApartError(Exception):
+    """One of some rules has, and it is not known which."""
+
+    def __init__(self, rules: Sequence[str]) -> None:
+        super().__init__(*rules)
+        self.rules = rules
+
+
+def _refused(field: str, rule: Rule, problem: str) -> RuleCheck:
+    if field == "expr" and not rule.expression.strip():
+        return RuleCheck(problem=problem)
+    return RuleCheck(flaws=((field, Flaw(problem)),))
+
+
+def _encode(question: Question) -> msgspec.Raw | Failed:
+    try:
+        encoded = encode(About(question.subject.scope, question.facts))
+    except (OverflowError, UnicodeEncodeError) as error:
+        return Failed(f"its facts cannot be sent: {error}")
+    if len(encoded) > MAX_FRAME // 2:
+        return Failed(f"its facts have more than {MAX_FRAME // 2} bytes")
+    return msgspec.Raw(encoded)
+
+
+def _frames(encoded: Sequence[msgspec.Raw]) -> Iterator[Sequence[msgspec.Raw]]:
+    """All of them, in pieces of a bounded size."""
+    frame: list[msgspec.Raw] = []
+    size = 0
+    for one in encoded:
+        length = len(memoryview(one))
+        if frame and size + length > _FRAME_BYTES:
+            yield frame
+            frame, size = [], 0
+        frame.append(one)
+        size += length
+    if frame:
+        yield frame

@@ -1,0 +1,26 @@
+"""Waits for the process that evaluates rules in a thread, so that the event loop does not."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from podstatus.alerts.evaluator.ports import Evaluated, Question
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+
+
+class EvaluatorThread:
+    """A `RuleEvaluator`. For one event loop."""
+
+    def __init__(self, process: EvaluatorProcess) -> None:
+        self._process = process
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="podstatus-rules")
+
+    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        """The answers. Raises EvaluatorError."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._process.evaluate, questions)
+
+    def close(self) -> None:
+        """End the process, whatever it does, and the thread with it."""
+        self._process.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)

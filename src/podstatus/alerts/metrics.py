@@ -1,0 +1,36 @@
+"""What metrics say of alerts at one moment."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from podstatus.alerts.model import Alert
+from podstatus.alerts.ports import Alerts
+from podstatus.observe.metrics import podstatus_catalog as table
+from podstatus.observe.metrics.model import Labels, Told, each, one, told
+
+MOST_SERIES = 1_000
+"""Of ALERTS: a page is not to grow with all that goes wrong at once."""
+
+
+def alert_metrics(alerts: Alerts) -> Iterator[Told]:
+    """What is told of alerts, rules and receivers."""
+    living = [it for it in alerts.alerts().values() if it.state != "resolved"]
+    # Those that fire have the better claim to a place.
+    living.sort(key=lambda alert: alert.state != "firing")
+    yield told(table.ALERTS, {_labels(it): 1 for it in islice(living, MOST_SERIES)})
+    yield one(table.ALERTS_LEFT_OUT, max(0, len(living) - MOST_SERIES))
+    rules = alerts.rules()
+    yield each(table.ALERT_RULES_FAILING, {rule.name: rule.failing for rule in rules})
+    yield each(table.ALERT_RULE_FAILURES, {rule.name: rule.failures for rule in rules})
+    off = {rule.name: int(rule.switched_off) for rule in rules}
+    yield each(table.ALERT_RULE_SWITCHED_OFF, off)
+    receivers = alerts.deliveries()
+    yield each(table.ALERT_DELIVERIES, {it.name: it.delivered for it in receivers})
+    yield each(table.ALERT_DELIVERIES_DROPPED, {it.name: it.dropped for it in receivers})
+    yield each(table.ALERT_DELIVERIES_WAITING, {it.name: it.waiting for it in receivers})
+
+
+def _labels(alert: Alert) -> Labels:
+    subject = alert.subject
+    pod = subject.name if subject.scope == "pod" else ""
+    return (alert.rule, alert.state, alert.severity, subject.namespace, pod, subject.node)

@@ -1,0 +1,63 @@
+"""Tell of alerts by events of the pod or the node, for those who look with kubectl."""
+
+from podstatus.alerts.model import Action, Alert, Subject
+from podstatus.events import reasons
+from podstatus.events.about import about_node
+from podstatus.events.recorder import Recorder
+from podstatus.kube.objects.meta import ObjectReference
+
+_LONGEST = 1000
+"""Characters: an event has room for 1,024."""
+
+
+class SubjectEvents:
+    """Events about what alerts are about."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def tell(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
+        """Record one."""
+        record = self._recorder.warn if warning else self._recorder.normal
+        record(about_subject(subject), reason, message[:_LONGEST])
+
+
+class EventDeed:
+    """The action `event`. What is sent twice after a restart is counted as a repeat."""
+
+    def __init__(self, events: SubjectEvents) -> None:
+        self._events = events
+
+    async def do(self, action: Action, alert: Alert) -> None:  # noqa: ARG002 - it has no options
+        """Tell that it fires, or does not any more."""
+        fires = alert.state == "firing"
+        reason = reasons.ALERT_FIRING if fires else reasons.ALERT_RESOLVED
+        message = f"{alert.rule}: {summary_of(alert)}"
+        self._events.tell(
+            alert.subject, reason, message, warning=fires and alert.severity != "info"
+        )
+
+
+def summary_of(alert: Alert) -> str:
+    """What it says in a sentence: its summary, its description, or what it is about."""
+    told = alert.annotations.get("summary") or alert.annotations.get("description")
+    return told or f"{subject_text(alert.subject)} ({alert.severity})"
+
+
+def subject_text(subject: Subject) -> str:
+    """`pod default/web`, `node node-a`."""
+    name = f"{subject.namespace}/{subject.name}" if subject.scope == "pod" else subject.name
+    return f"{subject.scope} {name}"
+
+
+def about_subject(subject: Subject) -> ObjectReference:
+    """What an event about it refers to."""
+    if subject.scope == "node":
+        return about_node(subject.name)
+    return ObjectReference(
+        kind="Pod",
+        api_version="v1",
+        namespace=subject.namespace,
+        name=subject.name,
+        uid=subject.uid,
+    )

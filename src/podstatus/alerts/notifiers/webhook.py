@@ -1,0 +1,64 @@
+"""The action `webhook`: a signed POST of the alert as JSON, when it fires and when it is over."""
+
+from collections.abc import Callable
+
+from podstatus.alerts.model import Action, Alert
+from podstatus.alerts.notifiers.file_reads import read_aside
+from podstatus.alerts.notifiers.http_post import HttpPost, Post
+from podstatus.alerts.notifiers.secret_files import bearer, read_secret
+from podstatus.alerts.notifiers.webhook_message import (
+    UnusableSecretError,
+    message_id,
+    webhook_body,
+    webhook_headers,
+)
+from podstatus.alerts.ports import DeedError, NotReachedError
+from podstatus.alerts.rules.durations import SpanError, parse_span
+from podstatus.base.clock import Clock
+
+_TIMEOUT = "10s"
+_SECOND = 1_000_000_000
+
+
+class Webhook:
+    """Options: `url`, `secretFile`, `tokenFile`, `caFile`, `timeout`."""
+
+    def __init__(
+        self, http: HttpPost, *, clock: Clock, link: Callable[[Alert], str] = lambda _: ""
+    ) -> None:
+        """`link`: where to look for an alert."""
+        self._http = http
+        self._clock = clock
+        self._link = link
+
+    async def do(self, action: Action, alert: Alert) -> None:
+        """Tell it. Raises DeedError."""
+        options = action.options
+        if not options.get("url"):
+            raise DeedError("the webhook has no url; give it one")
+        body = webhook_body(alert, self._link(alert))
+        headers = await self._headers(options.get("secretFile", ""), message_id(alert), body)
+        headers |= await read_aside(bearer, options.get("tokenFile", ""))
+        await self._http.send(
+            Post(
+                url=options["url"],
+                body=body,
+                headers=headers,
+                ca_file=options.get("caFile", ""),
+                seconds=_seconds(options.get("timeout", "")),
+            )
+        )
+
+    async def _headers(self, secret_file: str, id_: str, body: bytes) -> dict[str, str]:
+        secret = await read_aside(read_secret, secret_file) if secret_file else None
+        try:
+            return webhook_headers(id_, self._clock.now() // _SECOND, body, secret)
+        except UnusableSecretError as error:
+            raise NotReachedError(f"{secret_file} holds no secret: {error}") from error
+
+
+def _seconds(timeout: str) -> float:
+    try:
+        return parse_span(timeout or _TIMEOUT)
+    except SpanError as error:
+        raise DeedError(f"timeout: {error}") from error

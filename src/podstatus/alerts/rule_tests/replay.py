@@ -1,0 +1,164 @@
+"""Replay a history: apply its transitions to pods, at the times at which they happened.
+
+A history has transitions. What never changes is not in it: labels, images, whether a container is
+an init container. Times, addresses and resources are missing too.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from podstatus.alerts.model import Alert
+from podstatus.alerts.rule_tests.cases import Step
+from podstatus.alerts.rule_tests.run import Asking
+from podstatus.alerts.service.pods import PodWatch
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
+from podstatus.observe.history.store import Moment
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.observe.transitions import status_transitions as kinds
+from podstatus.observe.transitions.status_transitions import FOREIGN, Transition
+
+_SECOND = 1_000_000_000
+_DEFAULT_GRACE = 30
+"""Of a deletion whose grace is not told."""
+
+
+def after(pod: PodSummary | None, moment: Moment, node: str = "") -> PodSummary | None:
+    """The pod after a moment of it; None: it is gone."""
+    if moment.transition.kind == kinds.FINISHED:
+        return None
+    at = Time.from_unix_nanos(moment.at)
+    if pod is None:
+        pod = PodSummary(
+            uid=moment.uid, namespace=moment.namespace, name=moment.name, node=node, created=at
+        )
+    change = _CHANGES.get(moment.transition.kind)
+    return pod if change is None else change(pod, moment.transition, at)
+
+
+def _phase(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
+    return replace(pod, phase=change.after, reason=change.reason, message=change.message)
+
+
+def _condition(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
+    known = pod.condition(change.subject)
+    others = tuple(it for it in pod.conditions if it.type != change.subject)
+    if not change.after:
+        return replace(pod, conditions=others)
+    # Only a change of the status makes it new, not one of the reason.
+    since = known.since if known is not None and known.status == change.after else at
+    new = ConditionSummary(
+        type=change.subject,
+        status=change.after,
+        reason=change.reason,
+        message=change.message,
+        since=since,
+    )
+    return replace(pod, conditions=(*others, new))
+
+
+def _container(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
+    known = _find(pod, change.subject)
+    ended = known.state if known.state.startswith("terminated ") else known.last
+    runs = change.after == "running"
+    new = replace(
+        known, state=change.after, message=change.message, since=at, last=ended, started=runs
+    )
+    return _with(pod, new)
+
+
+def _restart(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
+    count = int(change.after) if change.after.isdecimal() else 0
+    return _with(pod, replace(_find(pod, change.subject), restarts=count))
+
+
+def _readiness(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
+    return _with(pod, replace(_find(pod, change.subject), ready=change.after == "True"))
+
+
+def _deletion(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
+    number = change.after.removesuffix(" s")
+    grace = int(number) if number.isdecimal() else _DEFAULT_GRACE
+    return replace(pod, deleting=Time.from_unix_nanos(at.unix_nanos() + grace * _SECOND))
+
+
+_CHANGES: Mapping[str, Callable[[PodSummary, Transition, Time], PodSummary]] = {
+    kinds.PHASE: _phase,
+    kinds.CONDITION: _condition,
+    kinds.CONTAINER: _container,
+    kinds.RESTART: _restart,
+    kinds.READINESS: _readiness,
+    kinds.DELETION: _deletion,
+}
+
+
+def _find(pod: PodSummary, name: str) -> ContainerSummary:
+    found = (container for container in pod.containers if container.name == name)
+    return next(found, ContainerSummary(name=name))
+
+
+def _with(pod: PodSummary, new: ContainerSummary) -> PodSummary:
+    if not any(it.name == new.name for it in pod.containers):
+        return replace(pod, containers=(*pod.containers, new))
+    containers = tuple(new if it.name == new.name else it for it in pod.containers)
+    return replace(pod, containers=containers)
+
+
+class Recorded:
+    """What happens is what a history tells, in the order of its moments."""
+
+    def __init__(self, asking: Asking, moments: Sequence[Moment]) -> None:
+        self._asking = asking
+        self._engine = asking.engine
+        self._board = Board()
+        self._pods = PodWatch(self._board, asking.engine)
+        self._moments = moments
+        self._next = 0
+        self.begin = moments[0].at if moments else 0
+        self._end = max((moment.at for moment in moments), default=0)
+        self._now = self.begin
+
+    def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
+        """What happened until then, and what time alone does; nothing after the last moment.
+
+        Nobody looked any more: what ended later is not in it, and would seem to go on for ever.
+        """
+        while (at := self._first()) is not None and at <= min(to, self._end):
+            self._now = at = max(at, self._now)
+            changed = [*self._engine.run_out(at), *self._look_at(self._pods.run_out(at), at)]
+            yield at, [*changed, *self._happen(at)]
+
+    def step(self, step: Step, now: int) -> list[Alert]:  # noqa: ARG002 - all is in the history
+        """Steps of such a rehearsal only expect."""
+        return []
+
+    def _first(self) -> int | None:
+        recorded = self._moments[self._next].at if self._next < len(self._moments) else None
+        times = (recorded, self._engine.due(), self._pods.due())
+        return min((at for at in times if at is not None), default=None)
+
+    def _happen(self, now: int) -> list[Alert]:
+        """All moments until now, at once: what belongs together has the same time."""
+        before = self._next
+        while self._next < len(self._moments) and self._moments[self._next].at <= now:
+            self._take(self._moments[self._next], now)
+            self._next += 1
+        if self._next == before:
+            return []
+        return self._look_at(self._pods.changed(), now)
+
+    def _look_at(self, uids: Sequence[PodUID], now: int) -> list[Alert]:
+        gone, questions = self._pods.look_at(uids, now)
+        return [*gone, *self._asking.ask(questions, self._pods.apply)]
+
+    def _take(self, moment: Moment, now: int) -> None:
+        if moment.transition.kind == FOREIGN:
+            self._pods.foreign_write(moment.uid, now)
+        known = self._board.find(moment.uid)
+        pod = after(None if known is None else known[1], moment)
+        if pod is None:
+            self._board.remove(moment.uid)
+        else:
+            self._board.put(pod)

@@ -1,0 +1,122 @@
+"""Read the actions of a rule, each checked against the table of kinds and their options."""
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+import yaml
+
+from podstatus.alerts.actions.critical_pods import pod_names_fault
+from podstatus.alerts.model import Action, Scope
+from podstatus.alerts.rules.action_kinds import ACTIONS, TRY_SECONDS, ActionKind, Option, OptionKind
+from podstatus.alerts.rules.durations import SpanError, parse_span
+from podstatus.alerts.rules.yaml_reader import YamlReader
+from podstatus.kube.validation.label_names import label_value_faults
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_NAME = re.compile(r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
+_OWN_NAME = re.compile(
+    r"(?:alerts\.podstatus\.dev/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?", re.ASCII
+)
+_COUNT = re.compile(r"[0-9]{1,9}")
+
+
+def read_action(reader: YamlReader, node: yaml.Node, scope: Scope) -> Action | None:
+    """An action, `{webhook: {url: …}}`, or its name alone if it needs no options."""
+    if isinstance(node, yaml.ScalarNode):
+        kinds: Mapping[str, yaml.Node | None] = {str(node.value): None}
+    else:
+        kinds = reader.mapping(node, "an action")
+    if len(kinds) != 1:
+        reader.note(node, "an action is the name of its kind and its options: {event: {}}")
+        return None
+    [(name, options)] = kinds.items()
+    kind = ACTIONS.get(name)
+    if kind is None:
+        reader.note(node, f"there is no action {name}, but {', '.join(ACTIONS)}")
+        return None
+    if scope not in kind.scopes:
+        reader.note(node, f"{name} is for rules with scope {' or '.join(sorted(kind.scopes))}")
+    return Action(
+        kind=name, options=_options(reader, kind, node, options), place=reader.place(node)
+    )
+
+
+def _options(
+    reader: YamlReader, kind: ActionKind, action: yaml.Node, node: yaml.Node | None
+) -> dict[str, str]:
+    known = {option.name: option for option in kind.options}
+    if isinstance(node, yaml.ScalarNode) and node.value != "":
+        # It is not shown: it may be an address with a secret in it.
+        reader.note(node, f"{kind.name} must be a mapping of its options, not a text")
+        return {}
+    said = reader.mapping(node, kind.name, known) if isinstance(node, yaml.CollectionNode) else {}
+    for option in kind.options:
+        if option.required and option.name not in said:
+            reader.note(action, f"{kind.name} needs {option.name}: {option.meaning.lower()}")
+    read = {name: _option(reader, kind, known[name], value) for name, value in said.items()}
+    if "tokenFile" in read and "@" in urlsplit(read.get("url") or "").netloc:
+        reader.note(said["url"], f"{kind.name}: a url with a user goes without tokenFile")
+    return {name: text for name, text in read.items() if text is not None}
+
+
+def _option(reader: YamlReader, kind: ActionKind, option: Option, node: yaml.Node) -> str | None:
+    what = f"{kind.name}: {option.name}"
+    text = reader.text(node, what)
+    if text is None:
+        return None
+    problem = _CHECKS[option.kind](text)
+    if problem:
+        # An address often holds a secret, also one that is wrong.
+        shown = "" if option.kind == "url" else f", not {text!r}"
+        reader.note(node, f"{what} {problem}{shown}")
+    return None if problem else text
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        right = False
+    return "" if right else "must be an address such as https://example.org/alerts"
+
+
+def _span(text: str) -> str:
+    try:
+        return "" if parse_span(text) > 0 else "must be more than 0"
+    except SpanError:
+        return "must be a length of time such as 30s or 2m"
+
+
+def _try(text: str) -> str:
+    problem = _span(text)
+    if problem or parse_span(text) <= TRY_SECONDS:
+        return problem
+    return f"must be at most {TRY_SECONDS:g}s"
+
+
+_CHECKS: Mapping[OptionKind, Callable[[str], str]] = {
+    "url": _url,
+    "file": lambda text: "" if text else "must be the path of a file",
+    "span": _span,
+    "try": _try,
+    "count": lambda text: "" if _COUNT.fullmatch(text) else "must be a number, 0 or more",
+    "name": lambda text: (
+        "" if _NAME.fullmatch(text) else "must be a name of letters, digits, -, _ and ."
+    ),
+    "own": lambda text: (
+        ""
+        if _OWN_NAME.fullmatch(text)
+        else "must be a name of letters, digits, -, _ and ., which is put below "
+        "alerts.podstatus.dev/"
+    ),
+    "value": lambda text: (
+        "must be at most 63 letters, digits, -, _ and ., with a letter or digit at both ends"
+        if label_value_faults(text)
+        else ""
+    ),
+    "effect": lambda text: "" if text in EFFECTS else f"must be one of {', '.join(EFFECTS)}",
+    "pods": pod_names_fault,
+}
+"""What is wrong with a text of each kind; empty: nothing."""

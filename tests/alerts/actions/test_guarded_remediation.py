@@ -1,0 +1,176 @@
+"""What rules may change: what is allowed, seldom, and told."""
+
+import asyncio
+
+import pytest
+from msgspec import structs
+
+from podstatus.alerts.actions.guarded_remediation import Guarded
+from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
+from podstatus.alerts.ports import DeedError, TransientDeedError
+from podstatus.kube.objects.pod import PodUID
+from podstatus.testing.clock import FakeClock
+
+KIND = "deletePod"
+ACTION = Action(kind=KIND)
+ALLOWED = RuleSet(allow_actions=frozenset({KIND}), dry_run=False)
+
+
+def alert(name: str = "web", id_: str = "1", **changed: object) -> Alert:
+    subject = Subject(scope="pod", namespace="default", name=name, uid=PodUID(f"u-{name}"))
+    made = Alert(id=AlertId(id_), rule="Bad", subject=subject, state="firing", since=1, fired=2)
+    return structs.replace(made, **changed)
+
+
+class Deletes:
+    """Remembers whom it deleted; a `Change`."""
+
+    def __init__(self) -> None:
+        self.did: list[str] = []
+        self.fails: list[DeedError] = []
+
+    def say(self, action: Action, alert: Alert) -> str:
+        if alert.subject.name == "static":
+            raise DeedError("it is static")
+        return "delete the pod"
+
+    async def do(self, action: Action, alert: Alert) -> None:
+        if self.fails:
+            raise self.fails.pop(0)
+        self.did.append(alert.subject.name)
+
+    async def undo(self, action: Action, alert: Alert) -> None:
+        self.did.append(f"undo {alert.subject.name}")
+
+
+class Told:
+    """Remembers events."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def tell(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
+        type_ = "Warning" if warning else "Normal"
+        self.told.append(f"{subject.name} {type_} {reason} {message}")
+
+
+class Scene:
+    def __init__(self, rules: RuleSet = ALLOWED, *, is_level: bool = False) -> None:
+        self.change, self.events, self.clock = Deletes(), Told(), FakeClock()
+        self.guarded = Guarded(
+            KIND,
+            self.change,
+            lambda _: rules,
+            self.events,
+            monotonic=self.clock.now,
+            is_level=is_level,
+        )
+
+    def do(self, alert: Alert) -> str:
+        """What came of it: nothing, or the error."""
+        try:
+            asyncio.run(self.guarded.do(ACTION, alert))
+        except DeedError as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def passes(self, minutes: float) -> None:
+        asyncio.run(self.clock.advance(minutes * 60))
+
+
+def test_what_is_allowed_is_done_and_told() -> None:
+    scene = Scene()
+    assert scene.do(alert()) == ""
+    assert scene.change.did == ["web"]
+    assert scene.events.told == ["web Normal AlertAction Bad: delete the pod: done"]
+
+
+def test_what_is_not_allowed_is_told_and_not_done() -> None:
+    scene = Scene(RuleSet(allow_actions=frozenset({"taintNode"}), dry_run=False))
+    assert scene.do(alert()) == "DeedError: deletePod is not listed in allowActions"
+    assert scene.change.did == []
+    (told,) = scene.events.told
+    assert told.startswith("web Warning AlertActionNotDone Bad: delete the pod: not done, ")
+    assert told.endswith("deletePod is not listed in allowActions")
+
+
+def test_a_dry_run_is_the_default_and_told() -> None:
+    scene = Scene(RuleSet(allow_actions=frozenset({KIND})))
+    assert scene.do(alert()) == ""
+    assert scene.change.did == []
+    assert scene.events.told == [
+        "web Warning AlertActionNotDone Bad: delete the pod: not done, dryRun is on"
+    ]
+
+
+def test_a_subject_has_its_turn_once_in_ten_minutes() -> None:
+    scene = Scene()
+    assert scene.do(alert(id_="1")) == ""
+    scene.passes(9.9)
+    assert scene.do(alert(id_="2")) == "DeedError: it was done too often lately"
+    scene.passes(0.2)
+    assert scene.do(alert(id_="3")) == ""
+    assert scene.change.did == ["web", "web"]
+
+
+def test_a_pod_that_is_made_anew_under_its_name_has_no_turn_of_its_own() -> None:
+    scene = Scene()
+
+    def again(number: int) -> str:
+        """As after a deletion, if a controller makes the pod anew at once."""
+        uid = PodUID(f"u-{number}")
+        return scene.do(
+            alert(id_=str(number), subject=structs.replace(alert().subject, uid=uid, node="n"))
+        )
+
+    came = [again(number) for number in range(3)]
+    assert came == ["", *["DeedError: it was done too often lately"] * 2]
+    scene.passes(10)
+    assert again(3) == ""
+    # What did not come to pass was not counted against others either.
+    assert [scene.do(alert(f"p{number}", f"p{number}")) for number in range(9)] == [""] * 9
+
+
+def test_names_of_other_namespaces_are_others() -> None:
+    scene = Scene()
+    other = structs.replace(alert().subject, namespace="other")
+    assert [scene.do(alert()), scene.do(alert(id_="2", subject=other))] == ["", ""]
+
+
+def test_ten_in_an_hour_whatever_they_are_done_to() -> None:
+    scene = Scene()
+    came = [scene.do(alert(f"p{number}", str(number))) for number in range(12)]
+    assert came == [""] * 10 + ["DeedError: it was done too often lately"] * 2
+    scene.passes(6)
+    assert scene.do(alert("p13", "13")) == ""
+    assert scene.do(alert("p14", "14")) != ""
+
+
+def test_what_is_tried_again_spends_no_second_turn() -> None:
+    scene = Scene()
+    scene.change.fails = [TransientDeedError("away"), TransientDeedError("away")]
+    assert [scene.do(alert()) for _ in range(3)] == ["TransientDeedError: away"] * 2 + [""]
+    assert scene.events.told == ["web Normal AlertAction Bad: delete the pod: done"]
+
+
+@pytest.mark.parametrize("name", ["web", "static"])
+def test_what_fails_for_good_is_told(name: str) -> None:
+    scene = Scene()
+    scene.change.fails = [DeedError("it is static")]
+    assert scene.do(alert(name)) == "DeedError: it is static"
+    what = "delete the pod" if name == "web" else KIND
+    assert scene.events.told == [
+        f"{name} Warning AlertActionNotDone Bad: {what}: not done, it is static"
+    ]
+
+
+def test_what_can_be_taken_back_is_when_the_alert_resolves() -> None:
+    scene = Scene()
+    scene.do(alert())
+    assert scene.do(alert(state="resolved")) == ""
+    assert scene.change.did == ["web", "undo web"]
+
+
+def test_a_change_that_is_a_level_is_asked_for_by_every_alert() -> None:
+    scene = Scene(is_level=True)
+    assert [scene.do(alert(id_=str(number))) for number in range(12)] == [""] * 12

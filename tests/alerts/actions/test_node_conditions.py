@@ -1,0 +1,56 @@
+"""Conditions that alerts state: the status of the node is made anew at once, but seldom."""
+
+import asyncio
+
+import pytest
+
+from podstatus.alerts.actions.node_conditions import ConditionDeed
+from podstatus.alerts.model import Action, Alert, AlertId, Subject
+from podstatus.alerts.ports import DeedError
+from podstatus.testing.clock import FakeClock
+
+ALERT = Alert(
+    id=AlertId("1"),
+    rule="Bad",
+    subject=Subject(scope="node", name="n", node="n"),
+    state="firing",
+    since=1,
+    fired=2,
+)
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.clock, self.looks = FakeClock(), 0
+        self.deed = ConditionDeed(self._look, clock=self.clock)
+
+    def _look(self) -> None:
+        self.looks += 1
+
+    async def told(self, times: int, *, seconds: float) -> int:
+        """How often the status was made, of an alert that comes and goes so often."""
+        before = self.looks
+        for _ in range(times):
+            await self.deed.do(Action(kind="nodeCondition", options={"type": "Bad"}), ALERT)
+            await self.clock.advance(seconds)
+        return self.looks - before
+
+
+def test_the_status_of_the_node_is_made_at_once() -> None:
+    assert asyncio.run(Scene().told(3, seconds=0)) == 3
+
+
+def test_a_rule_that_flaps_has_it_made_every_ten_seconds_after_a_while() -> None:
+    async def scene() -> None:
+        scene = Scene()
+        assert await scene.told(50, seconds=0.01) == 5
+        assert await scene.told(600, seconds=0.1) == 6
+        await scene.clock.advance(60)
+        assert await scene.told(3, seconds=0) == 3
+
+    asyncio.run(scene())
+
+
+def test_a_type_that_cannot_be_is_refused() -> None:
+    with pytest.raises(DeedError):
+        asyncio.run(Scene().deed.do(Action(kind="nodeCondition", options={"type": "a/b/c"}), ALERT))

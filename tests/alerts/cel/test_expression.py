@@ -1,0 +1,197 @@
+"""Expressions: what is wrong with them is found when they are compiled, and where."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from podstatus.alerts.cel.expression import LONGEST, Environment
+from podstatus.alerts.evaluator.ports import Failed
+from podstatus.alerts.model import Place
+from podstatus.alerts.rules.static_checks import MAX_GROWING, ExpressionError
+from tests.support.alert_rules import pod_like
+
+POD = Environment.of("pod")
+NODE = Environment.of("node")
+APP = {
+    "name": "app", "kind": "container", "image": "i", "state": "waiting",
+    "reason": "CrashLoopBackOff", "exitCode": -1, "message": "", "lastReason": "Error",
+    "lastExitCode": 3, "ready": False, "started": False, "restarts": 4,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ('pod.phase == "Pending"', True),
+        ('pod.containers.exists(c, c.reason == "CrashLoopBackOff")', True),
+        ('pod.containers.all(c, c.kind == "init" || c.ready)', False),
+        ('pod.containers.exists(c, c.state == "waiting" && c.lastExitCode == 3)', True),
+        ('pod.containers.filter(c, c.restarts > 3).size() == 1', True),
+        ('"app" in pod.labels && pod.labels.app == "web"', True),
+        ('has(pod.labels.tier) && pod.labels.tier == "web"', False),
+        ('pod.labels[?"tier"].orValue("web") == "web"', True),
+        ('pod.conditions[?"Ready"].orValue("Unknown") == "False"', True),
+        ('pod.name.matches("^web-[0-9]+$")', True),
+        ('pod.name.startsWith("web") && pod.restarts10m >= 3', True),
+        ('pod.name.split("-")[0] == "web"', True),
+        ("// a remark\npod.restarts == 4", True),
+    ],
+)  # fmt: skip
+def test_what_a_pod_is_asked(text: str, held: bool) -> None:
+    facts = pod_like(
+        phase="Pending", containers=[APP], labels={"app": "web"}, name="web-1", restarts=4,
+        conditions={"Ready": "False"}, restarts10m=3,
+    )  # fmt: skip
+    assert POD.compile(text).holds(POD.facts(facts)) is held
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("pod.fase", Place(1, 1), "nothing is called pod.fase"),
+        ("pod.ready &&\n  pod.fase == 3", Place(2, 3), "nothing is called pod.fase"),
+        (
+            "node.ready",
+            Place(1, 1),
+            "nothing is called node.ready here, but in rules with scope node",
+        ),
+        ("sync.unsent > 3", Place(1, 1), "here, but in rules with scope node"),
+        ('pod.phase = "Running"', Place(1, 11), "syntax error: write ==, not ="),
+        ("pod.ready & pod.static", Place(1, 11), "syntax error: write &&, not &"),
+        ("len(pod.name) > 3", Place(1, 1), "nothing is called len"),
+        ("true && len(pod.name) > 3", Place(1, 9), "nothing is called len"),
+        ("pod", Place(1, 1), "nothing is called pod"),
+        ("pod.phase == 3", Place(1, 11), "no matching overload for '_==_'"),
+        ('pod.name == "é" && pod.fase', Place(1, 20), "nothing is called pod.fase"),
+        ("pod.ready &&", Place(1, 13), "syntax error: mismatched input '<EOF>'"),
+        ("pod.ready and pod.static", Place(1, 11), "syntax error: write &&, not and"),
+        ('"abc', Place(1, 1), "syntax error: token recognition error"),
+        ("pod.containers.exists(c, c.fase > 3)", Place(1, 28), "containers have no fase, but"),
+        ("false && pod.containers.all( x ,\n x.ok)", Place(2, 4), "containers have no ok"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, place: Place, message: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        POD.compile(text)
+    [flaw] = caught.value.flaws
+    assert flaw.message.startswith(message) or message in flaw.message
+    assert flaw.place == place
+
+
+def test_all_wrong_names_are_told() -> None:
+    with pytest.raises(ExpressionError) as caught:
+        POD.compile("pod.a || pod.b || pod.ready")
+    assert [flaw.place.column for flaw in caught.value.flaws] == [1, 10]
+
+
+def test_a_whole_number_where_a_fraction_is_needed_is_explained() -> None:
+    with pytest.raises(ExpressionError, match=r"is written 3\.0"):
+        NODE.compile("node.cpuUsedFraction > 1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'pod.containers.exists(c, c.name == "c.fase")',
+        'pod.containers.exists(c, c.name.startsWith("x")) // c.fase',
+        'pod.labels.exists(c, c.startsWith("x"))',
+        "pod.containers.exists(c, c.size() == 12)",
+        '[{"fase": 1}].exists(m, m.fase == 1)',
+    ],
+)
+def test_right_names_are_taken_for_no_mistake(text: str) -> None:
+    assert POD.compile(text).is_bool
+
+
+def test_what_fails_of_one_pod_says_why() -> None:
+    asked = POD.compile("10 / pod.restarts > 3")
+    assert asked.holds(POD.facts(pod_like(restarts=0))) == Failed("divide by zero")
+    assert asked.holds(POD.facts(pod_like(restarts=2))) is True
+
+
+def test_a_text_that_is_no_unicode_fails_of_its_pod_alone() -> None:
+    asked = POD.compile('pod.message == "x"')
+    assert isinstance(asked.holds(POD.facts(pod_like(message="\ud800"))), Failed)
+    assert isinstance(asked.value(POD.facts(pod_like(message="\ud800"))), Failed)
+
+
+def test_what_python_has_no_value_for_fails_of_its_pod_alone() -> None:
+    asked = POD.compile('pod.labels[?"app"]')
+    assert isinstance(asked.value(POD.facts(pod_like())), Failed)
+
+
+def test_an_expression_is_asked_in_another_thread_than_it_was_compiled_in() -> None:
+    asked, held = POD.compile("pod.restarts > 3"), list[object]()
+
+    def ask() -> None:
+        held.extend(asked.holds(POD.facts(pod_like(restarts=4))) for _ in range(1000))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert held == [True] * 3000
+
+
+def test_an_expression_that_is_too_long_is_refused() -> None:
+    with pytest.raises(ExpressionError, match="longer than"):
+        POD.compile("true" + " || true" * LONGEST)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"x"' + '.replace("x", "xxxxxxxxxx")' * 8 + ".size() > 0",
+        '["x"]' + ".map(a, a + a)" * 30 + "[0].size() > 0",
+        'optional.of("x")' + ".optMap(a, a + a)" * 30 + ".hasValue()",
+        '"%s%s"' + '.format(["%s%s", "%s%s"])' * 30 + ".size() > 0",
+        '["x"]' + '.join("x").split("").map (a, a + a)' * 30 + ".size() > 0",
+    ],
+)
+def test_what_makes_more_and_more_of_a_text_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError, match="more than 5 times"):
+        POD.compile(text)
+
+
+def test_some_may_make_more_of_a_text_and_texts_may_name_them() -> None:
+    five = '"a.b"' + '.replace(".", "-")' * MAX_GROWING
+    asked = POD.compile(five + ' == "a-b" && ".map(.map(" != ""')
+    assert asked.holds(POD.facts(pod_like())) is True
+    with pytest.raises(ExpressionError) as caught:
+        POD.compile(five + '\n  .replace("a", "") == ""')
+    assert [flaw.place for flaw in caught.value.flaws] == [Place(2, 3)]
+
+
+MONSTERS = """
+"(" * 10_000 + "true" + ")" * 10_000
+"(" * 4_000 + "true" + ")" * 4_000
+"!" * 9_990 + "true"
+"[" * 4_000 + "]" * 4_000 + " == []"
+"true" + " == true" * 1_200
+"true ? true : " * 700 + "true"
+"[1,2,3,4,5,6,7,8].exists(a, " * 8 + "false" + ")" * 8
+"""
+PROGRAM = """
+from podstatus.alerts.cel.expression import Environment
+from podstatus.alerts.rules.static_checks import ExpressionError
+environment = Environment.of("pod")
+for text in [%s]:
+    try:
+        environment.compile(text).holds(environment.facts({}))
+        print("asked")
+    except ExpressionError:
+        print("refused")
+"""
+
+
+def test_no_expression_ends_the_agent() -> None:
+    """In a process of its own: a crash would not be an error of Python."""
+    program = PROGRAM % ", ".join(MONSTERS.strip().splitlines())
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [*["refused"] * 2, "asked", *["refused"] * 3, "asked"]

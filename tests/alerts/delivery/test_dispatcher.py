@@ -1,0 +1,543 @@
+"""Who is told what, when receivers fail, hang, or come back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.model import Action, Alert, Place
+from podstatus.alerts.ports import (
+    BatchDeed,
+    Deed,
+    DeedError,
+    DeliveryState,
+    NotReachedError,
+    TransientDeedError,
+)
+from podstatus.kube.objects.pod import PodUID
+from podstatus.testing.clock import FakeClock, settle
+from tests.alerts.sample_alerts import (
+    SECOND,
+    BatchListener,
+    Listener,
+    firing,
+    pending,
+    resolved,
+    told,
+)
+
+HOOK = Action(kind="hook")
+OTHER = Action(kind="other")
+BUSY = TransientDeedError("busy")
+AWAY = NotReachedError("nobody is there")
+NEVER = DeedError("never")
+
+
+@asynccontextmanager
+async def dispatching(
+    deeds: Mapping[str, Deed | BatchDeed], clock: FakeClock
+) -> AsyncIterator[Dispatcher]:
+    """One that runs, without a disk and without chance."""
+    made = Dispatcher(deeds, None, clock=clock, random=lambda: 0.0)
+    task = asyncio.create_task(made.run())
+    try:
+        yield made
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(scene())
+
+
+def only(dispatcher: Dispatcher) -> DeliveryState:
+    (state,) = dispatcher.deliveries()
+    return state
+
+
+def test_beginning_and_end_are_told_once_each_and_pending_is_not() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(pending(alert), [HOOK])
+            await settle()
+            assert hook.heard == []
+            for _ in range(3):  # what is known is not told again
+                dispatcher.tell(alert, [HOOK])
+            await settle()
+            assert hook.heard == [told(alert)]
+            dispatcher.tell(resolved(alert), [HOOK])
+            await settle()
+            dispatcher.tell(resolved(alert), [HOOK])
+            await clock.advance(3600)
+            assert hook.heard == [told(alert), told(resolved(alert))]
+            assert only(dispatcher) == DeliveryState(name="hook", delivered=2)
+
+    play(scene)
+
+
+def test_what_ends_while_the_receiver_is_away_is_not_told_at_all() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        hook.is_away = AWAY
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            await clock.advance(10)
+            assert hook.tries > 2
+            assert only(dispatcher).problem == "nobody is there"
+            dispatcher.tell(resolved(alert), [HOOK])
+            hook.is_away = None
+            await clock.advance(3600)
+            assert hook.heard == []
+            assert only(dispatcher) == DeliveryState(name="hook")
+
+    play(scene)
+
+
+def test_what_ends_while_nobody_knows_if_it_was_heard_is_told_to_be_over() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        hook.errors = [BUSY, AWAY]
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            await clock.advance(1.5)  # once it may have been heard, once certainly not
+            assert hook.tries == 2
+            dispatcher.tell(resolved(alert), [HOOK])
+            await clock.advance(10)
+            assert hook.heard == [told(resolved(alert))]
+
+    play(scene)
+
+
+def test_one_that_hangs_holds_up_nobody_and_is_tried_again() -> None:
+    async def scene() -> None:
+        slow, quick, clock, alert = Listener(), Listener(), FakeClock(), firing()
+        slow.open.clear()
+        async with dispatching({"hook": slow, "other": quick}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK, OTHER])
+            await settle()
+            assert quick.heard == [told(alert)]
+            await clock.advance(31)
+            states = {state.name: state for state in dispatcher.deliveries()}
+            assert states["hook"].problem == "nothing came of it within 30 s"
+            assert states["other"].problem == ""
+            slow.open.set()
+            await clock.advance(5)
+            assert slow.heard == [told(alert)]
+            assert all(state.problem == "" for state in dispatcher.deliveries())
+
+    play(scene)
+
+
+class MistakenListener(BatchListener):
+    """Cannot always say how often it wants to hear of what fires."""
+
+    is_mistaken = False
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "again_seconds" and self.is_mistaken:
+            raise ZeroDivisionError("a mistake")
+        return super().__getattribute__(name)
+
+
+def test_a_mistake_between_two_tries_is_told_and_ends_no_receiver(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        hook, clock, alert = MistakenListener(), FakeClock(), firing()
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            hook.is_mistaken = True
+            await clock.advance(60)
+            assert only(dispatcher).problem == "a mistake"
+            hook.is_mistaken = False
+            await clock.advance(5)
+            assert only(dispatcher).problem == ""
+            dispatcher.tell(resolved(alert), [HOOK])
+            await clock.advance(5)
+            assert hook.heard[-1] == told(resolved(alert))
+
+    play(scene)
+    assert caplog.text.count("telling hook failed, will retry: error=a mistake") == 1
+
+
+@pytest.mark.slow
+def test_tries_become_rarer_up_to_one_in_five_minutes_and_go_on_while_it_fires() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        hook.is_away = BUSY
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            await clock.advance(511)  # 1 + 2 + 4 + … + 256
+            assert hook.tries == 10
+            await clock.advance(24 * 3600)
+            assert hook.tries == 10 + 24 * 12
+            hook.is_away = None
+            await clock.advance(300)
+            assert hook.heard == [told(alert)]
+
+    play(scene)
+
+
+class SetClock(FakeClock):
+    """One that somebody sets."""
+
+    ahead = 0
+
+    def now(self) -> int:
+        return super().now() + self.ahead
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_clock_that_is_set_holds_up_nobody(days: int) -> None:
+    async def scene() -> None:
+        hook, many, clock = Listener(), BatchListener(), SetClock()
+        hook.is_away = AWAY
+        async with dispatching({"hook": hook, "other": many}, clock) as dispatcher:
+            dispatcher.tell(firing(), [HOOK, OTHER])
+            await clock.advance(1)
+            clock.ahead = days * 24 * 3600 * SECOND
+            await clock.advance(5)
+            hook.is_away = None
+            await clock.advance(120)  # the rest that was cut by it does not count
+            assert hook.heard == [told(firing())]
+            assert 2 <= len(many.batches) <= 4
+
+    play(scene)
+
+
+def test_an_end_is_told_for_an_hour_and_then_dropped() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            await settle()
+            hook.is_away = BUSY
+            dispatcher.tell(resolved(alert), [HOOK])
+            await clock.advance(3000)
+            assert only(dispatcher).waiting == 1
+            await clock.advance(1000)
+            assert (only(dispatcher).waiting, only(dispatcher).dropped) == (0, 1)
+            tries = hook.tries
+            await clock.advance(3600)
+            assert hook.tries == tries
+
+    play(scene)
+
+
+def test_who_asks_to_be_left_alone_is_left_alone_by_news_too() -> None:
+    async def scene() -> None:
+        hook, clock = Listener(), FakeClock()
+        hook.errors = [TransientDeedError("slow down", after_seconds=40)]
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(firing("a"), [HOOK])
+            await settle()
+            dispatcher.tell(firing("b"), [HOOK])
+            await clock.advance(39.9)
+            assert hook.tries == 1
+            await clock.advance(0.2)
+            assert sorted(hook.heard) == [told(firing("a")), told(firing("b"))]
+
+    play(scene)
+
+
+def test_one_alert_that_always_fails_holds_up_no_other() -> None:
+    async def scene() -> None:
+        hook, clock = Listener(), FakeClock()
+        hook.is_away, hook.never = BUSY, {firing("bad").id}
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(firing("bad"), [HOOK])
+            await clock.advance(1000)
+            for name in "abc":
+                dispatcher.tell(firing(name), [HOOK])
+                await clock.advance(1.5)
+            assert [id_ for id_, _ in hook.heard] == [firing(name).id for name in "abc"]
+            assert only(dispatcher).waiting == 1
+            hook.is_away = None
+            await clock.advance(300)
+            assert hook.heard[-1] == told(firing("bad"))
+            assert only(dispatcher).problem == ""
+
+    play(scene)
+
+
+def test_of_news_that_come_together_one_that_fails_holds_up_no_other() -> None:
+    async def scene() -> None:
+        hook, clock = Listener(), FakeClock()
+        hook.is_away, hook.never = BUSY, {firing(name).id for name in ("bad", "worse")}
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(firing("bad"), [HOOK])
+            await clock.advance(1000)
+            for name in ("worse", "a", "b"):
+                dispatcher.tell(firing(name), [HOOK])
+            tries = hook.tries
+            await clock.advance(1.5)
+            assert hook.heard == [told(firing("a")), told(firing("b"))]
+            # What failed waits nevertheless.
+            assert hook.tries == tries + 3
+
+    play(scene)
+
+
+def test_news_during_a_short_outage_put_off_nothing() -> None:
+    async def scene() -> None:
+        hook, clock = Listener(), FakeClock(rounds=500)
+        hook.is_away = AWAY
+        alerts = [firing(str(number)) for number in range(30)]
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            for alert in alerts:
+                dispatcher.tell(alert, [HOOK])
+                await clock.advance(1)
+            assert hook.tries <= 31 + 6  # a second apart, and 1, 2, 4 … s after the first
+            hook.is_away = None
+            await clock.advance(32)
+            assert set(hook.heard) == {told(alert) for alert in alerts}
+
+    play(scene)
+
+
+@pytest.mark.parametrize("uid", ["u-a", "u-of-one-made-anew"])
+def test_news_about_the_same_name_keep_their_order(uid: str) -> None:
+    async def scene() -> None:
+        hook, clock, first = Listener(), FakeClock(), firing()
+        second = firing(life=2, subject=structs.replace(first.subject, uid=PodUID(uid)))
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(first, [HOOK])
+            await settle()
+            hook.is_away, hook.never = BUSY, {first.id}
+            dispatcher.tell(resolved(first), [HOOK])
+            await settle()
+            dispatcher.tell(second, [HOOK])
+            await clock.advance(100)
+            dispatcher.tell(firing("other"), [HOOK])
+            await clock.advance(2)
+            assert hook.heard == [told(first), told(firing("other"))]
+            hook.is_away = None
+            await clock.advance(300)
+            assert hook.heard[2:] == [told(resolved(first)), told(second)]
+
+    play(scene)
+
+
+def test_what_is_refused_for_good_is_counted_and_neither_tried_again_nor_told_to_be_over() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        hook.errors = [NEVER]
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            await clock.advance(3600)
+            assert only(dispatcher) == DeliveryState(name="hook", dropped=1, problem="never")
+            dispatcher.tell(alert, [HOOK])
+            dispatcher.tell(resolved(alert), [HOOK])
+            dispatcher.tell(firing("b"), [HOOK])
+            await clock.advance(10)
+            assert hook.heard == [told(firing("b"))]
+            assert only(dispatcher).problem == ""
+
+    play(scene)
+
+
+def test_a_mistake_in_a_deed_is_logged_with_its_place_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        hook.errors = [KeyError("oops")]
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            await clock.advance(5)
+            assert hook.heard == [told(alert)]
+
+    play(scene)
+    assert "telling hook failed, will retry" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_a_kind_that_is_not_there_is_a_problem_of_that_receiver_alone() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [Action(kind="fax", place=Place(7, 3)), HOOK])
+            await settle()
+            assert hook.heard == [told(alert)]
+            fax = dispatcher.deliveries()[0]
+            assert (fax.name, fax.dropped) == ("fax", 1)
+            assert "no actions of the kind 'fax'" in fax.problem
+
+    play(scene)
+
+
+def test_who_was_told_of_the_beginning_is_told_of_the_end_though_the_rule_has_changed() -> None:
+    async def scene() -> None:
+        hook, clock, alert = Listener(), FakeClock(), firing()
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.tell(alert, [HOOK])
+            await settle()
+            dispatcher.tell(resolved(alert), [])
+            await settle()
+            assert hook.heard[-1] == told(resolved(alert))
+
+    play(scene)
+
+
+# Those who take many at once
+
+
+def test_many_are_told_at_once_and_those_that_fire_again_and_again() -> None:
+    async def scene() -> None:
+        many, clock = BatchListener(), FakeClock()
+        alerts = [firing(name) for name in "abcd"]
+        async with dispatching({"hook": many}, clock) as dispatcher:
+            for alert in alerts:
+                dispatcher.tell(alert, [HOOK])
+            await settle()
+            first = [told(alert) for alert in alerts]
+            assert many.batches == [first[:3], first[3:]]
+            many.batches.clear()
+            await clock.advance(60)
+            assert many.batches == [first[:3], first[3:]]
+            dispatcher.tell(resolved(alerts[0]), [HOOK])
+            await clock.advance(60)
+            assert many.batches[2:] == [[told(resolved(alerts[0]))], first[1:]]
+            assert only(dispatcher).delivered == 5
+
+    play(scene)
+
+
+def test_away_for_ten_minutes_all_are_told_when_it_is_back_and_nothing_piles_up() -> None:
+    async def scene() -> None:
+        many, clock = BatchListener(most=100), FakeClock()
+        old, early, short = firing("old"), firing("early"), firing("short")
+        async with dispatching({"hook": many}, clock) as dispatcher:
+            dispatcher.tell(old, [HOOK])
+            dispatcher.tell(early, [HOOK])
+            await clock.advance(1)
+            many.batches.clear()
+            many.is_away = AWAY
+            dispatcher.tell(resolved(early), [HOOK])
+            for number in range(600):
+                await clock.advance(1)
+                one = firing(f"short-{number}")
+                dispatcher.tell(one, [HOOK])
+                dispatcher.tell(resolved(one, clock.now()), [HOOK])
+                if number == 300:
+                    dispatcher.tell(short, [HOOK])
+                assert only(dispatcher).waiting <= 3
+            many.is_away = None
+            await clock.advance(61)
+            assert set(many.heard) == {told(old), told(resolved(early)), told(short)}
+            assert only(dispatcher).problem == ""
+
+    play(scene)
+
+
+def test_who_was_away_hears_at_once_of_all_that_fires_for_it_may_have_forgotten() -> None:
+    async def scene() -> None:
+        many, clock = BatchListener(), FakeClock()
+        async with dispatching({"hook": many}, clock) as dispatcher:
+            dispatcher.tell(firing("old"), [HOOK])
+            await clock.advance(10)
+            many.is_away = AWAY
+            dispatcher.tell(firing("new"), [HOOK])
+            await clock.advance(2)
+            many.is_away = None
+            many.batches.clear()
+            await clock.advance(2)
+            assert set(many.heard) == {told(firing("old")), told(firing("new"))}
+
+    play(scene)
+
+
+def test_one_that_is_refused_is_found_among_many() -> None:
+    async def scene() -> None:
+        many, clock = BatchListener(most=100), FakeClock()
+        alerts: list[Alert] = [firing(str(number)) for number in range(20)]
+        many.refused = {alerts[13].id: NEVER}
+        async with dispatching({"hook": many}, clock) as dispatcher:
+            for alert in alerts:
+                dispatcher.tell(alert, [HOOK])
+            await settle(500)
+            assert set(many.heard) == {told(alert) for alert in alerts} - {told(alerts[13])}
+            assert (only(dispatcher).delivered, only(dispatcher).dropped) == (19, 1)
+
+    play(scene)
+
+
+def test_one_that_is_refused_when_told_again_holds_up_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        many, clock = BatchListener(most=4), FakeClock()
+        alerts = [firing(name) for name in "abcdefghij"]
+        async with dispatching({"hook": many}, clock) as dispatcher:
+            for alert in alerts:
+                dispatcher.tell(alert, [HOOK])
+            await settle()
+            many.refused = {alerts[1].id: NEVER}
+            for _ in range(3):
+                many.batches.clear()
+                await clock.advance(60)
+                assert sorted(many.heard) == [told(a) for a in alerts if a is not alerts[1]]
+            assert only(dispatcher).problem == "never"
+            many.refused.clear()
+            many.batches.clear()
+            await clock.advance(60)
+            assert sorted(many.heard) == [told(alert) for alert in alerts]
+            assert only(dispatcher).problem == ""
+
+    play(scene)
+    assert sum("alert not taken" in line for line in caplog.messages) == 1
+
+
+@pytest.mark.parametrize("error", [BUSY, KeyError("ours")])
+def test_what_always_fails_when_told_again_comes_last(error: Exception) -> None:
+    async def scene() -> None:
+        many, clock = BatchListener(most=2), FakeClock()
+        alerts = [firing(name) for name in "abcdef"]
+        async with dispatching({"hook": many}, clock) as dispatcher:
+            for alert in alerts:
+                dispatcher.tell(alert, [HOOK])
+            await settle()
+            many.refused = {alerts[0].id: error}
+            many.batches.clear()
+            await clock.advance(60)
+            assert many.batches == []
+            for _ in range(3):
+                many.batches.clear()
+                await clock.advance(60)
+                assert {told(alert) for alert in alerts[2:]} <= set(many.heard)
+
+    play(scene)
+
+
+# The end
+
+
+def test_the_end_waits_for_a_try_that_is_under_way_but_not_long() -> None:
+    async def scene() -> None:
+        slow, stuck, clock = Listener(), Listener(), FakeClock()
+        slow.open.clear()
+        stuck.open.clear()
+        made = Dispatcher({"hook": slow, "other": stuck}, None, clock=clock, random=lambda: 0.0)
+        task = asyncio.create_task(made.run())
+        made.tell(firing("a"), [HOOK, OTHER])
+        made.tell(firing("b"), [HOOK])
+        await settle()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        task.cancel()
+        await settle()
+        slow.open.set()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert loop.time() - began < 20.0  # a second, on a machine that has time
+        assert slow.heard == [told(firing("a"))]  # and no other after it
+        assert stuck.heard == []
+
+    play(scene)

@@ -1,0 +1,76 @@
+"""Who keeps alerts on the disk comes to its end, whatever the disk does meanwhile."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.alerts.delivery.persister import Keeper
+from podstatus.alerts.delivery.queue import KeptAlert
+from podstatus.alerts.delivery.store import AlertStore, StoreError
+from podstatus.alerts.model import AlertId
+from podstatus.testing.clock import FakeClock
+from tests.alerts.sample_alerts import firing
+
+
+class FullStore(AlertStore):
+    """Has no room, and says so when it is told to."""
+
+    is_asked: threading.Event
+    may_answer: threading.Event
+
+    def replace(self, kept: Mapping[AlertId, KeptAlert]) -> None:
+        self.is_asked.set()
+        self.may_answer.wait(30)
+        raise StoreError("database or disk is full")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FullStore:
+    made = FullStore.open(tmp_path / "alerts.db")
+    assert isinstance(made, FullStore)
+    made.is_asked, made.may_answer = threading.Event(), threading.Event()
+    return made
+
+
+def test_a_write_that_fails_after_the_end_was_asked_for_is_no_loose_end(store: FullStore) -> None:
+    loose: list[dict[str, Any]] = []
+
+    async def scene() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
+        keeper = Keeper(store, clock=FakeClock())
+        running = asyncio.create_task(keeper.run())
+        keeper.keep(firing())
+        await asyncio.to_thread(store.is_asked.wait, 30)
+        running.cancel()
+        await asyncio.sleep(0)
+        store.may_answer.set()
+        await asyncio.wait({running})
+        gc.collect()
+        assert keeper.problem == "database or disk is full"
+
+    asyncio.run(scene())
+    assert loose == []
+
+
+def test_a_file_that_is_deleted_while_nothing_changes_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.db"
+
+    async def scene() -> None:
+        keeper = Keeper(AlertStore.open(path), clock=FakeClock())
+        keeper.keep(firing())
+        with ThreadPoolExecutor(1) as thread:
+            await keeper.write_once(thread)
+            await asyncio.to_thread(path.unlink)
+            await keeper.write_once(thread)
+            assert "was deleted; all alerts are written again" in keeper.problem
+            await keeper.write_once(thread)
+            assert keeper.problem == ""
+
+    asyncio.run(scene())
+    assert AlertStore.open(path).read() == {firing().id: KeptAlert(alert=firing())}

@@ -1,0 +1,192 @@
+"""What a receiver comes to know, whatever fails and whenever the agent is killed."""
+
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.alerts.delivery.queue import Progress, ReceiverBook, receiver_key, receiver_name
+from podstatus.alerts.model import Action, Alert, AlertId, Place
+from tests.alerts.sample_alerts import SECOND, START, firing, resolved, told
+
+Result = Literal["heard", "lost answer", "lost request", "not reached", "refused"]
+
+
+class World:
+    """Alerts that come and go, a receiver, and what lies on the disk between them."""
+
+    def __init__(self, most_waiting: int = 100) -> None:
+        self.most_waiting = most_waiting
+        self.disk: dict[AlertId, Progress] = {}
+        self.alerts: dict[AlertId, Alert] = {}
+        self.lives: dict[str, int] = {}
+        self.heard: list[tuple[str, str]] = []
+        self.dropped = 0
+        self.book = self._new_book()
+
+    def _new_book(self) -> ReceiverBook:
+        return ReceiverBook(self._got_on, most_waiting=self.most_waiting)
+
+    def _got_on(self, id_: AlertId, progress: Progress | None) -> None:
+        if progress is None:
+            del self.disk[id_]
+        else:
+            self.disk[id_] = progress
+
+    def turn(self, name: str) -> None:
+        """One that fires is over, one that does not fires."""
+        life = self.lives.get(name, 0)
+        alert = firing(name, life=life)
+        if self.alerts.get(alert.id, resolved(alert)).state == "firing":
+            self.alerts[alert.id] = resolved(alert)
+        else:
+            self.lives[name] = life + 1
+            alert = firing(name, life=life + 1)
+            self.alerts[alert.id] = alert
+        self.book.tell(self.alerts[alert.id])
+
+    def attempt(self, most: int, result: Result, meanwhile: str = "") -> None:
+        """Try to tell what is next; something may turn while that is under way."""
+        alerts = self.book.take(most)
+        first = self.book.trying(alerts)
+        if meanwhile:
+            self.turn(meanwhile)
+        if result in ("heard", "lost answer"):
+            self.heard += [told(alert) for alert in alerts]
+        if result == "heard":
+            self.book.succeeded(alerts)
+        elif result == "refused":
+            for alert in alerts:
+                self.book.refused(alert)
+        else:
+            self.book.failed(alerts, first if result == "not reached" else ())
+
+    def kill(self) -> None:
+        """Another process takes up what is on the disk."""
+        self.book = self._new_book()
+        for id_, progress in dict(self.disk).items():
+            self.book.restore(self.alerts[id_], progress)
+
+
+names = st.sampled_from("abc")
+attempts = st.tuples(
+    st.integers(1, 3),
+    st.sampled_from(["heard", "heard", "lost answer", "lost request", "not reached"]),
+    st.sampled_from(["", "a", "b", "c"]),
+)
+steps = st.lists(st.one_of(names, attempts, st.just(None)), max_size=40)
+
+
+def play(world: World, played: list[str | tuple[int, Result, str] | None]) -> None:
+    for step in played:
+        if step is None:
+            world.kill()
+        elif isinstance(step, str):
+            world.turn(step)
+        else:
+            world.attempt(*step)
+
+
+@given(steps)
+def test_in_the_end_it_knows_what_fires_and_what_is_over(
+    played: list[str | tuple[int, Result, str] | None],
+) -> None:
+    world = World()
+    play(world, played)
+    while world.book.waiting:
+        world.attempt(2, "heard")
+    for alert in world.alerts.values():
+        states = [state for id_, state in world.heard if id_ == alert.id]
+        # Never that it fires after it is over; the last word is the truth.
+        assert states == sorted(states)
+        if alert.state == "firing":
+            assert states[-1:] == ["firing"]
+        else:
+            assert states[-1:] in ([], ["resolved"])
+    # Of several lives of the same subject, the last word is about the last.
+    for name in "abc":
+        lives = [int(id_.split("-")[2]) for id_, _ in world.heard if id_.split("-")[1] == name]
+        assert lives[-1:] == sorted(lives)[-1:]
+    fires = {id_: "told" for id_, alert in world.alerts.items() if alert.state == "firing"}
+    assert world.disk == fires
+    assert {alert.id for alert in world.book.firing()} == set(fires)
+
+
+@given(steps)
+def test_without_lost_answers_and_kills_nothing_is_told_twice(
+    played: list[str | tuple[int, Result, str] | None],
+) -> None:
+    world = World()
+    play(world, [s for s in played if s is not None and "lost answer" not in s])
+    while world.book.waiting:
+        world.attempt(2, "heard")
+    assert len(world.heard) == len(set(world.heard))
+
+
+@given(steps, st.integers(2, 6))
+def test_what_does_not_fit_is_counted_and_no_end_comes_without_a_beginning(
+    played: list[str | tuple[int, Result, str] | None], most: int
+) -> None:
+    world = World(most_waiting=most)
+    play(world, [s for s in played if s is not None and "lost request" not in s])
+    assert world.book.waiting <= most
+    while world.book.waiting:
+        world.attempt(1, "heard")
+    begun = {id_ for id_, state in world.heard if state == "firing"}
+    assert {id_ for id_, state in world.heard if state == "resolved"} <= begun
+    silent = {id_ for id_, a in world.alerts.items() if a.state == "firing"} - begun
+    assert len(silent) <= world.book.dropped
+    assert all(world.disk[id_] == "refused" for id_ in silent)
+
+
+def test_ends_have_room_that_beginnings_do_not_take() -> None:
+    world = World(most_waiting=4)
+    for name in "ab":
+        world.turn(name)
+    world.attempt(2, "heard")
+    for name in "cdef":
+        world.turn(name)
+    assert (world.book.waiting, world.book.dropped) == (2, 2)
+    world.turn("a")
+    world.turn("b")
+    assert (world.book.waiting, world.book.dropped) == (4, 2)
+    world.turn("c")  # it was not told of
+    assert world.book.waiting == 3
+
+
+def test_an_end_is_dropped_after_an_hour() -> None:
+    world = World()
+    world.turn("a")
+    world.attempt(1, "heard")
+    world.turn("a")
+    world.book.expire(START + 3601 * SECOND)
+    assert (world.book.waiting, world.book.dropped) == (1, 0)
+    world.book.expire(START + 3602 * SECOND)
+    assert (world.book.waiting, world.book.dropped) == (0, 1)
+    assert world.disk == {}
+
+
+# How receivers are named
+
+
+def test_the_same_options_are_the_same_receiver_wherever_they_stand() -> None:
+    first = Action(kind="webhook", options={"url": "https://h/a", "caFile": "c"})
+    again = Action(kind="webhook", options={"caFile": "c", "url": "https://h/a"}, place=Place(9, 1))
+    other = Action(kind="webhook", options={"url": "https://h/b", "caFile": "c"})
+    assert receiver_key(first) == receiver_key(again) != receiver_key(other)
+
+
+def test_names_show_the_host_alone_and_tell_receivers_apart() -> None:
+    urls = {
+        "https://user:s3cret@hooks.example.org/services/s3cret?token=s3cret": (
+            "webhook https://hooks.example.org ("
+        ),
+        "http://[::1]:9093/x": "webhook http://[::1]:9093 (",
+        "no address s3cret": "webhook (",
+        "http://h:port": "webhook (",
+    }
+    names = {url: receiver_name(Action(kind="webhook", options={"url": url})) for url in urls}
+    assert all(names[url].startswith(begin) for url, begin in urls.items())
+    assert not any("s3cret" in name for name in names.values())
+    assert len(set(names.values())) == len(urls)
+    assert receiver_name(Action(kind="log")) == "log"

@@ -1,0 +1,48 @@
+"""Times that things wait for."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.alerts.engine.timers import Deadlines
+
+KEYS = st.sampled_from("abcd")
+STEPS = st.one_of(
+    st.tuples(st.just("set"), KEYS, st.integers(0, 20)),
+    st.tuples(st.just("cancel"), KEYS, st.just(0)),
+    st.tuples(st.just("pop"), st.just(""), st.integers(0, 20)),
+)
+
+
+@given(st.lists(STEPS, max_size=200))
+def test_what_waits_comes_when_its_time_has(steps: list[tuple[str, str, int]]) -> None:
+    deadlines, model = Deadlines[str](), dict[str, int]()
+    for what, key, at in steps:
+        if what == "set":
+            deadlines.set(key, at)
+            model[key] = at
+        elif what == "cancel":
+            deadlines.cancel(key)
+            model.pop(key, None)
+        else:
+            popped = deadlines.pop_until(at)
+            assert [model[it] for it in popped] == sorted(model[it] for it in popped)
+            assert set(popped) == {it for it, time in model.items() if time <= at}
+            for it in popped:
+                del model[it]
+        assert deadlines.first() == min(model.values(), default=None)
+        assert set(deadlines.waiting()) == set(model)
+
+
+def test_what_is_set_again_takes_no_room() -> None:
+    deadlines = Deadlines[str]()
+    for _ in range(50):
+        deadlines.set("a", 1)
+    assert deadlines.room == 1
+
+
+def test_what_was_cancelled_is_tidied_away() -> None:
+    deadlines = Deadlines[int]()
+    for number in range(10_000):
+        deadlines.set(number % 10, number)
+    assert len(deadlines) == 10
+    assert deadlines.room <= 2 * 10 + 64

@@ -1,0 +1,150 @@
+"""A real Alertmanager hears of alerts, and tells a webhook: once of each beginning and end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.store import AlertStore
+from podstatus.alerts.model import Action, Alert, AlertId
+from podstatus.alerts.notifiers.alertmanager import Alertmanager
+from podstatus.alerts.notifiers.http_post import HttpPost
+from podstatus.base.aio import SystemClock
+from tests.alertmanager import MISSING, PROGRAM, alertmanager
+from tests.alertmanager import Alertmanager as Manager
+from tests.alerts.sample_alerts import firing, resolved
+
+ACTIONS = [Action(kind="alertmanager")]
+AGAIN = 2.0
+"""After four of them it takes an alert to be over: a busy machine must not take as long."""
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PROGRAM is None, reason=MISSING),
+]
+
+
+def told(manager: Manager) -> list[tuple[str, str]]:
+    """What the webhook was told: pods and their state."""
+    return [(labels["pod"], state) for labels, state in manager.told]
+
+
+def known(manager: Manager) -> dict[str, str]:
+    """What it knows to fire: until when, by the name of the pod."""
+    return {one["labels"]["pod"]: one["endsAt"] for one in manager.alerts()}
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(90):
+        while not is_so():  # noqa: ASYNC110 - another program takes part
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def living(folder: Path, manager: Manager) -> AsyncIterator[Dispatcher]:
+    """One life of the agent, as far as alerts go."""
+    clock = SystemClock()
+    store, http = AlertStore.open(folder / "alerts.db"), HttpPost(clock=clock)
+    deed = Alertmanager(http, clock=clock, url=manager.url, again_seconds=AGAIN)
+    dispatcher = Dispatcher({"alertmanager": deed}, store, clock=clock, random=lambda: 0.5)
+    task = asyncio.create_task(dispatcher.run())
+    try:
+        yield dispatcher
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await http.close()
+        store.close()
+
+
+def fires(name: str) -> Alert:
+    return structs.replace(firing(name), fired=SystemClock().now())
+
+
+def over(alert: Alert) -> Alert:
+    return resolved(alert, SystemClock().now())
+
+
+def test_an_alert_fires_and_resolves_through_it_once_over_a_restart(tmp_path: Path) -> None:
+    async def scene(manager: Manager) -> None:
+        alert = fires("a")
+        async with living(tmp_path, manager) as first:
+            first.tell(alert, ACTIONS)
+            await until(lambda: told(manager) == [("pod-a", "firing")])
+            before = known(manager)["pod-a"]
+        async with living(tmp_path, manager) as second:
+            second.tell(second.restored[alert.id], ACTIONS)
+            await until(lambda: known(manager)["pod-a"] > before)
+            # Longer than four periods: who hears nothing would take it to be over.
+            await asyncio.sleep(6 * AGAIN)
+            assert told(manager) == [("pod-a", "firing")]
+            second.tell(over(alert), ACTIONS)
+            await until(lambda: len(told(manager)) == 2)
+            await asyncio.sleep(2.5)
+            assert told(manager) == [("pod-a", "firing"), ("pod-a", "resolved")]
+            assert second.deliveries()[0].problem == ""
+
+    with alertmanager(tmp_path) as manager:
+        asyncio.run(scene(manager))
+
+
+def test_all_are_told_when_it_is_back_and_what_came_and_went_is_not(tmp_path: Path) -> None:
+    async def scene(manager: Manager) -> None:
+        async with living(tmp_path, manager) as agent:
+            stays, ends, short, new = (fires(name) for name in ("stays", "ends", "short", "new"))
+            agent.tell(stays, ACTIONS)
+            agent.tell(ends, ACTIONS)
+            await until(lambda: len(told(manager)) == 2)
+            await asyncio.to_thread(manager.kill)
+            agent.tell(over(ends), ACTIONS)
+            agent.tell(short, ACTIONS)
+            agent.tell(new, ACTIONS)
+            await until(lambda: "cannot connect" in agent.deliveries()[0].problem)
+            agent.tell(over(short), ACTIONS)
+            await asyncio.to_thread(manager.start)
+            await until(lambda: ("pod-new", "firing") in told(manager))
+            await until(lambda: set(known(manager)) == {"pod-stays", "pod-new"})
+            await until(lambda: agent.deliveries()[0].problem == "")
+            assert agent.deliveries()[0].waiting == 0
+            assert not any(pod == "pod-short" for pod, _ in told(manager))
+
+    with alertmanager(tmp_path) as manager:
+        asyncio.run(scene(manager))
+
+
+def test_another_life_of_the_same_alert_fires_though_both_come_at_once(tmp_path: Path) -> None:
+    async def scene(manager: Manager) -> None:
+        async with living(tmp_path, manager) as agent:
+            first = fires("a")
+            agent.tell(first, ACTIONS)
+            await until(lambda: told(manager) == [("pod-a", "firing")])
+            # To an Alertmanager they are the same: their labels are.
+            agent.tell(over(first), ACTIONS)
+            agent.tell(structs.replace(fires("a"), id=AlertId("another")), ACTIONS)
+            await until(lambda: agent.deliveries()[0].delivered == 3)
+            await asyncio.sleep(6 * AGAIN)
+            assert set(known(manager)) == {"pod-a"}
+            assert told(manager)[-1] == ("pod-a", "firing")
+
+    with alertmanager(tmp_path) as manager:
+        asyncio.run(scene(manager))
+
+
+def test_one_that_it_refuses_holds_up_no_other(tmp_path: Path) -> None:
+    async def scene(manager: Manager) -> None:
+        async with living(tmp_path, manager) as agent:
+            # It knows alerts by their labels: one without any is none.
+            bad = structs.replace(fires("bad"), labels={})
+            for alert in (fires("a"), bad, fires("b"), fires("c")):
+                agent.tell(alert, ACTIONS)
+            pods = {f"pod-{name}" for name in "abc"}
+            await until(lambda: {pod for pod, _ in told(manager)} == pods)
+            await until(lambda: agent.deliveries()[0].dropped == 1)
+            assert agent.deliveries()[0].waiting == 0
+
+    with alertmanager(tmp_path) as manager:
+        asyncio.run(scene(manager))

@@ -1,0 +1,169 @@
+"""Facts are what is known, and all that the table promises."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from podstatus.alerts.cel.expression import Environment
+from podstatus.alerts.evaluator.ports import Failed
+from podstatus.alerts.rules.facts import (
+    CONTAINER_FACTS,
+    NODE_FACTS,
+    POD_FACTS,
+    SYNC_FACTS,
+    NodeReadings,
+    health_moves,
+    node_facts,
+    pod_facts,
+    sync_facts,
+)
+from podstatus.alerts.rules.windows import WindowCounts
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
+
+SECOND = 1_000_000_000
+AT = 1_700_000_000 * SECOND
+NOW = Time.from_unix_nanos(AT)
+WEB = PodSummary(uid=PodUID("1"), namespace="default", name="web")
+
+
+def crashing(**more: Any) -> ContainerSummary:
+    last = "terminated OOMKilled 137"
+    return ContainerSummary(name="app", state="waiting CrashLoopBackOff", last=last, **more)
+
+
+@pytest.mark.parametrize(
+    ("facts", "table"),
+    [
+        (pod_facts(WEB, AT), POD_FACTS),
+        (node_facts(NodeSummary(name="n")), NODE_FACTS),
+        (sync_facts(SyncState(), Knowledge()), SYNC_FACTS),
+    ],
+)
+def test_facts_are_those_of_the_table(facts: dict[str, Any], table: Any) -> None:
+    assert list(facts) == [fact.name for fact in table]
+
+
+@pytest.mark.parametrize("scope", ["pod", "node"])
+def test_facts_have_the_types_of_the_table(scope: Any) -> None:
+    """CEL takes a value of another type for an error."""
+    pod = PodSummary(
+        uid=PodUID("1"), namespace="ns", name="p", labels={"a": "b"}, containers=(crashing(),),
+        conditions=(ConditionSummary(type="Ready", status="True"),),
+    )  # fmt: skip
+    facts = (
+        pod_facts(pod, AT)
+        if scope == "pod"
+        else node_facts(NodeSummary(name="n")) | sync_facts(SyncState(), Knowledge())
+    )
+    environment = Environment.of(scope)
+    asked = environment.facts(facts)
+    failed = {name: environment.compile(name).value(asked) for name in facts}
+    assert [name for name, value in failed.items() if isinstance(value, Failed)] == []
+
+
+def test_a_pod_in_a_crash_loop() -> None:
+    pod = PodSummary(
+        uid=PodUID("1"), namespace="default", name="web", node="n1", phase="Running",
+        containers=(crashing(restarts=4, message="back-off"),), deleting=NOW,
+        conditions=(ConditionSummary(type="Ready", status="False"),),
+    )  # fmt: skip
+    counts = WindowCounts(ready_changes=2, restarts=3, foreign_writes=1)
+    facts = pod_facts(pod, AT, counts)
+    assert (facts["pod.ready"], facts["pod.terminating"], facts["pod.restarts"]) == (False, True, 4)
+    assert (facts["pod.health"], facts["pod.conditions"]) == ("ending", {"Ready": "False"})
+    assert (facts["pod.readyChanges10m"], facts["pod.restarts10m"]) == (2, 3)
+    assert facts["pod.foreignWrites10m"] == 1
+    [container] = facts["pod.containers"]
+    assert list(container) == [fact.name for fact in CONTAINER_FACTS]
+    assert container == {
+        "name": "app", "kind": "container", "image": "", "state": "waiting",
+        "reason": "CrashLoopBackOff", "exitCode": -1, "message": "back-off",
+        "lastReason": "OOMKilled", "lastExitCode": 137, "ready": False, "started": False,
+        "restarts": 4,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "parts"),
+    [
+        ("", ("", "", -1)),
+        ("running", ("running", "", -1)),
+        ("waiting", ("waiting", "", -1)),
+        ("waiting ImagePullBackOff", ("waiting", "ImagePullBackOff", -1)),
+        ("terminated Completed 0", ("terminated", "Completed", 0)),
+        ("terminated 3", ("terminated", "", 3)),
+        ("terminated two words -1", ("terminated", "two words", -1)),
+    ],
+)
+def test_a_state_is_told_in_parts(state: str, parts: tuple[str, str, int]) -> None:
+    pod = PodSummary(
+        uid=PodUID("1"),
+        namespace="",
+        name="",
+        containers=(ContainerSummary(name="c", state=state),),
+    )
+    [container] = pod_facts(pod, AT)["pod.containers"]
+    assert (container["state"], container["reason"], container["exitCode"]) == parts
+
+
+def test_a_node() -> None:
+    node = NodeSummary(
+        name="n1", ready=True, capacity={"cpu": "4", "memory": "1Gi", "pods": "110"}, pods=3,
+        used={"cpu": 1.0, "memory": 2.0**28}, lease_age_seconds=12.7,
+    )  # fmt: skip
+    facts = node_facts(node, NodeReadings(disk_used_fraction=0.9, clock_skew_seconds=3))
+    assert (facts["node.cpuUsedFraction"], facts["node.memoryUsedFraction"]) == (0.25, 0.25)
+    assert (facts["node.leaseAgeSeconds"], facts["node.pods"]) == (12, 3)
+    assert (facts["node.diskUsedFraction"], facts["node.clockSkewSeconds"]) == (0.9, 3)
+
+
+def test_what_is_not_known_of_a_node_is_less_than_nothing() -> None:
+    facts = node_facts(NodeSummary(name="n", capacity={"cpu": "?"}, used={"cpu": 1.0}))
+    numbers = {name: value for name, value in facts.items() if type(value) in (int, float)}
+    assert numbers == {
+        "node.pods": 0, "node.leaseAgeSeconds": -1, "node.cpuUsedFraction": -1.0,
+        "node.memoryUsedFraction": -1.0, "node.diskUsedFraction": -1.0,
+        "node.diskFullInSeconds": -1, "node.clockSkewSeconds": 0,
+    }  # fmt: skip
+
+
+def like(**more: Any) -> PodSummary:
+    return PodSummary(uid=PodUID("1"), namespace="", name="", **more)
+
+
+@pytest.mark.parametrize(
+    ("pod", "changes"),
+    [
+        (
+            like(phase="Running", deleting=NOW),
+            [("ending", False), ("ending", True), ("stuck", True)],
+        ),
+        (like(phase="Failed", deleting=NOW), [("failed", False), ("failed", True)]),
+        (like(phase="Pending", created=NOW), [("starting", False), ("stuck", False)]),
+    ],
+)
+def test_facts_become_others_exactly_when_they_are_said_to(
+    pod: PodSummary, changes: list[tuple[str, bool]]
+) -> None:
+    def told(at: int) -> tuple[str, bool]:
+        facts = pod_facts(pod, at)
+        return facts["pod.health"], facts["pod.overdue"]
+
+    at = AT
+    assert told(at) == changes[0]
+    for before, after in pairwise(changes):
+        moves = health_moves(pod, at)
+        assert moves is not None
+        assert (told(moves - 1), told(moves)) == (before, after)
+        at = moves
+    assert health_moves(pod, at) is None
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded", "Failed"])
+def test_health_of_others_stays(phase: str) -> None:
+    pod = PodSummary(uid=PodUID("1"), namespace="", name="", phase=phase, created=NOW)
+    assert health_moves(pod, AT) is None

@@ -1,0 +1,75 @@
+"""Which facts of a node do not say yet that something is over."""
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podstatus.alerts.rules.facts import FACTS
+from podstatus.alerts.rules.warming_up import POD_WINDOWS, young_node_facts
+from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+
+SECOND = 1_000_000_000
+MEASURED = {"cpu": 0.1, "memory": 0.2, "disk": 0.3}
+NODE = NodeSummary(name="n", lease_age_seconds=1.0, used_fractions=MEASURED)
+KNOWN = Knowledge(clock_skew_seconds=0.0)
+SENDING = {f"sync.{it}" for it in ("unsent", "oldestUnsentSeconds", "inFlight", "quarantined")}
+
+
+def young(seconds: int, *, node: Any = None, known: Any = None, unsent: int = 0) -> set[str]:
+    found = young_node_facts(
+        structs.replace(NODE, **(node or {})),
+        SyncState(unsent=unsent),
+        structs.replace(KNOWN, **(known or {})),
+        seconds * SECOND,
+    )
+    return set(found)
+
+
+def test_they_are_facts() -> None:
+    names = {fact.name for facts in FACTS.values() for fact in facts}
+    nothing = young_node_facts(
+        NodeSummary(name="n"), SyncState(), Knowledge(server_reachable=False), 0
+    )
+    assert names >= POD_WINDOWS | nothing
+    assert len(nothing) == 12
+
+
+def test_when_all_is_known_only_the_forecast_needs_ten_minutes() -> None:
+    assert young(60) == young(599) == {"node.diskFullInSeconds"}
+    assert young(600) == set()
+
+
+def test_what_is_sent_is_known_after_a_minute_or_when_nothing_waits_any_more() -> None:
+    assert young(59) >= SENDING
+    assert young(599, unsent=1) >= SENDING
+    assert not young(60) & SENDING
+    assert not young(600, unsent=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"node": {"lease_age_seconds": None}}, "node.leaseAgeSeconds"),
+        ({"known": {"clock_skew_seconds": None}}, "node.clockSkewSeconds"),
+    ],
+)
+def test_what_the_server_has_not_told_is_young_for_as_long_as_that_takes(
+    changed: dict[str, Any], name: str
+) -> None:
+    assert young(86_400, **changed) == {name}
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"node": {"used_fractions": {"cpu": 0.1, "memory": 0.2}}}, "node.diskUsedFraction"),
+        ({"known": {"server_reachable": False}}, "sync.serverAgeSeconds"),
+    ],
+)
+def test_what_may_never_be_known_is_young_for_ten_minutes(
+    changed: dict[str, Any], name: str
+) -> None:
+    assert name in young(599, **changed)
+    assert name not in young(60)
+    assert young(600, **changed) == set()

@@ -1,0 +1,584 @@
+"""The service that asks rules: when it looks at whom, and what becomes of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from msgspec import structs
+
+from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.store import AlertStore
+from podstatus.alerts.engine.engine import Engine
+from podstatus.alerts.evaluator.ports import Evaluated, EvaluatorError, Question
+from podstatus.alerts.model import Action, Alert
+from podstatus.alerts.ports import DeedError
+from podstatus.alerts.rules.load import LoadedRule, load_rules
+from podstatus.alerts.service.alert_service import Synced, Watchman
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
+from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
+from podstatus.testing.clock import FakeClock
+from tests.support.alert_rules import ENVIRONMENTS, LocalEvaluator
+from tests.web.fake_observatory import FakeObservatory
+from tests.workers.node_in_memory import in_loop
+
+LOG = Action(kind="log")
+RULES = """
+rules:
+- name: NotReady
+  expr: '!pod.ready'
+  for: 20s
+  annotations: {summary: '{{ pod.name }} is not ready'}
+- {name: Flapping, expr: pod.readyChanges10m >= 4}
+- {name: Restarts, expr: pod.restarts10m >= 2}
+- {name: Foreign, expr: pod.foreignWrites10m > 0}
+- {name: NodeDown, scope: node, expr: '!node.ready'}
+- {name: Away, scope: node, expr: '!sync.serverReachable', for: 10s}
+"""
+
+
+def a_pod(name: str = "web", *, ready: bool = True, restarts: int = 0, at: int = 1) -> PodSummary:
+    condition = ConditionSummary(
+        type="Ready",
+        status="True" if ready else "False",
+        since=Time.from_unix_nanos(at * 10**9),
+    )
+    return PodSummary(
+        uid=PodUID(f"uid-{name}"),
+        namespace="default",
+        name=name,
+        node="node-1",
+        phase="Running",
+        conditions=(condition,),
+        containers=(ContainerSummary(name="app", state="running", restarts=restarts),),
+    )
+
+
+class Heard:
+    """Remembers what it was told; a `Deed`."""
+
+    def __init__(self) -> None:
+        self.alerts: list[Alert] = []
+
+    async def do(self, action: Action, alert: Alert) -> None:
+        self.alerts.append(alert)
+
+    @property
+    def words(self) -> list[str]:
+        return [f"{it.rule} {it.subject.name} {it.state}" for it in self.alerts]
+
+
+class Unreliable:
+    """A `RuleEvaluator` that may be away, take its time, and switch rules off."""
+
+    def __init__(self, rules: Sequence[LoadedRule]) -> None:
+        self._local = LocalEvaluator(rules)
+        self.is_away = False
+        self.gate: asyncio.Event | None = None
+        self.switched_off: dict[str, str] = {}
+
+    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        if self.is_away:
+            raise EvaluatorError("it is away")
+        if self.gate is not None:
+            await self.gate.wait()
+        found = await self._local.evaluate(questions)
+        off, self.switched_off = self.switched_off, {}
+        return structs.replace(found, switched_off=off)
+
+
+class Scene:
+    """Rules, and what they are asked about. Another may go on where this one ended."""
+
+    def __init__(self, rules: str = RULES, *, store: Path | None = None) -> None:
+        self.clock = FakeClock()
+        self.known = FakeObservatory()
+        self.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
+        self.heard = Heard()
+        self.rules = rules
+        self.store = store
+        self.has_pods = self.has_nodes = True
+        self.action = LOG
+        self.actions: dict[str, tuple[Action, ...]] = {}
+        self.ahead = 0
+        self.heartbeats = Heartbeats(self.clock.now)
+
+    def watchman(self) -> Watchman:
+        loaded = load_rules(self.rules, ENVIRONMENTS)
+        assert loaded.mistakes == ()
+        self.evaluator = Unreliable(loaded.rules)
+        store = None if self.store is None else AlertStore.open(self.store)
+        return Watchman(
+            self.known,
+            Engine(loaded.rules, era=str(self.clock.now())),
+            self.evaluator,
+            Dispatcher(
+                {"log": self.heard, "mail": self.heard}, store, clock=self.clock, random=lambda: 0.5
+            ),
+            actions=self.actions or {it.rule.name: (self.action,) for it in loaded.rules},
+            synced=Synced(pods=lambda: self.has_pods, nodes=lambda: self.has_nodes),
+            clock=self.clock,
+            monotonic=lambda: self.clock.now() - self.ahead,
+            beat=self.heartbeats.expect("alerts", at_most=10),
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Watchman]:
+        watchman = self.watchman()
+        task = asyncio.create_task(watchman.run())
+        try:
+            await self.passes(0)
+            yield watchman
+        finally:
+            assert not task.done(), task.exception()
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def passes(self, seconds: float) -> None:
+        """So much time, and the thread of the disk gets its turn."""
+        await self.clock.advance(seconds)
+        for _ in range(20):
+            await asyncio.sleep(0.002 if self.store else 0)
+
+    def set_ahead(self, seconds: int) -> None:
+        """Somebody sets the clock."""
+        self.ahead += seconds * 10**9
+        self.clock._now += seconds * 10**9
+
+    def put(self, *pods: PodSummary) -> None:
+        for pod in pods:
+            self.known.board.put(pod)
+
+
+def refuse(*_: object, **__: object) -> NoReturn:
+    raise RuntimeError("a mistake")
+
+
+def shown(watchman: Watchman) -> list[str]:
+    return [f"{it.rule} {it.subject.name} {it.state}" for it in watchman.alerts().values()]
+
+
+@in_loop
+async def test_a_pod_is_asked_about_when_it_changes_and_when_its_time_has_come() -> None:
+    scene = Scene()
+    async with scene.running() as watchman:
+        scene.put(a_pod())
+        await scene.passes(1)
+        assert shown(watchman) == []
+        scene.put(a_pod(ready=False))
+        await scene.passes(0.1)
+        assert shown(watchman) == ["NotReady web pending"]
+        await scene.passes(19)
+        assert scene.heard.words == []
+        await scene.passes(1)
+        assert scene.heard.words == ["NotReady web firing"]
+        assert scene.heard.alerts[0].annotations == {"summary": "web is not ready"}
+        scene.put(a_pod())
+        await scene.passes(0.1)
+        assert scene.heard.words[1:] == ["NotReady web resolved"]
+        assert shown(watchman) == ["NotReady web resolved"]
+        await scene.passes(3601)
+        assert shown(watchman) == []
+
+
+@in_loop
+async def test_a_clock_that_is_set_ahead_does_not_count_as_waiting(tmp_path: Path) -> None:
+    scene = Scene(store=tmp_path / "alerts.db")
+    scene.put(a_pod(ready=False))
+    async with scene.running():
+        await scene.passes(5)
+        scene.set_ahead(3600)
+        await scene.passes(5)
+    async with scene.running():
+        await scene.passes(9)
+        assert scene.heard.words == []
+        await scene.passes(1)
+        assert scene.heard.words == ["NotReady web firing"]
+
+
+@in_loop
+async def test_a_clock_that_is_set_ahead_moves_no_window() -> None:
+    scene = Scene()
+    scene.put(a_pod())
+    async with scene.running() as watchman:
+        watchman.foreign_write(PodUID("uid-web"))
+        await scene.passes(300)
+        scene.set_ahead(3600)
+        await scene.passes(299)
+        assert scene.heard.words == ["Foreign web firing"]
+        await scene.passes(2)
+        assert scene.heard.words == ["Foreign web firing", "Foreign web resolved"]
+
+
+@in_loop
+async def test_a_clock_that_is_set_ahead_does_not_shorten_the_time_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    rules = """
+rules:
+- {name: Foreign, expr: pod.foreignWrites10m > 0}
+- {name: Filling, scope: node, expr: node.diskFullInSeconds > 0}
+"""
+    scene = Scene(rules, store=tmp_path / "alerts.db")
+    scene.put(a_pod())
+    filling = NodeSummary(name="node-1", ready=True, disk_full_in_seconds=60.0)
+    scene.known.known_nodes = {"node-1": filling}
+    async with scene.running() as watchman:
+        watchman.foreign_write(PodUID("uid-web"))
+        await scene.passes(1)
+    scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
+    async with scene.running() as watchman:
+        await scene.passes(10)
+        scene.set_ahead(3600)
+        await scene.passes(580)
+        assert sorted(shown(watchman)) == ["Filling node-1 firing", "Foreign web firing"]
+        await scene.passes(15)
+        assert sorted(shown(watchman)) == ["Filling node-1 resolved", "Foreign web resolved"]
+
+
+@in_loop
+async def test_a_pod_that_goes_resolves_its_alerts() -> None:
+    scene = Scene()
+    async with scene.running():
+        scene.put(a_pod(ready=False), a_pod("db", ready=False))
+        await scene.passes(21)
+        scene.known.board.remove(PodUID("uid-web"))
+        await scene.passes(0.1)
+        assert scene.heard.words == [
+            "NotReady web firing",
+            "NotReady db firing",
+            "NotReady web resolved",
+        ]
+
+
+@in_loop
+async def test_windows_move_though_nothing_happens() -> None:
+    scene = Scene()
+    async with scene.running():
+        scene.put(a_pod())
+        await scene.passes(0.1)
+        for number in range(1, 5):
+            scene.put(a_pod(ready=number % 2 == 0, at=number))
+            await scene.passes(1)
+        assert scene.heard.words == ["Flapping web firing"]
+        await scene.passes(580)
+        assert scene.heard.words == ["Flapping web firing"]
+        await scene.passes(30)
+        assert scene.heard.words == ["Flapping web firing", "Flapping web resolved"]
+
+
+@in_loop
+async def test_restarts_and_foreign_writes_are_counted() -> None:
+    scene = Scene()
+    async with scene.running() as watchman:
+        scene.put(a_pod(restarts=7))
+        await scene.passes(0.1)
+        watchman.foreign_write(PodUID("uid-web"))
+        watchman.foreign_write(PodUID("uid-nobody"))
+        await scene.passes(0.1)
+        assert scene.heard.words == ["Foreign web firing"]
+        scene.put(a_pod(restarts=9))
+        await scene.passes(0.1)
+        assert sorted(scene.heard.words) == ["Foreign web firing", "Restarts web firing"]
+        await scene.passes(601)
+        assert sorted(scene.heard.words[2:]) == ["Foreign web resolved", "Restarts web resolved"]
+
+
+@in_loop
+async def test_nodes_are_sampled() -> None:
+    scene = Scene()
+    async with scene.running():
+        scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
+        scene.known.age = structs.replace(scene.known.age, server_reachable=False)
+        await scene.passes(5)
+        assert scene.heard.words == ["NodeDown node-1 firing"]
+        await scene.passes(10)
+        assert scene.heard.words[1:] == ["Away node-1 firing"]
+        scene.known.known_nodes = {}
+        await scene.passes(5)
+        assert sorted(scene.heard.words[2:]) == ["Away node-1 resolved", "NodeDown node-1 resolved"]
+
+
+@in_loop
+async def test_a_pending_alert_goes_on_over_a_restart(tmp_path: Path) -> None:
+    scene = Scene(store=tmp_path / "alerts.db")
+    scene.put(a_pod(ready=False), a_pod("gone", ready=False), a_pod("well", ready=False))
+    async with scene.running():
+        await scene.passes(12)
+    scene.known = FakeObservatory()
+    scene.has_pods = False
+    async with scene.running() as watchman:
+        await scene.passes(3)
+        assert len(shown(watchman)) == 3
+        scene.put(a_pod(ready=False), a_pod("well"))
+        await scene.passes(4)
+        assert scene.heard.words == []
+        # Nothing of the pod that is not there is over before all are known.
+        assert "NotReady gone pending" in shown(watchman)
+        scene.has_pods = True
+        await scene.passes(1)
+        assert scene.heard.words == ["NotReady web firing"]
+        await scene.passes(5)
+        assert shown(watchman) == ["NotReady web firing"]
+
+
+@in_loop
+async def test_what_fires_is_not_told_twice_over_a_restart_and_its_end_is(tmp_path: Path) -> None:
+    scene = Scene(store=tmp_path / "alerts.db")
+    scene.put(a_pod(ready=False))
+    async with scene.running():
+        await scene.passes(21)
+    assert scene.heard.words == ["NotReady web firing"]
+    async with scene.running():
+        await scene.passes(30)
+        assert scene.heard.words == ["NotReady web firing"]
+    scene.put(a_pod())
+    async with scene.running():
+        await scene.passes(1)
+    assert scene.heard.words == ["NotReady web firing", "NotReady web resolved"]
+    assert len({it.id for it in scene.heard.alerts}) == 1
+
+
+@in_loop
+async def test_what_happened_before_a_restart_is_not_over_before_ten_minutes(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(store=tmp_path / "alerts.db")
+    scene.put(a_pod())
+    async with scene.running() as watchman:
+        watchman.foreign_write(PodUID("uid-web"))
+        await scene.passes(1)
+    async with scene.running():
+        await scene.passes(599)
+        assert scene.heard.words == ["Foreign web firing"]
+        await scene.passes(2)
+        assert scene.heard.words == ["Foreign web firing", "Foreign web resolved"]
+
+
+@in_loop
+async def test_a_node_fact_that_is_not_known_yet_ends_nothing_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    rules = "rules: [{name: Late, scope: node, expr: node.leaseAgeSeconds > 25}]"
+    scene = Scene(rules, store=tmp_path / "alerts.db")
+    late, unknown, renewed = (
+        {"node-1": NodeSummary(name="node-1", ready=True, lease_age_seconds=age)}
+        for age in (60.0, None, 1.0)
+    )
+    scene.known.known_nodes = late
+    async with scene.running():
+        await scene.passes(1)
+    scene.known.known_nodes, scene.has_nodes = unknown, False
+    async with scene.running():
+        await scene.passes(700)
+        assert scene.heard.words == ["Late node-1 firing"]
+        scene.known.known_nodes = renewed
+        await scene.passes(5)
+        assert scene.heard.words == ["Late node-1 firing", "Late node-1 resolved"]
+
+
+@in_loop
+async def test_who_is_new_hears_after_a_restart_of_what_still_holds(tmp_path: Path) -> None:
+    scene = Scene(store=tmp_path / "alerts.db")
+    scene.put(a_pod(ready=False), a_pod("well", ready=False), a_pod("gone", ready=False))
+    async with scene.running():
+        await scene.passes(21)
+    scene.heard.alerts.clear()
+    scene.action = Action(kind="mail")
+    scene.known = FakeObservatory()
+    scene.has_pods = False
+    async with scene.running():
+        await scene.passes(1)
+        assert scene.heard.words == []
+        scene.put(a_pod(ready=False), a_pod("well"))
+        scene.has_pods = True
+        await scene.passes(1)
+        assert sorted(scene.heard.words) == [
+            "NotReady gone resolved",  # to the log, which knows of it
+            "NotReady web firing",
+            "NotReady well resolved",
+        ]
+
+
+@in_loop
+async def test_a_node_is_not_asked_about_before_it_is_known_but_not_for_ever() -> None:
+    scene = Scene()
+    scene.has_nodes = False
+    scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
+    async with scene.running() as watchman:
+        await scene.passes(25)
+        assert shown(watchman) == []
+        await scene.passes(10)
+        assert shown(watchman) == ["NodeDown node-1 firing"]
+
+
+@in_loop
+async def test_a_pod_that_cannot_be_asked_about_does_not_touch_the_others() -> None:
+    scene = Scene()
+    async with scene.running() as watchman:
+        broken = structs.replace(a_pod("broken"), conditions=None)
+        scene.put(broken, a_pod(ready=False))
+        await scene.passes(0.1)
+        assert shown(watchman) == ["NotReady web pending"]
+
+
+@in_loop
+async def test_a_node_that_could_not_be_asked_about_is_asked_about_again() -> None:
+    scene = Scene()
+    scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
+    scene.has_nodes = False
+    async with scene.running() as watchman:
+        watchman._engine.apply = refuse  # type: ignore[method-assign]
+        scene.has_nodes = True
+        await scene.passes(10)
+        assert shown(watchman) == []
+        del watchman._engine.apply
+        await scene.passes(5)
+        assert shown(watchman) == ["NodeDown node-1 firing"]
+
+
+@in_loop
+async def test_a_rule_that_fails_shows_it_and_the_others_run_on() -> None:
+    scene = Scene("""
+rules:
+- {name: Odd, expr: '10 / (size(pod.name) - 3) > 100'}
+- {name: NotReady, expr: '!pod.ready'}
+""")
+    async with scene.running() as watchman:
+        scene.put(a_pod("web", ready=False), a_pod("other", ready=False))
+        await scene.passes(0.1)
+        odd, _not_ready = watchman.rules()
+        assert (odd.failing, odd.failures, "web" in odd.problem) == (1, 1, True)
+        assert sorted(scene.heard.words) == ["NotReady other firing", "NotReady web firing"]
+
+
+@in_loop
+async def test_what_could_not_be_evaluated_is_evaluated_later() -> None:
+    scene = Scene()
+    scene.put(a_pod("old", ready=False))
+    async with scene.running() as watchman:
+        await scene.passes(0.1)
+        scene.evaluator.is_away = True
+        for number in range(120):
+            scene.put(a_pod(f"p{number}", ready=False))
+        scene.put(a_pod("gone"))
+        await scene.passes(5)
+        assert shown(watchman) == ["NotReady old pending"]
+        scene.known.board.remove(PodUID("uid-gone"))
+        # What only takes time goes on.
+        await scene.passes(16)
+        assert scene.heard.words == ["NotReady old firing"]
+        scene.evaluator.is_away = False
+        await scene.passes(2)
+        assert len(shown(watchman)) == 121
+        assert scene.heartbeats.stalled() == []
+
+
+@in_loop
+async def test_what_changes_while_rules_are_evaluated_is_asked_about_again() -> None:
+    scene = Scene()
+    async with scene.running() as watchman:
+        scene.evaluator.gate = asyncio.Event()
+        scene.put(a_pod(ready=False), a_pod("gone", ready=False))
+        await scene.passes(0.1)
+        scene.put(a_pod(ready=True))
+        scene.known.board.remove(PodUID("uid-gone"))
+        await scene.passes(0.1)
+        scene.evaluator.gate.set()
+        await scene.passes(0.1)
+        assert shown(watchman) == []
+
+
+@in_loop
+async def test_a_rule_that_is_switched_off_is_shown_and_alerted() -> None:
+    rule = "{name: Over, scope: node, expr: 'node.rulesOverBudget == \"NotReady\"'}"
+    scene = Scene(f"{RULES}- {rule}\n")
+    async with scene.running() as watchman:
+        scene.evaluator.switched_off = {"NotReady": "it takes too long"}
+        scene.put(a_pod(ready=False))
+        await scene.passes(6)
+        assert shown(watchman) == ["Over node-1 firing"]
+        off = [it.name for it in watchman.rules() if it.switched_off]
+        assert off == ["NotReady"]
+
+
+@in_loop
+async def test_many_pods_leave_others_their_turn() -> None:
+    scene = Scene()
+    for number in range(1000):
+        scene.put(a_pod(f"p{number}", ready=False))
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    watchman = scene.watchman()
+    busy = asyncio.create_task(other())
+    await watchman.look_once()
+    busy.cancel()
+    assert len(watchman.alerts()) == 1000
+    assert turns >= 1000 // 50 - 1
+
+
+@in_loop
+async def test_a_disk_in_trouble_is_shown_and_stops_nothing(tmp_path: Path) -> None:
+    scene = Scene(store=tmp_path / "alerts.db")
+    async with scene.running() as watchman:
+        await scene.passes(1)
+        watchman._dispatcher._keeper._trouble.failed(DeedError("the disk is full"))
+        assert watchman.deliveries()[-1].problem == "the disk is full"
+        scene.put(a_pod(ready=False))
+        await scene.passes(21)
+        assert shown(watchman) == ["NotReady web firing"]
+
+
+@in_loop
+async def test_receivers_say_which_rules_they_are_told_of() -> None:
+    scene = Scene()
+    mail = Action(kind="mail")
+    scene.actions = {"NotReady": (LOG, mail), "NodeDown": (LOG,), "Away": (mail,)}
+    scene.put(a_pod(ready=False))
+    async with scene.running() as watchman:
+        await scene.passes(21)
+        told = {it.name: it.rules for it in watchman.deliveries()}
+        assert told == {"log": ("NotReady", "NodeDown"), "mail": ("NotReady", "Away")}
+
+
+@in_loop
+async def test_a_mistake_of_ours_ends_nothing_and_is_tried_again_in_a_while() -> None:
+    scene = Scene()
+    looks = 0
+
+    def broken() -> NoReturn:
+        nonlocal looks
+        looks += 1
+        raise RuntimeError("a mistake")
+
+    async with scene.running() as watchman:
+        scene.put(a_pod(ready=False))
+        await scene.passes(0.1)
+        scene.known.nodes = broken  # type: ignore[method-assign]
+        await scene.passes(20)
+        assert 1 <= looks <= 20
+        del scene.known.nodes
+        await scene.passes(2)
+        assert shown(watchman) == ["NotReady web firing"]
+
+
+@in_loop
+async def test_it_shows_that_it_is_alive_and_when_it_hangs() -> None:
+    scene = Scene()
+    async with scene.running() as watchman:
+        for _ in range(10):
+            await scene.passes(7)
+            assert scene.heartbeats.stalled() == []
+        watchman.look_once = asyncio.Event().wait  # type: ignore[method-assign,assignment]
+        await scene.passes(20)
+        assert [it.name for it in scene.heartbeats.stalled()] == ["alerts"]

@@ -1,0 +1,100 @@
+"""Rules, pods and nodes for tests of alerts."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from podstatus.alerts.cel.compile import Environments, compile_checked
+from podstatus.alerts.cel.evaluate import RuleEvaluation
+from podstatus.alerts.engine.engine import Engine
+from podstatus.alerts.evaluator.ports import About, Evaluated, Question
+from podstatus.alerts.model import Alert, Rule, Subject
+from podstatus.alerts.rules.facts import Facts, samples
+from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
+from podstatus.kube.objects.pod import PodUID
+
+SECOND = 1_000_000_000
+ENVIRONMENTS = Environments()
+"""Rules of all tests are compiled in the same."""
+_POD = samples("pod")["a pod that has nothing yet"]
+_NODE = samples("node")["a node that has nothing yet"]
+
+
+def load(text: str) -> LoadedRules:
+    return load_rules(text, ENVIRONMENTS)
+
+
+class BlockingLocalEvaluator:
+    """Evaluates rules in this process, without budgets: a `BlockingEvaluator`."""
+
+    def __init__(
+        self, rules: Iterable[LoadedRule], environments: Environments = ENVIRONMENTS
+    ) -> None:
+        compiled = [compile_checked(it.rule, environments) for it in rules if not it.problem]
+        self._evaluation = RuleEvaluation(compiled, environments)
+
+    def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        return self._evaluation.evaluate([About(it.subject.scope, it.facts) for it in questions])
+
+
+class LocalEvaluator:
+    """The same as a `RuleEvaluator`."""
+
+    def __init__(self, rules: Iterable[LoadedRule]) -> None:
+        self._blocking = BlockingLocalEvaluator(rules)
+
+    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+        return self._blocking.evaluate(questions)
+
+
+class AskingEngine(Engine):
+    """An engine whose rules are evaluated where it gets facts."""
+
+    def __init__(
+        self,
+        rules: Sequence[LoadedRule],
+        environments: Environments = ENVIRONMENTS,
+        *,
+        era: str = "",
+    ) -> None:
+        super().__init__(rules, era=era)
+        self._evaluator = BlockingLocalEvaluator(rules, environments)
+
+    def tell(
+        self, subject: Subject, facts: Facts, now: int, *, young: frozenset[str] = frozenset()
+    ) -> list[Alert]:
+        question = Question(subject=subject, facts=facts, now=now, young=young)
+        (answers,) = self._evaluator.evaluate([question]).answers
+        return self.apply(subject, answers, now, young=young)
+
+
+def checked(rule: Rule, environments: Environments = ENVIRONMENTS) -> LoadedRule:
+    (check,) = environments.check([rule])
+    problem = check.flaws[0][1].message if check.flaws else check.problem
+    return LoadedRule(rule=rule, problem=problem)
+
+
+def engine(*rules: Rule, environments: Environments = ENVIRONMENTS) -> AskingEngine:
+    return AskingEngine([checked(rule, environments) for rule in rules], environments)
+
+
+def pod(name: str = "web", *, node: str = "n1", uid: str = "") -> Subject:
+    uid = uid or f"uid-{name}"
+    return Subject(scope="pod", namespace="default", name=name, uid=PodUID(uid), node=node)
+
+
+def node(name: str = "n1") -> Subject:
+    return Subject(scope="node", name=name, node=name)
+
+
+def pod_like(**facts: Any) -> dict[str, Any]:
+    """The facts of a pod that has nothing yet, but these: `phase="Pending"`."""
+    return _POD | {f"pod.{name}": value for name, value in facts.items()}
+
+
+def node_like(**facts: Any) -> dict[str, Any]:
+    return _NODE | {name.replace("_", "."): value for name, value in facts.items()}
+
+
+def brief(alerts: list[Alert]) -> list[tuple[str, str, str]]:
+    """Rule, pod or node, and state."""
+    return [(alert.rule, alert.subject.name, alert.state) for alert in alerts]

@@ -28,17 +28,17 @@ test: $(READY) ## run all tests but those of test-real
 	$(BIN)/python -m pytest -n 6 --dist worksteal
 
 churn: $(READY) ## start and stop 50 pods 20 times on the process runtime: nothing may be left (minutes)
-	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_process_leftovers.py
+	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/process/test_process_leftovers.py
 
 flood: $(READY) ## 5,000 connections to each port of an agent for a minute, three ways: owner and pods are served
-	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_connection_flood.py
+	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/security/test_connection_flood.py
 
 SECONDS ?= 180
 soak: $(READY) ## faults and churn on a real agent, all invariants proven: [SECONDS=180] [SEED=…] [KILLS=200]
 	@$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(KILLS),--kills $(KILLS)) $(if $(ISOLATION),--isolation $(ISOLATION))
 
 day: $(READY) ## five minutes of deploys, crash loops, flips, deletions and upgrades: no flap, nothing lost
-	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_day_in_the_life.py $(DAY)
+	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/lifecycle/test_day_in_the_life.py $(DAY)
 
 test-real: $(READY) ## run slow tests, and what is true of both API servers on both, our own and a real one
 	$(BIN)/python -m pytest -n 3 -m "servers or slow" --servers=embedded,real $(REAL)
@@ -84,7 +84,7 @@ bench-alerts: $(READY) ## what alert rules cost: one change of one pod; 5,000 po
 	@$(BIN)/python bench/alerts_watch.py
 
 bench-watch: $(READY) ## 50 clients watch a whole agent of [WATCHED_PODS=500], 200 changes a second; minutes
-	WATCHED_PODS=$(or $(WATCHED_PODS),500) $(BIN)/python -m pytest -n 0 -s -m long tests/agent/test_watch_whole_agent.py
+	WATCHED_PODS=$(or $(WATCHED_PODS),500) $(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/query/test_watch_whole_agent.py
 
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .

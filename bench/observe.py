@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podstatus import Pod, PodDirectory, StatusManager
-from podstatus.agent.post_pods import PodPoster
+from podstatus.agent.compose.snapshot_updater import PodPoster
 from podstatus.base.aio import SystemClock
 from podstatus.observe.history.status_writer import Historian
 from podstatus.observe.history.store import History

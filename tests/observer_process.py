@@ -25,7 +25,7 @@ class ObserverProcess:
         self.root_dir = folder / "observer"
         self._log = folder / "observer.log"
         self.words = [
-            *(sys.executable, "-m", "tests.agent.collecting", "observe"),
+            *(sys.executable, "-m", "tests.support.processes.gc_on_signal", "observe"),
             *("--kubeconfig", str(kubeconfig), "--root-dir", str(self.root_dir)),
             *("--port", "0", "-v", "2", *options),
         ]

@@ -7,10 +7,10 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from podstatus.agent.build_node import NodeAgent
-from podstatus.agent.logs import configure_logs
-from podstatus.agent.read_settings import read_settings
-from podstatus.agent.run import Running, Surroundings, run_agent
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.daemon.logging_setup import configure_logs
+from podstatus.agent.daemon.run import Running, Surroundings, run_agent
+from podstatus.agent.settings.load import read_settings
 from podstatus.base.aio import SystemClock
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime

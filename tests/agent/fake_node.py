@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from podstatus.agent.root_dir import Endpoints, RootDir
+from podstatus.agent.daemon.root_dir import Endpoints, RootDir
 from tests.support.certificates import authority
 
 TOKEN = "t0ken"  # noqa: S105 - of nobody

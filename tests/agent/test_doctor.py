@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.commands import app
+from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.findings import (
     HINT,
     OK,
@@ -21,7 +22,6 @@ from podstatus.agent.findings import (
     judge_python,
     judge_rights,
 )
-from podstatus.agent.root_dir import RootDir
 from podstatus.apiserver import credentials
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server

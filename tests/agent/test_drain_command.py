@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.commands import app
-from podstatus.agent.show_drain import describe_left
+from podstatus.agent.compose.drain_progress import describe_left
 from tests.agent.fake_node import fake_node
 
 DRAINED = (

@@ -15,7 +15,7 @@ from podstatus.agent.tables import style_of
 from podstatus.kube.scalars.time import Time
 from podstatus.web.query_alerts import show_alert
 from tests.agent.fake_node import FakeNode, fake_node
-from tests.agent.on_terminal import on_terminal
+from tests.support.processes.on_terminal import on_terminal
 from tests.web.fake_alerts import an_alert
 from tests.web.fake_observatory import AT
 

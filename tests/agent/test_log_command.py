@@ -13,10 +13,10 @@ from podstatus.agent.choose_container import DEFAULT_CONTAINER
 from podstatus.agent.commands import app
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.fake_node import FakeNode, fake_node
-from tests.agent.on_terminal import on_terminal
 from tests.agent_process import ENVIRONMENT, SECONDS
 from tests.programs import COMMAND
 from tests.support.certificates import authority
+from tests.support.processes.on_terminal import on_terminal
 
 HOSTILE = b"\x1b]0;owned\x07\x1b[2Jgone\rover \x9b31m \xc2\x9b caf\xc3\xa9\ttab \xff\n"
 HARMLESS = "^[]0;owned^G^[[2Jgone^Mover \\x9b31m \\x9b café\ttab \\xff\n".encode()

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent import commands, embedded
+from podstatus.agent import commands
+from podstatus.agent.daemon import apiserver_process
 from podstatus.base.programs import child_environment
 
 MODULES = ("yaml", "aiohttp", "msgspec", "typing_extensions", "sitecustomize", "podstatus")
 
 
-@pytest.mark.parametrize("command", [commands.PROGRAM, embedded.COMMAND])
+@pytest.mark.parametrize("command", [commands.PROGRAM, apiserver_process.COMMAND])
 def test_modules_of_the_current_folder_are_not_imported(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from podstatus.agent.ask_server import CannotAskError, Server
 from podstatus.agent.commands import app
+from podstatus.agent.daemon.root_dir import Endpoints, RootDir
 from podstatus.agent.describe_pod import describe_pod
 from podstatus.agent.print_tables import render
-from podstatus.agent.root_dir import Endpoints, RootDir
 from podstatus.agent.tables import Table, style_of
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from podstatus.agent.commands import app
 from podstatus.agent.tables import style_of
 from tests.agent.fake_node import FakeNode, fake_node
-from tests.agent.on_terminal import on_terminal
+from tests.support.processes.on_terminal import on_terminal
 
 AWAY = """
 apiVersion: v1

@@ -17,7 +17,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import Moment
 from tests.agent.crash_loop import BEGIN, SECOND, crash_loop
 from tests.agent.fake_node import FakeNode, fake_node
-from tests.agent.on_terminal import on_terminal
+from tests.support.processes.on_terminal import on_terminal
 
 PATH = "/v1/pods/default/crash"
 

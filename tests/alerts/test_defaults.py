@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
+from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.model import Rule

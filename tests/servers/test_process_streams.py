@@ -17,7 +17,6 @@ import pytest
 
 from podstatus.runtime.process.identity import send_signal
 from podstatus.runtime.process.records import ShimRecord
-from tests.agent.process_node import command_pod, pod_of
 from tests.agent_process import (
     SECONDS,
     AgentProcess,
@@ -29,6 +28,7 @@ from tests.agent_process import (
 )
 from tests.api_servers import RealServer, Server
 from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
+from tests.support.processes.process_node import command_pod, pod_of
 
 pytestmark = [
     pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT),

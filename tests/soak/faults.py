@@ -13,12 +13,12 @@ import psutil
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.layout import ContainerFolder, PodFolder
 from podstatus.runtime.process.records import Launch, ShimRecord, StartRecord
-from tests.agent.mortal_node import read
 from tests.soak.churn import Churn
 from tests.soak.proxy import Way
 from tests.soak.skewed_agent import set_offset
 from tests.soak.stage import Stage
 from tests.soak.truth import Truth
+from tests.support.processes.mortal_node import read
 
 FAULTS_PATH = "/podstatus/faults"
 _STARTS_SECONDS = 3.0

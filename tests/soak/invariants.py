@@ -8,9 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from podstatus.agent.build_runtime import cgroups_name
+from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.runtime.process.cgroup_mounts import parse_mounts
-from tests.agent.mortal_node import MortalNode
 from tests.agent_process import Document
 from tests.soak.churn import Churn
 from tests.soak.history import is_mirror, uid_of
@@ -19,6 +18,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.stage import Stage
 from tests.soak.truth import Key, Truth
 from tests.soak.watching import Watcher
+from tests.support.processes.mortal_node import MortalNode
 
 MOST_MEMORY = 256 * 2**20
 MOST_OPEN_FILES = 400

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from podstatus.agent import commands
-from podstatus.agent.build_node import NodeAgent
-from podstatus.agent.run import Surroundings
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.daemon.run import Surroundings
 from podstatus.base.aio import SystemClock
 
 SIZE = 8

@@ -17,12 +17,12 @@ import yaml
 
 from podstatus.testing.free_port import free_port
 from podstatus.testing.server_access import ServerAccess
-from tests.agent.mortal_node import MortalNode
 from tests.agent_process import ENVIRONMENT, Document
 from tests.api_servers import Client
 from tests.programs import COMMAND
 from tests.soak import skewed_agent
 from tests.soak.proxy import Proxy
+from tests.support.processes.mortal_node import MortalNode
 
 NODE = "soak"
 DISK_MEGABYTES = 96

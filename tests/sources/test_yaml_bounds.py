@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from podstatus.agent.config_file import read_config
+from podstatus.agent.settings.schema.kubelet_config import read_config
 from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
 

@@ -13,7 +13,7 @@ import msgspec
 import psutil
 import pytest
 
-from podstatus.agent.serving_certificate import ensure_certificate, server_context
+from podstatus.agent.compose.serving_certificate import ensure_certificate, server_context
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.kube.errors import UnavailableError

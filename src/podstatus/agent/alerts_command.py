@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podstatus.agent.load_alert_rules import AlertRulesError, read_rule_file, rule_text
+from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file, rule_text
 from podstatus.agent.print_tables import print_table
 from podstatus.agent.screen import show
 from podstatus.agent.tables import Table

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from podstatus.agent.ask_server import CannotAskError, running_endpoints
-from podstatus.agent.root_dir import Endpoints
+from podstatus.agent.daemon.root_dir import Endpoints
 from podstatus.apiserver.reading import text_at, value_at
 from podstatus.base.msgspec_json import read_json
 from podstatus.client.auth.tls import Loaded, UnusableTlsError, tls_context

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.agent.read_settings import ROOT_DIR, default_root_dir
-from podstatus.agent.root_dir import Endpoints, RootDirError, read_endpoints
+from podstatus.agent.daemon.root_dir import Endpoints, RootDirError, read_endpoints
+from podstatus.agent.settings.load import ROOT_DIR, default_root_dir
 from podstatus.apiserver import resources
 from podstatus.apiserver.folder import FolderError, lock_holder
 from podstatus.apiserver.reading import text_at, time_at

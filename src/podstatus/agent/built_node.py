@@ -4,8 +4,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from podstatus.agent.build_node import NodeAgent
-from podstatus.agent.run import Agent, Build, Surroundings
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.daemon.run import Agent, Build, Surroundings
 from podstatus.base.programs import find_program
 
 

@@ -12,29 +12,23 @@ import typer
 from podstatus import __version__
 from podstatus.agent import rehearse_alerts
 from podstatus.agent.alerts_command import alerts
-from podstatus.agent.build_api import build_api_server
-from podstatus.agent.build_node import build_node
 from podstatus.agent.built_node import BuiltNode, program
+from podstatus.agent.compose.agent import build_node
+from podstatus.agent.compose.apiserver import build_api_server
+from podstatus.agent.daemon.apiserver_main import ApiSettings, CannotServeError, Serving, serve_api
+from podstatus.agent.daemon.logging_setup import configure_logs
+from podstatus.agent.daemon.run import MISTAKE, CannotRunError, Running, run_agent
+from podstatus.agent.daemon.supervisor import Supervisor
 from podstatus.agent.doctor import examine
 from podstatus.agent.drain_command import drain
 from podstatus.agent.findings import HINT, PROBLEM, Finding, as_table, is_sick
 from podstatus.agent.log_command import logs
-from podstatus.agent.logs import configure_logs
 from podstatus.agent.observe_command import observe
 from podstatus.agent.options import Flags, with_settings
 from podstatus.agent.print_tables import print_table
-from podstatus.agent.read_settings import (
-    RESTARTED,
-    ROOT_DIR,
-    Found,
-    SettingsError,
-    read_settings,
-)
-from podstatus.agent.run import MISTAKE, CannotRunError, Running, run_agent
-from podstatus.agent.serve_api import ApiSettings, CannotServeError, Serving, serve_api
-from podstatus.agent.settings import AgentSettings
+from podstatus.agent.settings.load import RESTARTED, ROOT_DIR, Found, SettingsError, read_settings
+from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.show_commands import describe, get
-from podstatus.agent.supervise import Supervisor
 from podstatus.agent.timeline_command import timeline
 from podstatus.agent.watch_command import watch
 from podstatus.base.aio import SystemClock

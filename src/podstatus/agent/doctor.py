@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 import psutil
 
-from podstatus.agent.build_runtime import cgroups_name
+from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
+from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.agent.findings import (
     HINT,
     OK,
@@ -27,9 +28,8 @@ from podstatus.agent.findings import (
     judge_python,
     judge_rights,
 )
-from podstatus.agent.load_alert_rules import AlertRules, AlertRulesError, load_alert_rules
-from podstatus.agent.setting_kinds import PROCESS
-from podstatus.agent.settings import AgentSettings
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.apiserver.folder import FolderError, lock_holder

@@ -8,10 +8,10 @@ import typer
 
 from podstatus.agent.ask_node import NodePort, find_node
 from podstatus.agent.ask_server import CannotAskError
-from podstatus.agent.durations import DurationError, parse_duration
+from podstatus.agent.compose.drain_progress import describe_left, describe_progress, pods
 from podstatus.agent.screen import show
 from podstatus.agent.show_commands import RootDir, complaining, mistaken
-from podstatus.agent.show_drain import describe_left, describe_progress, pods
+from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.workers.shutdown import DRAINED, OFF
 
 _LOOK_SECONDS = 0.2

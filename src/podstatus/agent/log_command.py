@@ -10,9 +10,9 @@ from podstatus.agent.ask_node import find_node
 from podstatus.agent.ask_server import CannotAskError
 from podstatus.agent.choose_container import NoContainerError, choose_container
 from podstatus.agent.complete import complete_pod
-from podstatus.agent.durations import DurationError, parse_duration
 from podstatus.agent.screen import show, show_bytes
 from podstatus.agent.show_commands import Namespace, RootDir, complaining, mistaken
+from podstatus.kube.scalars.duration import DurationError, parse_duration
 
 PodName = Annotated[
     str, typer.Argument(metavar="POD", help="Whose logs.", autocompletion=complete_pod)

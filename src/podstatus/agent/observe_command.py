@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from podstatus.agent.cluster_view import Observed
-from podstatus.agent.logs import configure_logs
-from podstatus.agent.observe_settings import OBSERVE_SETTINGS, read_observe_settings
-from podstatus.agent.observer import build_observer
+from podstatus.agent.daemon.logging_setup import configure_logs
+from podstatus.agent.daemon.run import MISTAKE, CannotRunError, Running, run_agent
+from podstatus.agent.observer.cluster_view import Observed
+from podstatus.agent.observer.observer import build_observer
+from podstatus.agent.observer.settings import OBSERVE_SETTINGS, read_observe_settings
 from podstatus.agent.options import Flags, with_settings
-from podstatus.agent.read_settings import Found, SettingsError
-from podstatus.agent.run import MISTAKE, CannotRunError, Running, run_agent
+from podstatus.agent.settings.load import Found, SettingsError
 from podstatus.agent.show_commands import fail
 
 _FOLDERS = ("logs", "pki")

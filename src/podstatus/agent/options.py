@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from podstatus.agent.read_settings import flag_text
-from podstatus.agent.setting import Setting
-from podstatus.agent.setting_kinds import TRUTH
-from podstatus.agent.setting_table import SETTINGS
+from podstatus.agent.settings.load import flag_text
+from podstatus.agent.settings.schema.scalars import TRUTH
+from podstatus.agent.settings.schema.setting import Setting
+from podstatus.agent.settings.schema.table import SETTINGS
 
 Flags = dict[str, str | None]
 

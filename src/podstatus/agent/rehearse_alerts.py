@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from podstatus.agent.load_alert_rules import AlertRulesError, read_rule_file
+from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file
 from podstatus.agent.screen import show
 from podstatus.alerts.defaults import default_rules, default_rules_text, kept_defaults
 from podstatus.alerts.evaluator.ports import EvaluatorError

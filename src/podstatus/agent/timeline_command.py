@@ -13,7 +13,6 @@ from podstatus.agent.ask_server import wall_time
 from podstatus.agent.complete import complete_pod
 from podstatus.agent.digest_moments import digest_moments
 from podstatus.agent.draw_timeline import ASCII, BLOCKS, draw_timeline
-from podstatus.agent.durations import DurationError, parse_duration
 from podstatus.agent.fold_text import fold
 from podstatus.agent.list_moments import list_moments
 from podstatus.agent.screen import can_show, screen_width, show, show_lines
@@ -23,6 +22,7 @@ from podstatus.agent.show_values import show_json, show_yaml
 from podstatus.agent.spells import chart
 from podstatus.agent.styled_text import Line, Piece
 from podstatus.base.terminal import harmless
+from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.observe.history.store import Moment
 from podstatus.observe.transitions.status_transitions import FINISHED
 

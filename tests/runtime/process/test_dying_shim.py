@@ -17,8 +17,8 @@ from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.layout import PodFolder
 from podstatus.runtime.process.records import ShimRecord
 from podstatus.testing.builders import make_pod
-from tests.agent.mortal_node import read
 from tests.runtime.process.machine import open_process_runtime
+from tests.support.processes.mortal_node import read
 
 _APP = Container(name="app", image="busybox", command=("sleep", "600"))
 _POD = structs.replace(make_pod("web", uid="uid-1"), spec=PodSpec(containers=(_APP,)))

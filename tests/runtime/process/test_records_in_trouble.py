@@ -15,8 +15,8 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
-from tests.agent.mortal_node import end_family, processes_with
 from tests.runtime.process.machine import open_process_runtime
+from tests.support.processes.mortal_node import end_family, processes_with
 
 HOUR = 3600 * 10**9
 

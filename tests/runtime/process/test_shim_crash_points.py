@@ -24,9 +24,9 @@ from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process import run_shim, shims
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
-from tests.agent.mortal_node import end_family, processes_with
 from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
 from tests.runtime.process.shim_on_trial import wait_for
+from tests.support.processes.mortal_node import end_family, processes_with
 
 pytestmark = pytest.mark.slow
 

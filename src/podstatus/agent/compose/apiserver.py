@@ -1,0 +1,39 @@
+"""Put the embedded API server together."""
+
+from podstatus.agent.daemon.apiserver_main import CannotServeError, Parts, Server
+from podstatus.apiserver.service import ApiServer, selectable_fields
+from podstatus.apiserver.store import Store, StoreError
+
+
+class _ServerWithStore:
+    """A server that closes its store when it has stopped."""
+
+    def __init__(self, server: ApiServer, store: Store) -> None:
+        self._server = server
+        self._store = store
+
+    async def start(self) -> int:
+        return await self._server.start()
+
+    async def stop(self) -> None:
+        await self._server.stop()
+        self._store.close()
+
+
+def build_api_server(parts: Parts) -> Server:
+    """The server, not started yet. Raises CannotServeError."""
+    try:
+        store = Store.open(parts.database, selectable_fields, cluster=parts.cluster)
+    except StoreError as error:
+        raise CannotServeError(str(error)) from error
+    server = ApiServer(
+        store,
+        token=parts.token,
+        ssl_context=parts.ssl_context,
+        host=parts.host,
+        port=parts.port,
+        faults=parts.faults,
+        schedule=True,
+        nodes=parts.nodes,
+    )
+    return _ServerWithStore(server, store)

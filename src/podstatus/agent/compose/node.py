@@ -1,0 +1,145 @@
+"""Put together what looks after our Node: registration, status, lease, usage."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from podstatus import __version__
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.client import ApiClient, HttpNodeApi, node_reflector
+from podstatus.events.about import about_node
+from podstatus.events.recorder import Recorder
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.usage import Usage
+from podstatus.node.addresses import node_addresses
+from podstatus.node.conditions import Stated, is_ready
+from podstatus.node.health import Check, NodeHealth
+from podstatus.node.make_node import make_node
+from podstatus.node.pressure import parse_thresholds
+from podstatus.node.settings import NodeSettings
+from podstatus.node.shortage import Shortage
+from podstatus.node.slow_disk import SlowDisk
+from podstatus.node.system_info import kubelet_version, read_system_info
+from podstatus.node.usage import NodeUsage
+from podstatus.runtime.port import Labelled, Metered, MeteredInside, Resizing, Runtime
+
+
+class _EventsOfNode:
+    """Events about our Node."""
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        self._recorder = recorder
+        self._about = about_node(name)
+
+    def normal(self, reason: str, message: str) -> None:
+        self._recorder.normal(self._about, reason, message)
+
+    def warn(self, reason: str, message: str) -> None:
+        self._recorder.warn(self._about, reason, message)
+
+
+class NodeSide:
+    """The services of our Node, wired."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        client: ApiClient,
+        runtime: Runtime,
+        recorder: Recorder,
+        *,
+        runtime_problem: Check,
+        shutting_down: Check,
+        on_recovered: Callable[[], None],
+        heartbeats: Heartbeats,
+        clock: Clock,
+        port: Callable[[], int] = int,
+        stated: Callable[[], tuple[Stated, ...] | None] = tuple,
+    ) -> None:
+        told = node_settings(settings, runtime)
+        self.events = _EventsOfNode(recorder, told.name)
+        thresholds = parse_thresholds(told.eviction_hard)
+        shortage = Shortage(thresholds, self._look_at_pressure, clock=clock)
+        self.usage = NodeUsage(
+            SlowDisk(settings.root_dir),
+            clock=clock,
+            pods=_pod_usage(runtime),
+            containers=runtime.container_usage if isinstance(runtime, MeteredInside) else dict,
+            beat=heartbeats.expect("usage", at_most=60),
+            on_reading=shortage.read,
+        )
+        self._services = make_node(
+            told,
+            api=HttpNodeApi(client),
+            info=read_system_info(
+                kubelet_version=kubelet_version(__version__),
+                runtime_version=f"{runtime.name}://{runtime.version}",
+            ),
+            usage=lambda: self.usage.snapshot,
+            health=NodeHealth(
+                runtime_problem, self.usage.problem, shutting_down, heartbeats=heartbeats
+            ),
+            events=self.events,
+            clock=clock,
+            port=port,
+            stated=stated,
+            on_recovered=on_recovered,
+            status_beat=heartbeats.expect("node-status", at_most=60),
+            lease_beat=heartbeats.expect("lease", at_most=60),
+        )
+        self.own = self._services.own_node
+        self.status = self._services.status
+        self.lease = self._services.lease
+        self.reflector = node_reflector(client, told.name, self.own)
+        self._host_ips = tuple(a.address for a in node_addresses(told) if a.type == "InternalIP")
+
+    async def look_once(self) -> None:
+        """Find out what the machine has: pods are admitted by it before the Node is registered."""
+        await self.usage.sample_once()
+        self._services.propose()
+
+    def _look_at_pressure(self) -> None:
+        self.status.now()
+
+    def is_shown_not_ready(self) -> bool:
+        """Whether the API server shows our Node as not Ready."""
+        known = self.own.known
+        return known is not None and not is_ready(known.status.conditions)
+
+    def host_ips(self) -> tuple[str, ...]:
+        """The addresses that pods of this node show as their host's."""
+        return self._host_ips
+
+
+def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> NodeSettings:
+    """What the settings of the agent, and its runtime, say about its Node."""
+    return NodeSettings(
+        name=settings.node_name,
+        labels=dict(settings.node_labels),
+        resizes=isinstance(runtime, Resizing),
+        runtime_labels=dict(runtime.node_labels) if isinstance(runtime, Labelled) else {},
+        taints=settings.register_with_taints,
+        register_node=settings.register_node,
+        node_ips=() if settings.node_ip is None else (settings.node_ip,),
+        provider_id=settings.provider_id or "",
+        kube_reserved=dict(settings.kube_reserved),
+        system_reserved=dict(settings.system_reserved),
+        pods_per_core=settings.pods_per_core,
+        max_pods=settings.max_pods,
+        capacity=dict(settings.node_capacity),
+        eviction_hard=dict(settings.eviction_hard),
+        pressure_transition_seconds=settings.eviction_pressure_transition_period,
+        status_update_seconds=settings.node_status_update_frequency,
+        status_report_seconds=settings.node_status_report_frequency,
+        lease_duration_seconds=settings.node_lease_duration_seconds,
+    )
+
+
+def _pod_usage(runtime: Runtime) -> Callable[[], Awaitable[Mapping[PodUID, Usage]]]:
+    if isinstance(runtime, Metered):
+        return runtime.usage
+    return _unknown_usage
+
+
+async def _unknown_usage() -> Mapping[PodUID, Usage]:
+    return {}

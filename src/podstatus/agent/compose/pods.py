@@ -1,0 +1,265 @@
+"""Put together what looks after pods: from sources to workers, statuses and mirror pods."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from podstatus.agent.compose.history import KeptHistory, NotingCounters, NotingEvents
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.checkpoint.state import FileState
+from podstatus.client.typed.pods import HttpPodApi
+from podstatus.events import reasons
+from podstatus.events.about import about_container
+from podstatus.events.recorder import Recorder
+from podstatus.events.status_events import StatusEvents
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.time import UNSET_TIME, Time
+from podstatus.observe.metrics.work_counters import WorkCounts
+from podstatus.pods.pod_manager import PodDirectory
+from podstatus.probes.checks import Checks
+from podstatus.probes.http_hook import get_for_hook
+from podstatus.probes.workers import ProbeWorkers
+from podstatus.runtime.port import ProbeResult, Resizing, Runtime, SelfProbing
+from podstatus.runtime.relist import RuntimeView
+from podstatus.sources.mux import Mux
+from podstatus.status.manager import StatusManager
+from podstatus.status.ports import Undelivered
+from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.workers.actuation import Actuation
+from podstatus.workers.admission import Admission, Rejected, admit
+from podstatus.workers.containers import Containers
+from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.dispatch import Dispatcher
+from podstatus.workers.fits import most_pods
+from podstatus.workers.grants import Grants
+from podstatus.workers.hooks import Hooks
+from podstatus.workers.housekeeping import Housekeeping
+from podstatus.workers.life import PodLife
+from podstatus.workers.lives import Lives
+from podstatus.workers.occupancy import Occupancy
+from podstatus.workers.pod_workers import PodWorkers
+from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.resize_decision import Decision, decide_resize
+from podstatus.workers.resizes import Resizes
+from podstatus.workers.steps import PodSteps
+from podstatus.workers.taken import Taken
+
+
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
+    """What the services of pods need from the rest of the agent."""
+
+    settings: AgentSettings
+    clock: Clock
+    heartbeats: Heartbeats
+    recorder: Recorder
+    own_node: Callable[[], Node]
+    host_ips: Callable[[], Sequence[str]]
+    sources: frozenset[str]
+    """The names of those that will deliver."""
+    on_mirror: Callable[[], None]
+    """Told when something happened to a mirror pod or its static pod."""
+    not_taken: Callable[[Pod], Rejected | None]
+    """Why no pod is taken now, if that is so."""
+    history: KeptHistory
+    on_directory: Callable[[PodUID], None]
+    """Told of pods that are known anew, or not any more."""
+    work: WorkCounts
+
+
+class PodSide:
+    """The services of pods, wired."""
+
+    def __init__(
+        self,
+        around: Beside,
+        runtime: Runtime,
+        view: RuntimeView,
+        pod_api: HttpPodApi,
+        state: FileState,
+        outbox: FileOutbox[Undelivered],
+    ) -> None:
+        settings, clock, recorder = around.settings, around.clock, around.recorder
+        self._recorder = recorder
+        self._on_mirror = around.on_mirror
+        self.counters = NotingCounters(around.history)
+        self.directory = PodDirectory()
+        around.history.own_uid = self.directory.translate_pod_uid
+        self.lives = Lives(self.directory, all_known=self._all_delivered)
+        self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)
+        self.statuses = StatusManager(
+            pod_api,
+            self.directory,
+            self.lives,
+            startup_latency=self.startup_latency,
+            observer=self.counters,
+            events=NotingEvents(StatusEvents(recorder, settings.node_name), around.history),
+            outbox=outbox,
+            state=state,
+            clock=clock,
+            gates=settings.feature_gates,
+            redecide=self._redecide,
+            heartbeat=around.heartbeats.expect("status", at_most=60),
+        )
+        policy = WorkerPolicy(
+            sync_frequency=settings.sync_frequency,
+            keep_terminated_pod_volumes=settings.keep_terminated_pod_volumes,
+            gates=settings.feature_gates,
+        )
+        probes_itself = isinstance(runtime, SelfProbing)
+        # Of checks that we make, each is told about that fails, not only the last.
+        unhealthy = self._unhealthy if probes_itself else _told_already
+        self.book = ProbeBook(self.statuses, self.wake, unhealthy, _watching_since(around))
+        self.probes = ProbeWorkers(
+            Checks(runtime, clock=clock),
+            recorder,
+            on_result=self.book.take,
+            clock=clock,
+            observer=around.work,
+        )
+        self.grants = Grants(state)
+        actuation = Actuation(
+            runtime, self.grants, self.statuses, recorder, on_done=self._there_is_room
+        )
+        containers = Containers(
+            runtime,
+            recorder,
+            crash_loops=CrashLoops(max_seconds=settings.max_container_restart_period),
+            clock=clock,
+            hooks=Hooks(
+                runtime, recorder, clock=clock, http_get=get_for_hook, host_ips=around.host_ips
+            ),
+            on_init_started=self.startup_latency.record_init_container_started,
+            actuation=actuation,
+            observer=around.work,
+        )
+        self.steps = PodSteps(
+            runtime,
+            view,
+            self.statuses,
+            recorder,
+            containers=containers,
+            book=self.book,
+            clock=clock,
+            policy=policy,
+            host_ips=around.host_ips,
+            probes=None if probes_itself else self.probes,
+            on_init_finished=self.startup_latency.record_init_container_finished,
+            actuation=actuation,
+        )
+        self.workers = PodWorkers(
+            self.lives,
+            self.steps,
+            view,
+            recorder,
+            clock=clock,
+            policy=policy,
+            on_finished=self._finished,
+            observer=around.work,
+        )
+        occupancy = Occupancy(self.lives, self.grants)
+        self.resizes = Resizes(
+            self.lives,
+            self.grants,
+            self.statuses,
+            recorder,
+            occupancy,
+            decide=partial(_decide_resize, around, runtime),
+            wake=self.wake,
+            all_delivered=self._all_delivered,
+            clock=clock,
+            beat=around.heartbeats.expect("resizes", at_most=400),
+        )
+        self.dispatcher = Dispatcher(
+            self.directory,
+            self.lives,
+            self.workers,
+            self.statuses,
+            recorder,
+            self.grants,
+            occupancy,
+            admit=partial(_admit, around),
+            startup_latency=self.startup_latency,
+            on_mirror=around.on_mirror,
+            clock=clock,
+            gates=settings.feature_gates,
+            resizes=self.resizes,
+            on_directory=around.on_directory,
+        )
+        self.mux = Mux(around.sources, self.dispatcher.handle, on_refused=self.dispatcher.refuse)
+        self.housekeeping = Housekeeping(
+            self.directory,
+            self.lives,
+            self.workers,
+            self.steps,
+            self.statuses,
+            view,
+            all_delivered=self._all_delivered,
+            clock=clock,
+            period=policy.housekeeping,
+            beat=around.heartbeats.expect("housekeeping", at_most=60),
+        )
+
+    def wake(self, uid: PodUID) -> None:
+        """Have a pod looked at."""
+        self.workers.wake(uid)
+
+    def _redecide(self, uid: PodUID) -> bool:
+        return self.dispatcher.redecide(uid)
+
+    def _finished(self, _life: PodLife) -> None:
+        self._on_mirror()
+        self._there_is_room()
+
+    def _there_is_room(self) -> None:
+        self.resizes.retry()
+
+    def _unhealthy(self, result: ProbeResult) -> None:
+        pod = self.directory.pod_by_uid(result.uid)
+        if pod is not None:
+            about = about_container(pod, result.container)
+            message = f"{result.probe.capitalize()} probe failed: {result.output}"
+            self._recorder.warn(about, reasons.UNHEALTHY, message)
+
+    def _all_delivered(self) -> bool:
+        return self.mux.all_delivered
+
+
+def _told_already(_: ProbeResult) -> None:
+    """Whoever made the check has said that it failed."""
+
+
+def _watching_since(around: Beside) -> Time:
+    """From when on probes are judged as the kubelet does; unset: by what was shown last."""
+    if around.settings.ready_after_restart != "kubelet":
+        return UNSET_TIME
+    return Time.from_unix_nanos(around.clock.now())
+
+
+def _admit(around: Beside, pod: Pod, others: Taken) -> Admission:
+    """Whether the Node, as it is shown now, has room for a pod."""
+    if (rejected := around.not_taken(pod)) is not None:
+        return rejected
+    node = around.own_node()
+    most = most_pods(node, around.settings.max_pods)
+    return admit(pod, node=node, others=others, max_pods=most)
+
+
+def _decide_resize(
+    around: Beside, runtime: Runtime, pod: Pod, granted: Pod, others: Taken
+) -> Decision:
+    """Whether the Node, as it is shown now, has room for other resources of a pod."""
+    node = around.own_node()
+    return decide_resize(
+        pod,
+        granted,
+        node=node,
+        others=others,
+        max_pods=most_pods(node, around.settings.max_pods),
+        resizes=isinstance(runtime, Resizing),
+    )

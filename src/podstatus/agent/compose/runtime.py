@@ -1,0 +1,195 @@
+"""Build the container runtime that the settings name:
+
+the process runtime, or a class given as `module:Class`.
+
+`my_runtime:MyRuntime` is imported, and called with the folder for its records.
+"""
+
+import hashlib
+import importlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from podstatus import __version__
+from podstatus.agent.daemon.run import MISTAKE, CannotRunError
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.client import ApiClient
+from podstatus.client.auth.load_config import SERVICE_ACCOUNT
+from podstatus.client.auth.load_kubeconfig import load_kubeconfig
+from podstatus.client.typed.pod_objects import HttpPodObjects
+from podstatus.events import reasons
+from podstatus.events.about import about_container, about_pod
+from podstatus.events.recorder import Recorder
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.runtime.port import Runtime, RuntimeDownError
+from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.cgroups import Cgroups, no_cgroups
+from podstatus.runtime.process.enforce_limits import OnUnlimited
+from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.isolation import (
+    Bubblewrap,
+    Isolation,
+    NoBubblewrapError,
+    find_bubblewrap,
+)
+from podstatus.runtime.process.make_launch import LogLimits
+from podstatus.runtime.process.prepare import Preparer
+from podstatus.runtime.process.seccomp_support import NoSeccompError, find_architecture
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+
+logger = logging.getLogger(__name__)
+
+_AUTO = "auto"
+_LIMITED = ("cpu", "memory")
+_MOST_SHOWN = 150
+"""Of a node name, in that of a cgroup, which may have 200."""
+
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runtime needs from the rest of the agent."""
+
+    settings: AgentSettings
+    folder: Path
+    """For its records."""
+    client: ApiClient
+    recorder: Recorder
+    host_ips: Callable[[], Sequence[str]]
+    allocatable: Callable[[], Mapping[str, Quantity]]
+    clock: Clock
+
+
+def build_process_runtime(around: Around) -> ProcessRuntime:
+    """Containers as processes of this machine. Raises CannotRunError."""
+    settings = around.settings
+    bubblewrap = find_isolation(settings.isolation)
+    _warn_without_seccomp()
+    isolation = Isolation.BUBBLEWRAP if bubblewrap is not None else Isolation.NONE
+    preparer = Preparer(
+        around.folder,
+        bubblewrap=bubblewrap,
+        objects=HttpPodObjects(around.client),
+        host_ips=around.host_ips,
+        allocatable=around.allocatable,
+        hidden=secret_files(settings),
+        clock=around.clock,
+    )
+    try:
+        return ProcessRuntime(
+            around.folder,
+            preparer,
+            isolation=isolation.value,
+            version=__version__,
+            host_ips=around.host_ips,
+            clock=around.clock,
+            log_limits=LogLimits(
+                max_bytes=settings.container_log_max_size,
+                max_files=settings.container_log_max_files,
+            ),
+            cgroups=_cgroups(settings),
+            on_unlimited=_unlimited(around.recorder),
+        )
+    except RuntimeDownError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+def secret_files(settings: AgentSettings) -> list[Path]:
+    """By what is in these, a container that runs as the agent's user could be the agent."""
+    named = [settings.root_dir, settings.kubeconfig, settings.tls_private_key_file]
+    if settings.kubeconfig is not None:
+        users = load_kubeconfig(settings.kubeconfig, {}).users.values()
+        named += [Path(path) for user in users for path in user.secret_files]
+    if settings.in_cluster:
+        named.append(SERVICE_ACCOUNT)
+    return [path for path in named if path is not None]
+
+
+def find_isolation(wanted: str) -> Bubblewrap | None:
+    """What keeps pods apart; None: nothing does. Raises CannotRunError."""
+    if wanted == Isolation.NONE.value:
+        return None
+    try:
+        return find_bubblewrap()
+    except NoBubblewrapError as error:
+        if wanted != _AUTO:
+            raise CannotRunError(f"--isolation: {error}", code=MISTAKE) from error
+        logger.warning("pods are not isolated from this machine: %s", error)
+        return None
+
+
+def _warn_without_seccomp() -> None:
+    try:
+        find_architecture()
+    except NoSeccompError as error:
+        logger.warning("system calls of containers are not filtered: %s", error)
+
+
+def cgroups_name(node_name: str, root_dir: Path) -> str:
+    """What the cgroup of all pods of an agent is called.
+
+    Agents on one machine may have the same node name, which is its own unless told; each removes
+    what it finds in its cgroup and does not know. No two have the same root-dir.
+    """
+    digest = hashlib.sha256(bytes(root_dir.resolve())).hexdigest()[:12]
+    return f"podstatus-{node_name[:_MOST_SHOWN]}-{digest}"
+
+
+def _cgroups(settings: AgentSettings) -> Cgroups:
+    try:
+        found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
+    except NoCgroupsError as error:
+        logger.info("limits of containers are not enforced: %s", error)
+        return no_cgroups(str(error))
+    if why := {found.missing[name] for name in _LIMITED if name in found.missing}:
+        logger.info("limits of containers are not all enforced: %s", "; ".join(sorted(why)))
+    return found
+
+
+def _unlimited(recorder: Recorder) -> OnUnlimited:
+    def tell(pod: Pod, container: str | None, why: str) -> None:
+        about = about_pod(pod) if container is None else about_container(pod, container)
+        whose = "Pod" if container is None else "Container"
+        message = f"{whose} runs without all of its limits: {why}"
+        recorder.warn(about, reasons.LIMITS_NOT_ENFORCED, message)
+
+    return tell
+
+
+def find_runtime(name: str, folder: Path, clock: Clock) -> Runtime:
+    """The runtime of this name. Raises CannotRunError."""
+    try:
+        if ":" not in name:
+            return SimulatedRuntime(clock, folder=folder)
+        return _made(name, folder)
+    except RuntimeDownError as error:
+        raise CannotRunError(str(error), code=MISTAKE) from error
+
+
+def _made(name: str, folder: Path) -> Runtime:
+    module, _, attribute = name.partition(":")
+    try:
+        make = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise _cannot(
+            name, f"{error}; name a module on PYTHONPATH and a class in it, as in my_runtime:Mine"
+        ) from error
+    try:
+        runtime: Runtime = make(folder)
+    except RuntimeDownError:
+        raise
+    except Exception as error:
+        raise _cannot(
+            name, f"{type(error).__name__}: {error}; it is called with the folder for its records"
+        ) from error
+    names = [n for n in vars(Runtime) if not n.startswith("_")]
+    if missing := [n for n in names if not hasattr(runtime, n)]:
+        raise _cannot(name, f"what it makes lacks {', '.join(missing)}; see docs/runtimes.md")
+    return runtime
+
+
+def _cannot(name: str, why: str) -> CannotRunError:
+    return CannotRunError(f"--runtime: {name} cannot be used: {why}", code=MISTAKE)

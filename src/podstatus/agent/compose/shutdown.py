@@ -1,0 +1,113 @@
+"""Drain the node: for `podstatus drain`, and before the agent stops if the settings ask for it."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
+from podstatus.agent.compose.drain_progress import describe_left, describe_progress
+from podstatus.agent.compose.node import NodeSide
+from podstatus.agent.compose.pods import PodSide
+from podstatus.agent.daemon.systemd import machine_stops
+from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.kube.objects.pod import Pod
+from podstatus.runtime.relist import RuntimeView
+from podstatus.workers.admission import Rejected
+from podstatus.workers.shutdown import Shutdown
+from podstatus.workers.shutdown_plan import longest
+
+_LOOK_SECONDS = 0.1
+_TELL_SECONDS = 1.0
+"""For the Node to be shown as not Ready, if there was no pod to wait for."""
+
+
+class NodeDrain:
+    """Asked by the others from the start; there to be begun once it is wired."""
+
+    def __init__(self) -> None:
+        self._shutdown: Shutdown | None = None
+
+    def wire(
+        self,
+        settings: AgentSettings,
+        pods: PodSide,
+        node: NodeSide,
+        view: RuntimeView,
+        clock: Clock,
+    ) -> Shutdown:
+        """With what it ends, and whom it tells."""
+        self._shutdown = Shutdown(
+            pods.lives,
+            pods.workers,
+            view,
+            settings.shutdown_periods,
+            events=node.events,
+            clock=clock,
+            on_change=node.status.now,
+        )
+        return self._shutdown
+
+    def problem(self) -> str | None:
+        """Why the node is not Ready, if it is because of this."""
+        return None if self._shutdown is None else self._shutdown.problem()
+
+    def not_taken(self, pod: Pod) -> Rejected | None:
+        """Why a new pod is not taken, if it is because of this."""
+        return None if self._shutdown is None else self._shutdown.not_taken(pod)
+
+
+async def drain(
+    shutdown: Shutdown, say: Callable[[str], None], is_told: Callable[[], bool]
+) -> tuple[str, ...]:
+    """End all pods, and say what is waited for; those that have not ended in their time.
+
+    `is_told`: whether the Node says that it is not Ready. It is not waited for much longer.
+    """
+    shutdown.begin()
+    told = ""
+    async with asyncio.TaskGroup() as tasks:
+        through = tasks.create_task(shutdown.through())
+        while not through.done():
+            line = describe_progress(shutdown.progress())
+            if line and line != told:
+                say(line)
+            told = line or told
+            await asyncio.wait({through}, timeout=_LOOK_SECONDS)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_TELL_SECONDS):
+            while not is_told():  # noqa: ASYNC110 - of another service
+                await asyncio.sleep(_LOOK_SECONDS)
+    return shutdown.progress().left
+
+
+Say = Callable[[str], None]
+
+
+@runtime_checkable
+class Draining(Protocol):
+    """A node that can end its pods before it ends itself."""
+
+    async def drain(self, say: Say) -> tuple[str, ...]:
+        """End all pods, and say what is waited for; those that have not ended in their time."""
+
+
+async def wants_drain(settings: AgentSettings) -> bool:
+    """Whether pods are to end before the agent does."""
+    if settings.on_stop != AUTO:
+        return settings.on_stop == DRAIN
+    return longest(settings.shutdown_periods) > 0 and await machine_stops()
+
+
+async def drain_at_end(node: Draining, whole: "asyncio.Task[None]", say: Say) -> bool:
+    """End all pods, unless the whole agent ends before; whether they have ended."""
+    draining = asyncio.ensure_future(node.drain(say))
+    try:
+        await asyncio.wait({whole, draining}, return_when=asyncio.FIRST_COMPLETED)
+        if not draining.done():
+            return False
+        if left := draining.result():
+            say(f"time is over, {describe_left(left)}")
+        return not left
+    finally:
+        draining.cancel()

@@ -1,0 +1,171 @@
+"""Where a node's pods come from, and the mirror pods by which an API server shows static ones."""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from podstatus.agent.compose.node import NodeSide
+from podstatus.agent.compose.pods import PodSide
+from podstatus.agent.daemon.cluster_identity import SameServer
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.clock import Clock
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.client import ApiClient
+from podstatus.events import reasons
+from podstatus.events.about import about_pod
+from podstatus.events.recorder import Recorder
+from podstatus.kube.errors import ApiError
+from podstatus.kube.objects.pod import Pod, is_static_pod
+from podstatus.runtime.port import Runtime, RuntimeDownError
+from podstatus.sources.api import SOURCE as API
+from podstatus.sources.api import ApiSource
+from podstatus.sources.folder import SOURCE as FILE
+from podstatus.sources.folder import FolderSource
+from podstatus.sources.manifest import ManifestProblem
+from podstatus.sources.mirrors import MirrorPods
+from podstatus.sources.url import SOURCE as HTTP
+from podstatus.sources.url import UrlSource
+
+logger = logging.getLogger(__name__)
+
+_MEET_SECONDS = 3.0
+_AGAIN_SECONDS = 1.0
+
+
+def source_names(settings: AgentSettings) -> frozenset[str]:
+    """The sources that these settings ask for."""
+    told = {
+        API: True,
+        FILE: settings.pod_manifest_path is not None,
+        HTTP: settings.manifest_url is not None,
+    }
+    return frozenset(name for name, is_there in told.items() if is_there)
+
+
+class SourceSide:
+    """The sources of a node's pods. Made within a node, which runs `make` and `mirrors`."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        root: RootDir,
+        client: ApiClient,
+        pods: PodSide,
+        node: NodeSide,
+        recorder: Recorder,
+        runtime: Runtime,
+        *,
+        heartbeats: Heartbeats,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._root = root
+        self._client = client
+        self._pods = pods
+        self._node = node
+        self._recorder = recorder
+        self._runtime = runtime
+        self._heartbeats = heartbeats
+        self._clock = clock
+        self._server = SameServer(client, root, embedded=settings.embedded, has_pods=self._has_pods)
+        self.mirrors = MirrorPods(
+            client,
+            settings.node_name,
+            static_pods=self._static_pods,
+            mirror_pods=pods.directory.mirror_pods,
+            may_remove=self._may_remove_mirror,
+            node_uid=lambda: node.own.uid or None,
+            clock=clock,
+            on_problem=self._mirror_problem,
+            beat=heartbeats.expect("mirrors", at_most=120),
+        )
+
+    async def meet_server(self) -> None:
+        """See whose pods these are, before anything is said. One that is away is asked later."""
+        with suppress(ApiError, TimeoutError):
+            async with asyncio.timeout(_MEET_SECONDS):
+                await self._server.check()
+
+    def make(self) -> list["KnownApiSource | FolderSource | UrlSource"]:
+        """All that the settings ask for, each to be run."""
+        settings, deliver, beats = self._settings, self._pods.mux.deliver, self._heartbeats
+        sources: list[KnownApiSource | FolderSource | UrlSource] = [self._api_source()]
+        if settings.pod_manifest_path is not None:
+            sources.append(
+                FolderSource(
+                    settings.pod_manifest_path,
+                    settings.node_name,
+                    lambda pods: deliver(FILE, pods),
+                    clock=self._clock,
+                    period=settings.file_check_frequency,
+                    on_problem=self._manifest_problem,
+                    beat=beats.expect("source-file", at_most=120),
+                )
+            )
+        if settings.manifest_url is not None:
+            sources.append(
+                UrlSource(
+                    settings.manifest_url,
+                    settings.node_name,
+                    lambda pods: deliver(HTTP, pods),
+                    headers=settings.manifest_url_header,
+                    clock=self._clock,
+                    period=settings.http_check_frequency,
+                    on_problem=self._manifest_problem,
+                    beat=beats.expect("source-http", at_most=120),
+                )
+            )
+        return sources
+
+    def _api_source(self) -> "KnownApiSource":
+        source = ApiSource(
+            self._client,
+            self._settings.node_name,
+            self._pods.mux,
+            clock=self._clock,
+            beat=self._heartbeats.expect("source-api", at_most=300),
+        )
+        return KnownApiSource(source, self._server, self._clock)
+
+    async def _has_pods(self) -> bool:
+        try:
+            found = await self._runtime.list_pods()
+        except RuntimeDownError:
+            return True
+        return bool(found) or any(self._root.folder("outbox").glob("*.json"))
+
+    def _static_pods(self) -> list[Pod]:
+        return [pod for pod in self._pods.directory.pods() if is_static_pod(pod)]
+
+    def _may_remove_mirror(self, full_name: tuple[str, str]) -> bool:
+        """Whether all is over with the static pod of this name."""
+        return self._pods.mux.all_delivered and not self._pods.lives.has_unfinished(full_name)
+
+    def _manifest_problem(self, problem: ManifestProblem) -> None:
+        self._node.events.warn(
+            reasons.INVALID_MANIFEST, f"Cannot read the static pods in {problem}"
+        )
+
+    def _mirror_problem(self, pod: Pod, problem: str) -> None:
+        self._recorder.warn(about_pod(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)
+
+
+class KnownApiSource:
+    """Follows the API server, once it is known to be the one whose pods are here."""
+
+    def __init__(self, source: ApiSource, server: SameServer, clock: Clock) -> None:
+        self._source = source
+        self._server = server
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Follow it until cancelled."""
+        while not self._server.is_known:
+            try:
+                await self._server.check()
+            except ApiError as error:
+                logger.debug("API server does not say which one it is, will retry: %s", error)
+                self._source.beat()
+                await self._clock.wait(_AGAIN_SECONDS)
+        await self._source.run()

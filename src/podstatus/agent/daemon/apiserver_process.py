@@ -1,0 +1,245 @@
+"""Our own API server as a child process: started, kept alive, ended with us.
+
+The child ends by itself when its standard input does, so it never outlives the agent, not even
+one that was killed. Its port stays the same when it is started again.
+"""
+
+import asyncio
+import logging
+import os
+import random
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podstatus.agent.daemon.log_rotation import MAX_LOG_BYTES, keep_rotated
+from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.apiserver.folder import FolderError, lock_holder
+from podstatus.apiserver.object_file import DATABASE
+from podstatus.apiserver.store_marker import MarkerError, MarkerFile
+from podstatus.base.aio import SystemClock
+from podstatus.base.backoff import Backoff
+from podstatus.base.clock import Clock
+from podstatus.base.msgspec_json import read_json
+from podstatus.base.programs import child_environment, python_module
+
+logger = logging.getLogger(__name__)
+
+COMMAND = (*python_module("podstatus.agent"), "apiserver")
+_START_SECONDS = 30.0
+"""It takes one; a machine under load gets more."""
+_STOP_SECONDS = 1.0
+"""Then it is killed: the whole agent ends within 5."""
+_CALM_SECONDS = 60.0
+"""Who has served for so long counts as well again."""
+_LOOKS, _LOOK_SECONDS = 50, 0.1
+_TOLD_LINES = 5
+
+
+class CannotStartApiServerError(Exception):
+    """The child did not come up; the message has what it said."""
+
+
+class ServerFiles(msgspec.Struct, frozen=True):
+    """How to reach the server."""
+
+    url: str
+    token: str
+    kubeconfig: bytes
+
+    def __repr__(self) -> str:
+        return f"ServerFiles({self.url!r}, …)"
+
+
+class NodeTrust(msgspec.Struct, frozen=True, kw_only=True):
+    """How the child reaches the agent, for logs and exec."""
+
+    authority: Path
+    """Who has signed the agent's certificate; it may be that certificate itself."""
+    address: str
+    """Where the agent listens."""
+
+
+class EmbeddedApiServer:
+    """The child, within `async with`; `run` keeps it alive."""
+
+    def __init__(
+        self,
+        folder: Path,
+        log: Path,
+        *,
+        port: int,
+        clock: Clock | None = None,
+        nodes: NodeTrust | None = None,
+        command: Sequence[str] = COMMAND,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._folder = folder
+        self._log = log
+        self._port = port
+        self._clock = clock or SystemClock()
+        self._command = command
+        self._nodes = nodes
+        self._backoff = backoff or Backoff(first=0.2, most=10.0)
+        self._process: Process | None = None
+        self._closed = False
+        self._cluster = ""
+        """The cluster it serves: once it has served one, another is refused."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._closed = True
+        await self.stop()
+
+    @property
+    def pid(self) -> int | None:
+        """The child's, while there is one."""
+        return self._process.pid if self._process else None
+
+    async def start(self) -> ServerFiles:
+        """Start it and wait until it serves. Raises CannotStartApiServerError."""
+        await self._let_the_last_one_go()
+        try:
+            return await self._start()
+        except (OSError, msgspec.MsgspecError, KeyError) as error:
+            # A disk that is full, say, or no memory for one process more.
+            await self.stop()
+            raise CannotStartApiServerError(
+                f"the API server did not start: {type(error).__name__}: {error}"
+            ) from error
+
+    async def _start(self) -> ServerFiles:
+        options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
+        if self._cluster:
+            options += ["--cluster-id", self._cluster]
+        if self._nodes is not None:
+            options += ["--node-certificate-authority", str(self._nodes.authority)]
+            options += ["--node-address", self._nodes.address]
+        with _open_log(self._log) as log:
+            begin = log.tell()
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                *options,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=log,
+                env=child_environment(os.environ),
+                # A Ctrl-C is for the agent, which has a last word to say to the server.
+                start_new_session=True,
+            )
+            serves = await self._serves(self._process, log)
+        if not serves:
+            await self.stop()
+            raise CannotStartApiServerError(self._complaint(begin))
+        files = self._files()
+        self._port = urlsplit(files.url).port or 0
+        self._cluster = self._cluster or self._find_cluster()
+        return files
+
+    async def run(self) -> None:
+        """Start it again whenever it ends; until cancelled, or left."""
+        backoff = self._backoff
+        while True:
+            started = self._clock.monotonic()
+            code = await self._process.wait() if self._process else None
+            if self._closed:
+                return
+            if self._clock.monotonic() - started > _CALM_SECONDS * 1e9:
+                backoff = backoff.reset()
+            backoff = backoff.failed()
+            seconds = backoff.seconds(random.random())  # noqa: S311 - not a secret
+            logger.warning("API server ended, starting it again: code=%s wait=%.1fs", code, seconds)
+            await self._clock.wait(seconds)
+            try:
+                files = await self.start()
+            except CannotStartApiServerError as error:
+                logger.warning("API server cannot be started, trying again: error=%s", error)
+            else:
+                logger.info("API server serves again: url=%s", files.url)
+
+    async def keep_log_short(self) -> None:
+        """Rotate its log while it runs; until cancelled."""
+        await keep_rotated(self._log, self._clock)
+
+    async def stop(self) -> None:
+        """End it, by force if it takes too long."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            logger.warning("API server killed, it did not end: pid=%s", process.pid)
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def _let_the_last_one_go(self) -> None:
+        """Wait for the server of an agent that was killed just now: it is about to end."""
+        for _ in range(_LOOKS):
+            try:
+                if lock_holder(self._folder) is None:
+                    return
+            except FolderError:
+                return  # it will say so itself, in better words
+            await self._clock.wait(_LOOK_SECONDS)
+
+    async def _serves(self, process: Process, log: BinaryIO) -> bool:
+        """Whether it came so far as to say how to use it."""
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_START_SECONDS):
+                while line := await process.stdout.readline():
+                    log.write(line)
+                    if b"kubectl" in line:
+                        return True
+        return False
+
+    def _files(self) -> ServerFiles:
+        told = read_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
+        kubeconfig = (self._folder / KUBECONFIG).read_bytes()
+        return ServerFiles(told["apiserver"], told["token"], kubeconfig)
+
+    def _find_cluster(self) -> str:
+        with suppress(MarkerError):
+            marker, _ = MarkerFile(self._folder / DATABASE).read()
+            return "" if marker is None else marker.cluster
+        return ""
+
+    def _complaint(self, begin: int) -> str:
+        with self._log.open("rb") as log:
+            log.seek(begin)
+            lines = log.read(MAX_LOG_BYTES).decode(errors="replace").split("\n")
+        said = "\n".join(line for line in lines if line.strip())
+        last = "\n".join(said.splitlines()[-_TOLD_LINES:]).removeprefix("podstatus: ")
+        last = last.replace("--port", "--apiserver-port")  # its flag, in the words of ours
+        return f"the API server did not start: {last or 'it said nothing'} (see {self._log})"
+
+
+def _open_log(path: Path) -> BinaryIO:
+    """The log, to be continued; a long one is put aside."""
+    with suppress(OSError):
+        if path.stat().st_size > MAX_LOG_BYTES:
+            path.replace(path.with_name(f"{path.name}.1"))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    log = os.fdopen(descriptor, "ab", buffering=0)
+    log.seek(0, os.SEEK_END)
+    return log

@@ -1,0 +1,143 @@
+"""Which API server a root-dir belongs to: the pods in it are that server's.
+
+To an agent on another server they would be pods that nobody asks for. It would end them, and let
+go of what could not be told about them.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from podstatus.agent.daemon.root_dir import RootDir, RootDirError
+from podstatus.agent.daemon.run import MISTAKE, CannotRunError
+from podstatus.base.msgspec_json import read_json
+from podstatus.client import ApiClient
+from podstatus.client.rest.resources import NAMESPACES, Resource
+from podstatus.kube.errors import DeniedError, GoneError
+
+logger = logging.getLogger(__name__)
+
+SERVER = "server.json"
+_SERVICES = Resource("services")
+
+
+class ServerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What tells an API server from another one, wherever it listens."""
+
+    embedded: bool = False
+    """It is our own, in the root-dir itself."""
+    namespace: str = ""
+    """The UID of `kube-system`, if we may see it."""
+    service: str = ""
+    """The UID of the service `kubernetes`, which nodes may see."""
+    address: str = ""
+    """For people."""
+
+
+class _Meta(msgspec.Struct):
+    uid: str = ""
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta
+
+
+def is_another(known: ServerIdentity, found: ServerIdentity) -> bool:
+    """Whether these are two servers, as far as anybody can tell."""
+    if known.embedded != found.embedded:
+        return True
+    pairs = (known.namespace, found.namespace), (known.service, found.service)
+    return any(one and other and one != other for one, other in pairs)
+
+
+class SameServer:
+    """Remembers the API server of a root-dir, and refuses another one."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        root: RootDir,
+        *,
+        embedded: bool,
+        has_pods: Callable[[], Awaitable[bool]],
+    ) -> None:
+        """`has_pods`: whether there is anything that another server could do harm to."""
+        self._client = client
+        self._root = root
+        self._embedded = embedded
+        self._has_pods = has_pods
+        self.is_known = False
+        """Whether it is the one; before, nothing it says counts."""
+
+    async def check(self) -> None:
+        """Find out. Raises CannotRunError if it is another one, ApiError if it does not say."""
+        if self.is_known:
+            return
+        known, found = self._read(), await self._ask()
+        if known is not None and is_another(known, found) and await self._has_pods():
+            raise CannotRunError(_refusal(known, found, self._root.path), code=MISTAKE)
+        self._remember(completed(found, known))
+        self.is_known = True
+
+    async def _ask(self) -> ServerIdentity:
+        if self._embedded:
+            namespace = await self._uid(NAMESPACES, "kube-system")
+            return ServerIdentity(embedded=True, namespace=namespace)
+        return ServerIdentity(
+            namespace=await self._uid(NAMESPACES, "kube-system"),
+            service=await self._uid(_SERVICES, "kubernetes", "default"),
+            address=self._client.server,
+        )
+
+    async def _uid(self, resource: Resource, name: str, namespace: str | None = None) -> str:
+        try:
+            found = await self._client.get(resource, name, namespace=namespace)
+            return read_json(found, _Object).metadata.uid
+        except (DeniedError, GoneError, msgspec.DecodeError):
+            return ""
+
+    def _read(self) -> ServerIdentity | None:
+        try:
+            text = self._root.read(SERVER)
+            return None if text is None else read_json(text, ServerIdentity)
+        except (RootDirError, msgspec.DecodeError) as error:
+            logger.warning("which API server the root-dir belongs to is not known: %s", error)
+            return None
+
+    def _remember(self, found: ServerIdentity) -> None:
+        try:
+            self._root.write(SERVER, msgspec.json.encode(found) + b"\n")
+        except RootDirError as error:
+            logger.warning("which API server the root-dir belongs to is not kept: %s", error)
+
+
+def completed(found: ServerIdentity, known: ServerIdentity | None) -> ServerIdentity:
+    """What was found, with what it did not say this time: rights may come and go."""
+    if known is None or is_another(known, found):
+        return found
+    return structs.replace(
+        found,
+        namespace=found.namespace or known.namespace,
+        service=found.service or known.service,
+    )
+
+
+def _refusal(known: ServerIdentity, found: ServerIdentity, root: Path) -> str:
+    if known.embedded and found.embedded:
+        return (
+            f"the database of the API server in {root} was replaced (kube-system was "
+            f"{known.namespace}, is {found.namespace}), and pods of the old one are still here: "
+            f"restore the old database, or remove {root / SERVER} to end them"
+        )
+    return (
+        f"{root} holds pods of another API server ({_address(known)}); this one "
+        f"({_address(found)}) would end them: choose another --root-dir, or remove "
+        f"{root / SERVER} if they may end"
+    )
+
+
+def _address(server: ServerIdentity) -> str:
+    return "the embedded one" if server.embedded else server.address

@@ -1,0 +1,178 @@
+"""Start an agent again when it dies, and record why.
+
+The agent is a child process. One that ends with 0 was asked to; one that ends with 2 would do so
+again, as its settings cannot be used; all others are started again, after longer and longer waits.
+"""
+
+import asyncio
+import os
+import random
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from podstatus.agent.daemon.root_dir import RESTARTS
+from podstatus.agent.settings.load import RESTARTED
+from podstatus.base.backoff import Backoff
+from podstatus.base.clock import Clock
+from podstatus.base.programs import child_environment
+from podstatus.kube.scalars.time import Time
+
+_FINAL = (0, 2)
+_NOT_STARTED = 1
+_CALM_SECONDS = 600.0
+"""Who has lived for so long counts as well again, as a container does for the kubelet."""
+_MOST_RECORDS = 100
+_LAST_LINES = 20
+_LONGEST_LINE = 500
+
+
+class Death(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of an agent that nobody asked for, as in `restarts.jsonl`."""
+
+    at: str
+    lived_seconds: float
+    exit_code: int | None = None
+    signal: str | None = None
+    restart_in_seconds: float
+    last_lines: tuple[str, ...] = ()
+    """Of what it said to standard error."""
+
+    def __str__(self) -> str:
+        how = f"by signal {self.signal}" if self.signal else f"with exit code {self.exit_code}"
+        last = f": {self.last_lines[-1]}" if self.last_lines else ""
+        return f"the agent ended {how} at {self.at}, after {self.lived_seconds:.0f} s{last}"
+
+
+class Supervisor:
+    """Keeps one agent alive."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        root_dir: Path,
+        *,
+        clock: Clock,
+        say: Callable[[bytes], object],
+        backoff: Backoff | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`say` is given what is for standard error."""
+        self._command = command
+        self._records = root_dir / RESTARTS
+        self._clock = clock
+        self._say = say
+        self._backoff = backoff or Backoff(first=1.0, most=300.0)
+        self._environment = child_environment(os.environ if environment is None else environment)
+        self._process: Process | None = None
+        self._stopped = asyncio.Event()
+
+    async def run(self) -> int:
+        """Until the agent ends for good; its exit code."""
+        while True:
+            started = self._clock.now()
+            try:
+                code, lines = await self._run_once()
+            except OSError as error:  # there is no memory for one process more, say
+                code, lines = _NOT_STARTED, (f"it could not be started: {error}",)
+            if self._stopped.is_set() or code in _FINAL:
+                return max(code, 0)
+            death = self._died(code, lines, started)
+            self._say(f"podstatus: {death}; starting it again\n".encode())
+            self._environment[RESTARTED] = str(death)
+            if await self._is_stopped_within(death.restart_in_seconds):
+                return 0
+
+    def stop(self, number: int) -> None:
+        """Pass a signal on, and start nothing any more."""
+        self._stopped.set()
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    def stop_at_signals(self) -> None:
+        """Have signals that we get passed on."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stop, number)
+
+    async def _run_once(self) -> tuple[int, tuple[str, ...]]:
+        # In a session of its own, so that a Ctrl-C reaches it once, from here. Its standard input
+        # ends with us, and then it stops.
+        process = self._process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=PIPE, stderr=PIPE, env=self._environment, start_new_session=True
+        )
+        if self._stopped.is_set():
+            process.terminate()
+        lines = await self._last_lines(process)
+        code = await process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+        return code, lines
+
+    async def _last_lines(self, process: Process) -> tuple[str, ...]:
+        assert process.stderr is not None  # noqa: S101 - a pipe was asked for
+        kept: deque[bytes] = deque(maxlen=_LAST_LINES)
+        rest = b""
+        while chunk := await process.stderr.read(65536):
+            self._say(chunk)
+            *whole, rest = (rest + chunk).split(b"\n")
+            kept.extend(line[:_LONGEST_LINE] for line in whole if line.strip())
+            rest = rest[:_LONGEST_LINE]
+        lines = [*kept, rest] if rest.strip() else [*kept]
+        return tuple(line.decode(errors="replace").rstrip() for line in lines)
+
+    def _died(self, code: int, lines: tuple[str, ...], started: int) -> Death:
+        now = self._clock.now()
+        lived = max(0, now - started) / 1e9
+        if lived > _CALM_SECONDS:
+            self._backoff = self._backoff.reset()
+        self._backoff = self._backoff.failed()
+        wait = self._backoff.seconds(random.random())  # noqa: S311 - not a secret
+        death = Death(
+            at=Time.from_unix_nanos(now).truncated().wire or "",
+            lived_seconds=round(lived, 3),
+            exit_code=code if code >= 0 else None,
+            signal=_signal_name(-code) if code < 0 else None,
+            restart_in_seconds=round(wait, 3),
+            last_lines=lines,
+        )
+        self._record(death)
+        return death
+
+    def _record(self, death: Death) -> None:
+        try:
+            kept = self._records.read_bytes().splitlines() if self._records.exists() else []
+            lines = [*kept[-_MOST_RECORDS + 1 :], msgspec.json.encode(death)]
+            self._records.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = self._records.with_suffix(".tmp")
+            temporary.touch(mode=0o600)
+            temporary.write_bytes(b"".join(line + b"\n" for line in lines))
+            temporary.replace(self._records)
+        except OSError as error:
+            self._say(f"podstatus: cannot record it in {self._records}: {error}\n".encode())
+
+    async def _is_stopped_within(self, seconds: float) -> bool:
+        async with asyncio.TaskGroup() as group:
+            stopped = group.create_task(self._stopped.wait())
+            waited = group.create_task(_wait(self._clock, seconds))
+            await asyncio.wait({stopped, waited}, return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            waited.cancel()
+        return self._stopped.is_set()
+
+
+async def _wait(clock: Clock, seconds: float) -> None:
+    await clock.wait(seconds)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -1,0 +1,66 @@
+"""All that is known of a cluster, for those who ask: pods, nodes, how old it is."""
+
+from collections.abc import Mapping
+
+from msgspec import structs
+
+from podstatus.agent.compose.history import HistoryFile
+from podstatus.agent.observer.cluster_view import ClusterView
+from podstatus.client.rest.server_health import Contact
+from podstatus.observe.history.store import Moment
+from podstatus.observe.history.writer import HistoryCounts
+from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.status_view import Knowledge, NodeSummary
+from podstatus.observe.summary.cluster import SeenNode
+
+
+class ClusterObservatory:
+    """The port `Observatory` of one who looks on. It reads what others know."""
+
+    def __init__(self, view: ClusterView, *, contact: Contact, history: HistoryFile) -> None:
+        self._view = view
+        self._contact = contact
+        self._history = history
+
+    @property
+    def board(self) -> Board:
+        """All pods that are observed."""
+        return self._view.board
+
+    def nodes(self) -> Mapping[str, NodeSummary]:
+        """Those of the cluster, with what observed pods ask of them."""
+        return {node.metadata.name: self._node(node) for node in self._view.nodes.objects()}
+
+    def _node(self, node: SeenNode) -> NodeSummary:
+        name = node.metadata.name
+        load = self._view.loads.of(name)
+        return structs.replace(
+            node.summary,
+            pods=load.pods,
+            requested=load.requested,
+            lease_age_seconds=self._view.lease_age(name),
+        )
+
+    def sync(self) -> None:
+        """Nobody here sends statuses."""
+
+    def knowledge(self) -> Knowledge:
+        """When the API server was last heard; one that answers but shows no pods is not there."""
+        pods, contact = self._view.pods, self._contact
+        is_refused = contact.is_there and pods.is_failing and pods.has_synced
+        return Knowledge(
+            server_reachable=contact.is_there and pods.has_synced and not pods.is_failing,
+            server_age_seconds=pods.staleness() if is_refused else contact.age_seconds,
+        )
+
+    def history(self) -> HistoryCounts:
+        """What became of transitions."""
+        return self._history.counts
+
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+        """What happened to the pods of this name. Raises HistoryError."""
+        return await self._history.timeline(namespace, name, after=after)
+
+    async def moments(self, after: int, *, most: int) -> list[Moment]:
+        """What happened on the whole after a number. Raises HistoryError."""
+        return await self._history.moments(after, most=most)

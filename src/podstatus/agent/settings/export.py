@@ -1,0 +1,104 @@
+"""Export the settings without secrets:
+
+as a KubeletConfiguration, as flags, and as the agent's configz and flagz pages show them.
+"""
+
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from podstatus import __version__
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.agent.settings.schema.kubelet_config import API_VERSION, KIND
+from podstatus.agent.settings.schema.scalars import BYTES
+from podstatus.agent.settings.schema.setting import Setting
+from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.duration import write_duration
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.node.system_info import kubelet_version
+from podstatus.web.ports import AboutAgent
+from podstatus.workers.shutdown_plan import Period
+
+CLASSIFIED = "CLASSIFIED"
+"""What upstream shows in place of a secret."""
+
+
+def kubelet_configuration(settings: AgentSettings) -> dict[str, Any]:
+    """What is honoured of a KubeletConfiguration, with its values; secrets are left out."""
+    document: dict[str, Any] = {"kind": KIND, "apiVersion": API_VERSION}
+    for setting in SETTINGS:
+        value = _value(settings, setting)
+        if not setting.field or setting.secret or value is None:
+            continue
+        *groups, name = setting.field.split(".")
+        place = document
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[name] = _in_document(setting, value)
+    return document
+
+
+def flags(settings: AgentSettings, among: Sequence[Setting] = SETTINGS) -> dict[str, str]:
+    """All flags, with their values as texts; empty for what is not set."""
+    return {
+        setting.flag: CLASSIFIED if setting.secret and value else _as_text(setting, value)
+        for setting in among
+        for value in (_value(settings, setting),)
+    }
+
+
+def _value(settings: AgentSettings, setting: Setting) -> Any:
+    name = "node_name" if setting.name == "hostname_override" else setting.name
+    return getattr(settings, name)
+
+
+def _in_document(setting: Setting, value: Any) -> Any:
+    if isinstance(value, FeatureGates):
+        return value.by_name()
+    if isinstance(value, Mapping):
+        return {name: _in_document(setting, item) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return [_in_document(setting, item) for item in value]
+    if isinstance(value, Taint):
+        return to_document(value)
+    if isinstance(value, Period):
+        return {"priority": value.priority, "shutdownGracePeriodSeconds": int(value.seconds)}
+    if isinstance(value, float | PurePath | Quantity) or setting.kind is BYTES:
+        return _as_text(setting, value)
+    return value
+
+
+def _as_text(setting: Setting, value: Any) -> str:
+    """As it would be given to the flag."""
+    if isinstance(value, FeatureGates):
+        value = value.by_name()
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        mark = "<" if setting.name == "eviction_hard" else "="
+        return ",".join(f"{name}{mark}{_as_text(setting, it)}" for name, it in value.items())
+    if isinstance(value, tuple):
+        return ",".join(_as_text(setting, item) for item in value)
+    if isinstance(value, Taint):
+        return f"{value.key}={value.value}:{value.effect}"
+    if isinstance(value, Period):
+        return f"{value.priority}={value.seconds:g}"
+    return write_duration(value) if isinstance(value, float) else str(value)
+
+
+def about_agent(settings: AgentSettings, now: int) -> AboutAgent:
+    """The agent with these settings, started now."""
+    return AboutAgent(
+        version=__version__,
+        kubernetes=kubelet_version(__version__),
+        python=platform.python_version(),
+        started=now,
+        configuration=kubelet_configuration(settings),
+        flags=flags(settings),
+    )

@@ -1,0 +1,165 @@
+"""A whole node in this process, on an API server in memory."""
+
+import asyncio
+import logging
+import re
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from podstatus.agent.compose import agent as build_node
+from podstatus.agent.compose.agent import NodeAgent, health_url
+from podstatus.agent.daemon import apiserver_process, run
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.run import CannotRunError, Surroundings
+from podstatus.agent.settings.load import read_settings
+from podstatus.base.aio import SystemClock
+from podstatus.client import kubeconfig_access
+from podstatus.runtime.port import ProbeResult
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+
+SECONDS = 90
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+@asynccontextmanager
+async def a_node(
+    folder: Path,
+    server: ApiServerThread,
+    runtime: SimulatedRuntime | None = None,
+    *,
+    healthz_port: str | None = None,
+) -> AsyncIterator[asyncio.Task[None]]:
+    """A node; the task that it runs in, once it serves."""
+    told = {
+        "root_dir": str(folder / "root"),
+        "kubeconfig": str(server.kubeconfig),
+        "runtime": "simulated",
+        "hostname_override": "node",
+        "port": "0",
+        "healthz_port": healthz_port,
+    }
+    settings = read_settings(told, {}).settings
+    serving = asyncio.get_running_loop().create_future()
+    with RootDir(settings.root_dir) as root:
+        access = kubeconfig_access(server.kubeconfig)
+        agent = NodeAgent(Surroundings(settings=settings, root=root, access=access), runtime)
+        task = asyncio.create_task(agent.run(serving.set_result))
+        try:
+            async with asyncio.timeout(SECONDS):
+                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+                yield task
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not await asyncio.to_thread(holds):
+        await SystemClock().wait(0.02)
+
+
+def test_the_start_is_told_once(tmp_path: Path, server: ApiServerThread) -> None:
+    def told(reason: str) -> list[int]:
+        events = server.all_stored("events")
+        return [event["count"] for event in events if event["reason"] == reason]
+
+    async def scene() -> None:
+        async with a_node(tmp_path, server):
+            # Events are sent one after the other, so what comes later has not overtaken it.
+            await until(lambda: bool(told("NodeHasSufficientPID")))
+            assert told("Starting") == [1]
+
+    asyncio.run(scene())
+
+
+def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
+    tmp_path: Path, server: ApiServerThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "podstatus.status.startup_latency")
+    annotations = {"simulate.podstatus.dev/slow": "run=1s"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "annotations": annotations},
+        "spec": {
+            "nodeName": "node",
+            "initContainers": [
+                {"name": "sidecar", "image": "i", "restartPolicy": "Always"},
+                {"name": "slow", "image": "i"},
+            ],
+            "containers": [{"name": "c", "image": "i"}],
+        },
+    }
+
+    async def scene() -> None:
+        async with a_node(tmp_path, server):
+            path = "/api/v1/namespaces/default/pods"
+            assert (await asyncio.to_thread(server.request, "POST", path, pod))[0] == 201
+            await until(lambda: "pod started" in caplog.text)
+
+    asyncio.run(scene())
+    told = re.search(r"initializing=([0-9.]+)", caplog.text)
+    assert told is not None
+    assert 0.5 < float(told[1]) <= 1.0
+
+
+class ForgetfulRuntime(SimulatedRuntime):
+    """One that can say but now and then what its probes find."""
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock())
+        self.asked = 0
+
+    async def probe_results(self) -> AsyncIterator[ProbeResult]:
+        self.asked += 1
+        if self.asked == 1:
+            raise OSError("the pipe is broken")
+        await asyncio.Event().wait()
+        yield ProbeResult(uid="", container="", container_id="", probe="", success=True)  # type: ignore[arg-type]
+
+
+def test_probes_that_break_off_do_not_end_the_node(tmp_path: Path, server: ApiServerThread) -> None:
+    async def scene() -> None:
+        runtime = ForgetfulRuntime()
+        async with a_node(tmp_path, server, runtime) as task:
+            await until(lambda: runtime.asked == 2 or task.done())
+            assert not task.done()
+
+    asyncio.run(scene())
+
+
+def test_a_port_that_is_taken_comes_with_a_cure_that_works(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene(healthz_port: str) -> None:
+        async with a_node(tmp_path, server, healthz_port=healthz_port) as task:
+            if task.done():
+                await task
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotRunError, match=r"pass another --healthz-port \(0 for none\)"):
+            asyncio.run(scene(str(port)))
+    asyncio.run(scene("0"))
+
+
+def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:
+    drain = 1.5 * build_node._DRAIN_SECONDS
+    moment = 0.5
+    assert drain + apiserver_process._STOP_SECONDS + moment <= run._SECONDS_TO_STOP
+
+
+def test_an_address_of_version_6_is_put_into_brackets() -> None:
+    assert health_url("::1", 10248) == "http://[::1]:10248"
+    assert health_url("127.0.0.1", 10248) == "http://127.0.0.1:10248"

@@ -1,0 +1,63 @@
+"""The runtime that `--runtime` names."""
+
+from pathlib import Path
+
+import pytest
+
+from podstatus.agent.compose.runtime import find_runtime
+from podstatus.agent.daemon.run import MISTAKE, CannotRunError
+from podstatus.runtime.port import Runtime, RuntimeDownError
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.testing.clock import FakeClock
+
+
+class Mine(SimulatedRuntime):
+    """A runtime of somebody else's."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(FakeClock(), folder=folder)
+
+
+class Half:
+    """Has a name, and that is all."""
+
+    name = "half"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+
+def needs_nothing() -> None:
+    """Takes no folder."""
+
+
+def is_down(folder: Path) -> Runtime:
+    raise RuntimeDownError(f"nobody is at home in {folder.name}")
+
+
+def found(name: str, folder: Path) -> Runtime:
+    return find_runtime(name, folder, FakeClock())
+
+
+def test_the_word_is_ours(tmp_path: Path) -> None:
+    assert type(found("simulated", tmp_path)) is SimulatedRuntime
+
+
+def test_a_class_of_a_module_is_called_with_the_folder_for_its_records(tmp_path: Path) -> None:
+    assert isinstance(found(f"{__name__}:Mine", tmp_path), Mine)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no_such_module:Mine", "No module named 'no_such_module'; name a module on PYTHONPATH"),
+        (f"{__name__}:Nobody", "has no attribute 'Nobody'; name a module on PYTHONPATH"),
+        (f"{__name__}:needs_nothing", "it is called with the folder for its records"),
+        (f"{__name__}:Half", "lacks version, start_pod, start_container, stop_container"),
+        (f"{__name__}:is_down", "nobody is at home in"),
+    ],
+)
+def test_what_is_wrong_with_it_is_told(tmp_path: Path, name: str, told: str) -> None:
+    with pytest.raises(CannotRunError, match=told) as error:
+        found(name, tmp_path)
+    assert error.value.code == MISTAKE

@@ -1,0 +1,199 @@
+"""What goes into the history beside statuses: events, foreign writes, statuses that are late."""
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from podstatus.agent.compose.history import KeptHistory, NotingCounters, NotingEvents
+from podstatus.agent.settings.load import read_settings
+from podstatus.events import reasons
+from podstatus.events.about import about_container, about_node, about_pod
+from podstatus.events.recorder import Recorder
+from podstatus.events.status_events import StatusEvents
+from podstatus.kube.objects.pod import ApiUID, PodUID
+from podstatus.observe.history.agent_downtime import last_there
+from podstatus.observe.history.store import Moment, reading
+from podstatus.status.ports import PodReference
+from podstatus.testing.builders import make_pod
+from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.events import FakeEventSink
+
+POD = make_pod("web")
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> KeptHistory:
+    settings = read_settings({"root_dir": str(tmp_path)}, {}).settings
+    return KeptHistory(settings, tmp_path, FakeClock())
+
+
+def noted(history: KeptHistory) -> list[Moment]:
+    assert history.historian is not None
+    asyncio.run(history.historian.write_once())
+    with reading(history.require()) as reader:
+        return reader.since(0, most=100)
+
+
+def words(moment: Moment) -> tuple[str, ...]:
+    it = moment.transition
+    return it.kind, it.subject, it.after, it.reason, it.message
+
+
+def test_events_about_pods_are_noted_and_no_others(history: KeptHistory) -> None:
+    recorder = Recorder(FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event)
+    recorder.normal(about_container(POD, "app"), reasons.STARTED, "Container started")
+    recorder.warn(about_pod(POD), reasons.FAILED_SYNC, "no")
+    recorder.normal(about_node("node"), reasons.NODE_READY, "yes")
+    first, second = noted(history)
+    assert words(first) == ("event", "app", "Normal", "Started", "Container started")
+    assert words(second) == ("event", "", "Warning", "FailedSync", "no")
+    assert (first.uid, first.namespace, first.name) == ("uid-web", "default", "web")
+
+
+def test_an_event_is_recorded_though_the_history_fails() -> None:
+    def broken(*_: object) -> None:
+        raise OSError("no")
+
+    recorder = Recorder(FakeEventSink(), host="node", clock=FakeClock(), on_recorded=broken)
+    recorder.normal(about_pod(POD), reasons.STARTED, "Container started")
+    assert recorder.counts.recorded == 1
+
+
+def test_a_foreign_write_is_noted_of_the_pod_though_it_is_told_of_the_node(
+    history: KeptHistory,
+) -> None:
+    recorder = Recorder(FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event)
+    history.own_uid = lambda uid: PodUID(uid.removeprefix("mirror-"))
+    events = NotingEvents(StatusEvents(recorder, "node"), history)
+    pod = PodReference("default", "web", ApiUID("mirror-uid-web"))
+    events.warn(pod, reasons.FOREIGN_STATUS_WRITE, "Condition Ready was set")
+    events.warn(pod, reasons.STATUS_REJECTED, "Status was rejected")
+    foreign, rejected = noted(history)
+    told = ("foreign", "", "", "ForeignStatusWrite", "Condition Ready was set")
+    assert words(foreign) == told
+    assert words(rejected)[3] == "StatusRejected"
+    assert {foreign.uid, rejected.uid} == {"uid-web"}
+
+
+def test_a_status_that_is_late_is_noted_with_its_time(history: KeptHistory) -> None:
+    counters = NotingCounters(history)
+    for seconds in (0.2, 0.99, 1.0, 12.34):
+        counters.pod_synced(POD.uid, "default", "web", seconds)
+    assert [words(it)[:3] for it in noted(history)] == [
+        ("sync", "", "1.0 s"),
+        ("sync", "", "12.3 s"),
+    ]
+
+
+def test_without_a_history_nothing_is_noted_and_nothing_fails(tmp_path: Path) -> None:
+    settings = read_settings({"root_dir": str(tmp_path), "history": "false"}, {}).settings
+    history = KeptHistory(settings, tmp_path, FakeClock())
+    history.event(about_pod(POD), "Normal", "Started", "")
+    history.foreign(about_pod(POD), "")
+    history.late(POD.uid, "default", "web", 5.0)
+    assert history.counts.problem == ""
+    history.close()
+
+
+def next_history(tmp_path: Path, clock: FakeClock) -> KeptHistory:
+    """The history of the next agent."""
+    settings = read_settings({"root_dir": str(tmp_path)}, {}).settings
+    return KeptHistory(settings, tmp_path, clock)
+
+
+def leave(history: KeptHistory) -> None:
+    """An agent that has seen the pod is there for the last time."""
+
+    async def scene() -> None:
+        assert history.absence is not None
+        there = asyncio.create_task(history.absence.run())
+        await settle()
+        await asyncio.get_running_loop().shutdown_default_executor()
+        there.cancel()
+
+    assert history.historian is not None
+    assert history.absence is not None
+    history.historian.on_pod_updated(POD, POD.status, is_added=True)
+    history.absence.on_pod_updated(POD, POD.status, is_added=True)
+    assert [moment.transition.kind for moment in noted(history)] == ["seen"]
+    history.close()
+    asyncio.run(scene())
+
+
+def test_the_next_agent_notes_how_long_nobody_was_there(
+    history: KeptHistory, tmp_path: Path
+) -> None:
+    leave(history)
+    clock = FakeClock()
+    asyncio.run(clock.advance(12.5))
+    later = next_history(tmp_path, clock)
+    assert later.absence is not None
+    for pod in (POD, make_pod("new"), POD):
+        later.absence.on_pod_updated(pod, pod.status, is_added=True)
+    _, away = noted(later)
+    assert words(away) == ("away", "", "12.500 s", "", "")
+    assert away.uid == POD.uid
+
+
+def test_an_agent_that_finds_a_pod_late_was_there_since_its_start(
+    history: KeptHistory, tmp_path: Path
+) -> None:
+    leave(history)
+    clock = FakeClock()
+    asyncio.run(clock.advance(12.5))
+    later, began = next_history(tmp_path, clock), clock.now()
+    asyncio.run(clock.advance(3600))
+    assert later.absence is not None
+    later.absence.on_pod_updated(POD, POD.status, is_added=True)
+    _, away = noted(later)
+    assert (away.transition.after, away.at) == ("12.500 s", began)
+
+
+def test_who_reads_the_history_does_not_look_like_an_agent(
+    history: KeptHistory, tmp_path: Path
+) -> None:
+    leave(history)
+    with reading(tmp_path / "history.db") as reader:
+        reader.size()
+    (tmp_path / "history.db").touch()  # so does a program that may write
+    assert last_there(tmp_path / "history.db") == FakeClock().now()
+    assert (tmp_path / "history.db-there").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_agent_of_before_is_known_by_the_time_of_its_history(
+    history: KeptHistory, tmp_path: Path
+) -> None:
+    os.utime(history.path, ns=(7, 7))
+    assert last_there(history.path) == 7
+    assert last_there(tmp_path / "none.db") is None
+
+
+def test_a_clock_that_was_set_back_tells_of_no_absence(
+    history: KeptHistory, tmp_path: Path
+) -> None:
+    leave(history)
+    later = next_history(tmp_path, FakeClock("2099-12-31T00:00:00Z"))
+    assert later.absence is not None
+    later.absence.on_pod_updated(POD, POD.status, is_added=True)
+    assert len(noted(later)) == 1
+
+
+def test_a_disk_that_hangs_does_not_stop_the_loop(
+    history: KeptHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, came_back = threading.Event(), list[bool]()
+    monkeypatch.setattr(os, "utime", lambda *_, **__: came_back.append(disk.wait(0.8)))
+
+    async def scene() -> None:
+        assert history.absence is not None
+        there = asyncio.create_task(history.absence.run())
+        await settle()
+        disk.set()
+        await asyncio.get_running_loop().shutdown_default_executor()
+        there.cancel()
+
+    asyncio.run(scene())
+    assert set(came_back) == {True}

@@ -1,0 +1,159 @@
+"""A whole node in this process is asked over its port what it knows, also while it is alone."""
+
+import asyncio
+import json
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.compose.kubelet_server import find_port_files
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.run import Surroundings
+from podstatus.agent.settings.load import read_settings
+from podstatus.base.aio import SystemClock
+from podstatus.client import kubeconfig_access
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.agent.compose.test_status_view import PARTITION, PODS, a_pod, ask
+
+SECONDS = 90
+RECOVERED = ["terminated Error 3", "running"]
+RFC_3339_MILLIS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+def states(document: Any) -> list[str]:
+    """What became of containers, one after the other."""
+    return [it["after"] for it in document["moments"] if it["kind"] == "container"]
+
+
+class Client:
+    """Somebody on this machine."""
+
+    def __init__(self, session: aiohttp.ClientSession, token: str) -> None:
+        self._session = session
+        self._token = token
+
+    async def get(self, path: str, *, authorized: bool = False) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}"} if authorized else {}
+        async with self._session.get(path, headers=headers) as answer:
+            text = await answer.text()
+            assert answer.status == 200, (path, text)
+            return json.loads(text) if text.startswith("{") else text
+
+    async def until(self, path: str, holds: Callable[[Any], bool]) -> Any:
+        while not holds(document := await self.get(path)):
+            await SystemClock().wait(0.05)
+        return document
+
+
+@asynccontextmanager
+async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]:
+    told = {
+        "root_dir": str(folder / "root"),
+        "kubeconfig": str(server.kubeconfig),
+        "runtime": "simulated",
+        "hostname_override": "node",
+        "port": "0",
+        "healthz_port": "0",
+        "node_lease_duration_seconds": "4",
+    }
+    settings = read_settings(told, {}).settings
+    serving = asyncio.get_running_loop().create_future()
+    with RootDir(settings.root_dir) as root:
+        files = find_port_files(settings, root.folder("pki"), SystemClock().now())
+        access = kubeconfig_access(server.kubeconfig)
+        agent = NodeAgent(Surroundings(settings=settings, root=root, access=access, port=files))
+        task = asyncio.create_task(agent.run(serving.set_result))
+        try:
+            async with asyncio.timeout(SECONDS):
+                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+                trust = ssl.create_default_context(cafile=files.certificate)
+                connector = aiohttp.TCPConnector(ssl=trust)
+                url = serving.result().agent
+                async with aiohttp.ClientSession(url, connector=connector) as session:
+                    yield Client(session, files.token)
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def test_a_pod_that_crashes_and_recovers_is_told_as_it_happened(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as client:
+            script = {"podstatus.dev/simulate": "run=0.2s, exit=3; run=forever"}
+            await ask(server, "POST", PODS, a_pod("web", **script))
+            ready = "/v1/pods?namespace=default&condition=Ready&labelSelector=app%3Dweb"
+
+            def restarted(document: Any) -> bool:
+                pods = document["pods"]
+                return bool(pods) and pods[0]["containers"][0].get("restarts") == 1
+
+            (pod,) = (await client.until(ready, restarted))["pods"]
+            assert pod["health"]["word"] == "healthy"
+            assert pod["health"]["sentence"].endswith("after 1 restart.")
+            path = "/v1/pods/default/web/timeline"
+            after = await client.until(path, lambda told: states(told)[-2:] == RECOVERED)
+            assert states(after) == ["waiting ContainerCreating", "running", *RECOVERED]
+            assert all(RFC_3339_MILLIS.fullmatch(it["at"]) for it in after["moments"])
+            ids = [it["id"] for it in after["moments"]]
+            assert ids == sorted(set(ids))
+            assert {it["reason"] for it in (await client.get("/v1/events"))["moments"]} >= {
+                "Started"
+            }
+            synced = await client.until(
+                "/v1/pods/default/web", lambda told: told["sync"]["unsent"] == 0
+            )
+            assert synced["sync"]["version"] > 1
+
+    asyncio.run(scene())
+
+
+def test_it_answers_while_the_api_server_is_away(tmp_path: Path, server: ApiServerThread) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as client:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await client.until("/v1/pods?health=healthy", lambda told: bool(told["pods"]))
+            await asyncio.to_thread(server.inject, *PARTITION)
+            away = await client.until(
+                "/v1/status", lambda told: not told["knowledge"]["server_reachable"]
+            )
+            age = away["knowledge"]["server_age_seconds"]
+            older = await client.until(
+                "/v1/pods", lambda told: told["knowledge"]["server_age_seconds"] > age
+            )
+            assert [pod["name"] for pod in older["pods"]] == ["web"]
+            assert (await client.get("/v1/node"))["node"]["name"] == "node"
+
+    asyncio.run(scene())
+
+
+def test_the_kubelets_pages_tell_of_this_agent(tmp_path: Path, server: ApiServerThread) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as client:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await client.until("/v1/pods?health=healthy", lambda told: bool(told["pods"]))
+            summary = await client.until(
+                "/stats/summary", lambda told: bool(told["pods"]) and "cpu" in told["node"]
+            )
+            assert summary["pods"][0]["podRef"]["name"] == "web"
+            config = await client.get("/configz", authorized=True)
+            assert config["kubeletconfig"]["nodeLeaseDurationSeconds"] == 4
+            assert "\nruntime=simulated\n" in await client.get("/flagz", authorized=True)
+            assert "podstatus statusz" in await client.get("/statusz", authorized=True)
+
+    asyncio.run(scene())

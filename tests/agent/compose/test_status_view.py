@@ -1,0 +1,259 @@
+"""What an agent knows, asked of a whole node in this process, on an API server in memory."""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.run import Surroundings
+from podstatus.agent.settings.load import read_settings
+from podstatus.base.aio import SystemClock
+from podstatus.client import kubeconfig_access
+from podstatus.observe.history.store import HistoryError
+from podstatus.observe.status_view import Observatory
+from podstatus.observe.summary.pod import PodSummary
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+
+SECONDS = 90
+PODS = "/api/v1/namespaces/default/pods"
+PARTITION = ({"verb": "watch", "action": "stall"}, {"action": "drop"})
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+@asynccontextmanager
+async def a_node(folder: Path, server: ApiServerThread, **told: str) -> AsyncIterator[Observatory]:
+    settings = read_settings(
+        {
+            "root_dir": str(folder / "root"),
+            "kubeconfig": str(server.kubeconfig),
+            "runtime": "simulated",
+            "hostname_override": "node",
+            "port": "0",
+            "healthz_port": "0",
+            **told,
+        },
+        {},
+    ).settings
+    serving = asyncio.get_running_loop().create_future()
+    with RootDir(settings.root_dir) as root:
+        access = kubeconfig_access(server.kubeconfig)
+        agent = NodeAgent(Surroundings(settings=settings, root=root, access=access))
+        task = asyncio.create_task(agent.run(serving.set_result))
+        try:
+            async with asyncio.timeout(SECONDS):
+                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+                yield agent.observatory
+                assert not task.done()
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await SystemClock().wait(0.02)
+
+
+def a_pod(name: str, **annotations: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}, "annotations": annotations},
+        "spec": {
+            "nodeName": "node",
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "i",
+                    "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}},
+                }
+            ],
+        },
+    }
+
+
+async def ask(server: ApiServerThread, method: str, path: str, body: object = None) -> None:
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    code, told = await asyncio.to_thread(server.request, method, path, body, kind)
+    assert code < 300, told
+
+
+def find(observatory: Observatory, name: str) -> PodSummary | None:
+    return next((p for p in observatory.board.pods().values() if p.name == name), None)
+
+
+def is_ready(observatory: Observatory, name: str) -> bool:
+    pod = find(observatory, name)
+    return pod is not None and pod.ready
+
+
+def test_pods_are_on_the_board_from_their_first_sight_to_their_end(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as known:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await until(lambda: is_ready(known, "web"))
+            await ask(server, "PATCH", f"{PODS}/web", {"metadata": {"labels": {"new": "1"}}})
+            await until(lambda: find(known, "web").labels.get("new") == "1")  # type: ignore[union-attr]
+            before = known.board.number
+            await ask(server, "DELETE", f"{PODS}/web")
+            await until(lambda: find(known, "web") is None)
+            assert [gone.name for gone in known.board.news(before).gone] == ["web"]
+
+    asyncio.run(scene())
+
+
+def test_a_pod_that_was_rejected_is_gone_with_its_deletion(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    large = a_pod("large")
+    large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1000"
+
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as known:
+            await ask(server, "POST", PODS, large)
+            await until(lambda: getattr(find(known, "large"), "reason", "") == "OutOfcpu")
+            # At once: no worker has anything to say of it any more.
+            await ask(server, "DELETE", f"{PODS}/large?gracePeriodSeconds=0")
+            await until(lambda: find(known, "large") is None)
+
+    asyncio.run(scene())
+
+
+def test_what_happened_is_read_while_all_common_threads_wait(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    disk = threading.Event()
+
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as known:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await until(lambda: is_ready(known, "web"))
+            loop = asyncio.get_running_loop()
+            waiting = [loop.run_in_executor(None, disk.wait) for _ in range(40)]
+            try:
+                async with asyncio.timeout(60):
+                    await until(lambda: known.history().written > 0)
+                    while not await known.timeline("default", "web"):
+                        await SystemClock().wait(0.02)
+                    assert await known.moments(0, most=10)
+            finally:
+                disk.set()
+            await asyncio.wait(waiting)
+
+    asyncio.run(scene())
+
+
+def test_node_sync_and_knowledge_are_told(tmp_path: Path, server: ApiServerThread) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as known:
+            await ask(server, "POST", PODS, a_pod("a"))
+            await ask(server, "POST", PODS, a_pod("b"))
+            await until(lambda: is_ready(known, "a") and is_ready(known, "b"))
+            await until(lambda: known.nodes()["node"].ready)
+            await until(lambda: known.nodes()["node"].lease_age_seconds is not None)
+            node = known.nodes()["node"]
+            assert node.pods == 2
+            assert node.requested == {"cpu": "500m", "memory": "128Mi"}
+            assert node.used["memory"] > 0
+            assert node.conditions["Ready"] == "True"
+            sync = known.sync()
+            assert sync is not None
+            await until(lambda: known.sync() is not None and known.sync().unsent == 0)  # type: ignore[union-attr]
+            assert sync.quarantined == 0
+            told = known.knowledge()
+            assert told.server_reachable
+            assert told.server_age_seconds < SECONDS
+            assert told.runtime_age_seconds is not None
+
+    asyncio.run(scene())
+
+
+def test_an_absent_server_is_told_with_the_age_of_what_is_known(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server, node_lease_duration_seconds="4") as known:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await until(lambda: is_ready(known, "web"))
+            await asyncio.to_thread(server.inject, *PARTITION)
+            await until(lambda: not known.knowledge().server_reachable)
+            first = known.knowledge().server_age_seconds
+            await until(lambda: known.knowledge().server_age_seconds > first)
+            assert is_ready(known, "web")
+
+    asyncio.run(scene())
+
+
+def test_the_timeline_has_transitions_and_events_in_order(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as known:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await until(lambda: is_ready(known, "web"))
+            await ask(server, "DELETE", f"{PODS}/web")
+            await until(lambda: find(known, "web") is None)
+            await until(lambda: known.history().waiting == 0)
+            moments = await known.timeline("default", "web")
+            kinds = [(m.transition.kind, m.transition.after) for m in moments]
+            assert kinds[0] == ("seen", "")
+            assert kinds.index(("phase", "Running")) < kinds.index(("deletion", "30 s"))
+            events = [m.transition for m in moments if m.transition.kind == "event"]
+            assert {"Started", "Killing"} <= {event.reason for event in events}
+            assert {event.subject for event in events if event.reason == "Started"} == {"c"}
+            assert [m.at for m in moments] == sorted(m.at for m in moments)
+            assert known.history().by_kind["phase"] >= 2
+            assert len(await known.moments(moments[0].id, most=3)) == 3
+        assert oct((tmp_path / "root" / "history.db").stat().st_mode)[-3:] == "600"
+
+    asyncio.run(scene())
+
+
+def test_a_node_runs_on_without_a_history_that_cannot_be_used(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir(mode=0o700)
+    (root / "history.db").write_bytes(b"this is no database, but somebody's diary" * 100)
+    os.chmod(root / "history.db", 0o600)  # noqa: PTH101
+
+    async def scene() -> None:
+        async with a_node(tmp_path, server) as known:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await until(lambda: is_ready(known, "web"))
+            assert "not a database" in known.history().problem
+            with pytest.raises(HistoryError, match="move it away"):
+                await known.timeline("default", "web")
+            await until(
+                lambda: "HistoryNotKept" in {e["reason"] for e in server.all_stored("events")}
+            )
+
+    asyncio.run(scene())
+    assert (root / "history.db").read_bytes().startswith(b"this is no database")
+
+
+def test_no_history_is_kept_if_none_is_wanted(tmp_path: Path, server: ApiServerThread) -> None:
+    async def scene() -> None:
+        async with a_node(tmp_path, server, history="false") as known:
+            await ask(server, "POST", PODS, a_pod("web"))
+            await until(lambda: is_ready(known, "web"))
+            with pytest.raises(HistoryError, match="--no-history"):
+                await known.timeline("default", "web")
+        assert not (tmp_path / "root" / "history.db").exists()
+
+    asyncio.run(scene())

@@ -1,0 +1,74 @@
+"""`podstatus run` around an agent that behaves as it is told: fake_agent.py BEHAVIOUR OPTIONS…"""
+
+import asyncio
+import errno
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from podstatus.agent import commands
+from podstatus.agent.daemon import run
+from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, ServerFiles
+from podstatus.agent.daemon.root_dir import RootDirError
+from podstatus.agent.daemon.run import CannotRunError, Listening, Surroundings
+
+
+class FakeAgent:
+    def __init__(self, behaviour: str, surroundings: Surroundings) -> None:
+        self._behaviour = behaviour
+        self._surroundings = surroundings
+
+    async def run(self, serving: Callable[[Listening], None]) -> None:
+        serving(Listening(agent="https://agent"))
+        sys.stderr.write(f"restarted: {self._surroundings.restarted}\n")
+        match self._behaviour:
+            case "fail":
+                raise CannotRunError("it failed; repair it")
+            case "full":
+                why = OSError(errno.ENOSPC, "No space left on device")
+                raise RootDirError("cannot use it: no space left on device") from why
+            case "break":
+                raise ZeroDivisionError
+            case "end":
+                return
+            case "break-once" if not self._surroundings.restarted:
+                raise ZeroDivisionError("once")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self._behaviour == "hang":
+                sys.stdout.write("hanging\n")
+                sys.stdout.flush()
+                await asyncio.sleep(60)
+
+
+class DrainingAgent(FakeAgent):
+    """Drains until it is done, or without end."""
+
+    async def drain(self, say: Callable[[str], None]) -> tuple[str, ...]:
+        say("draining")
+        if self._behaviour == "drain":
+            await asyncio.sleep(0.1)
+            return ()
+        if self._behaviour == "drain-late":
+            return ("ns/p",)
+        await asyncio.sleep(60)
+        return ()
+
+
+class SlowServer(EmbeddedApiServer):
+    async def start(self) -> ServerFiles:
+        sys.stdout.write("starting\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
+behaviour = sys.argv.pop(1)
+if behaviour == "slow-server":
+    run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
+commands.PROGRAM = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
+kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
+commands.build_node = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
+if __name__ == "__main__":
+    commands.app()

@@ -1,0 +1,18 @@
+"""An agent that has an API server as a child, and waits to be killed."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer
+
+
+async def main(folder: Path) -> None:
+    async with EmbeddedApiServer(folder, folder / "log", port=0) as server:
+        await server.start()
+        sys.stdout.write(f"{server.pid}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+asyncio.run(main(Path(sys.argv[1])))

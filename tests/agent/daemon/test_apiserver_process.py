@@ -1,0 +1,183 @@
+"""The API server as a child: it comes up, comes back, and never stays behind."""
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from podstatus.agent.daemon.apiserver_process import (
+    CannotStartApiServerError,
+    EmbeddedApiServer,
+    NodeTrust,
+    ServerFiles,
+)
+from podstatus.apiserver.folder import ServerFolder
+from podstatus.base.aio import SystemClock
+from podstatus.base.backoff import Backoff
+from podstatus.client import NAMESPACES, ApiClient, kubeconfig_access
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+AT_ONCE = Backoff(first=0.0, most=0.0)
+
+
+async def namespaces(folder: Path) -> bytes:
+    async with ApiClient(kubeconfig_access(folder / "kubeconfig")) as client:
+        return await client.list(NAMESPACES)
+
+
+def test_it_serves_and_ends(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+            files = await server.start()
+            assert b"kube-system" in await namespaces(tmp_path)
+            assert files.kubeconfig == (tmp_path / "kubeconfig").read_bytes()
+            assert files.token not in repr(files)
+            pid = server.pid
+        assert pid is not None
+        assert not psutil.pid_exists(pid)
+        assert "serving https" in (tmp_path / "log").read_text()
+
+    asyncio.run(run())
+
+
+class Watched(EmbeddedApiServer):
+    """One that says when it has started."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, folder / "log", port=0, backoff=AT_ONCE)
+        self.started = asyncio.Event()
+
+    async def start(self) -> ServerFiles:
+        files = await super().start()
+        self.started.set()
+        return files
+
+
+def test_a_dead_one_comes_back_on_the_same_port(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with Watched(tmp_path) as server:
+            before = await server.start()
+            first = server.pid
+            assert first is not None
+            server.started.clear()
+            keeper = asyncio.create_task(server.run())
+            psutil.Process(first).send_signal(signal.SIGKILL)
+            async with asyncio.timeout(60):
+                await server.started.wait()
+            assert server.pid != first
+            assert b"kube-system" in await namespaces(tmp_path)
+            assert (tmp_path / "kubeconfig").read_bytes() == before.kubeconfig
+        await keeper
+
+    asyncio.run(run())
+
+
+def test_a_killed_agent_leaves_no_server_behind(tmp_path: Path) -> None:
+    agent = subprocess.Popen(
+        [sys.executable, "-m", "tests.agent.daemon.kill_me", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert agent.stdout is not None
+    child = psutil.Process(int(agent.stdout.readline()))
+    agent.kill()
+    agent.communicate()
+    child.wait(timeout=90)
+
+
+def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> None:
+    last = ServerFolder(tmp_path)
+    waits: list[float] = []
+
+    class Clock(SystemClock):
+        async def wait(self, seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                last.close()
+
+    async def run() -> None:
+        log = tmp_path / "log"
+        async with EmbeddedApiServer(tmp_path, log, port=0, clock=Clock()) as server:
+            assert (await server.start()).url
+
+    asyncio.run(run())
+    assert len(waits) == 3
+
+
+def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> None:
+    async def run(port: int) -> None:
+        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=port) as server:
+            await server.start()
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotStartApiServerError) as error:
+            asyncio.run(run(port))
+    told = str(error.value)
+    assert told.startswith(f"the API server did not start: cannot listen on 127.0.0.1 port {port}")
+    assert "pass another --apiserver-port" in told
+
+
+def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        file.truncate(11 * 2**20)
+
+    async def run() -> None:
+        command = (sys.executable, "-c", "print('kaput')")
+        async with EmbeddedApiServer(tmp_path, log, port=0, command=command) as server:
+            with pytest.raises(CannotStartApiServerError, match="did not start: kaput"):
+                await server.start()
+
+    asyncio.run(run())
+    assert (tmp_path / "log.1").stat().st_size == 11 * 2**20
+    assert log.stat().st_size < 100
+
+
+def test_the_child_is_told_how_to_reach_the_agent(tmp_path: Path) -> None:
+    trust = NodeTrust(authority=tmp_path / "agent.crt", address="127.0.0.1")
+
+    async def run() -> None:
+        command = (sys.executable, "-c", "import sys; print(' '.join(sys.argv[1:]))")
+        log = tmp_path / "log"
+        async with EmbeddedApiServer(tmp_path, log, port=0, nodes=trust, command=command) as server:
+            told = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
+            with pytest.raises(CannotStartApiServerError, match=told):
+                await server.start()
+
+    asyncio.run(run())
+
+
+def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Path) -> None:
+    async def run() -> None:
+        nowhere = (str(tmp_path / "python"),)
+        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=nowhere) as server:
+            with pytest.raises(CannotStartApiServerError, match="No such file"):
+                await server.start()
+            assert server.pid is None
+
+    asyncio.run(run())
+
+
+def test_an_emptied_folder_is_not_served_after_a_restart(tmp_path: Path) -> None:
+    def remove_objects() -> None:
+        for file in tmp_path.glob("objects.db*"):
+            file.unlink()
+
+    async def run() -> None:
+        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+            await server.start()
+            await server.stop()
+            await asyncio.to_thread(remove_objects)
+            with pytest.raises(CannotStartApiServerError, match="whose pods run on this node"):
+                await server.start()
+
+    asyncio.run(run())

@@ -1,0 +1,106 @@
+"""The folder of an agent: one agent's alone, and what others read there."""
+
+import errno
+import json
+import os
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from podstatus.agent.daemon.root_dir import Endpoints, RootDir, RootDirError, read_endpoints
+from podstatus.agent.daemon.run import _cannot_run
+from podstatus.apiserver.folder import lock_holder
+
+TOKEN = "t"  # noqa: S105 - nobody takes it
+ENDPOINTS = Endpoints(
+    apiserver="https://127.0.0.1:1", agent="http://127.0.0.1:2", token=TOKEN, node="n", pid=3
+)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_all_of_it_is_its_owners_alone(tmp_path: Path) -> None:
+    with RootDir(tmp_path / "a" / "root") as root:
+        root.announce(ENDPOINTS)
+        kubeconfig = root.hand_out(b"kubeconfig")
+        assert mode(root.path) == 0o700
+        assert mode(root.folder("runtime")) == 0o700
+        assert mode(root.path / "endpoints.json") == mode(kubeconfig) == 0o600
+
+
+def test_what_is_announced_can_be_read_until_it_is_withdrawn(tmp_path: Path) -> None:
+    with RootDir(tmp_path) as root:
+        assert read_endpoints(tmp_path) is None
+        root.announce(ENDPOINTS)
+        assert read_endpoints(tmp_path) == ENDPOINTS
+        told = json.loads((tmp_path / "endpoints.json").read_bytes())
+        assert {"apiserver", "agent", "token"} <= set(told)
+        root.withdraw()
+        assert read_endpoints(tmp_path) is None
+
+
+def test_a_second_agent_is_told_who_is_there_and_since_when(tmp_path: Path) -> None:
+    with RootDir(tmp_path):
+        with pytest.raises(RootDirError) as error:
+            RootDir(tmp_path)
+        who = rf"pid {os.getpid()}, since 20\d\d-[\dT:-]+Z"
+        told = rf"in use by another agent or observer \({who}\); stop that"
+        assert re.search(told, str(error.value))
+        holder = lock_holder(tmp_path)
+        assert holder is not None
+        assert holder.pid == os.getpid()
+    assert lock_holder(tmp_path) is None
+    RootDir(tmp_path).close()
+
+
+def test_what_a_killed_agent_announced_is_gone_with_the_next_start(tmp_path: Path) -> None:
+    with RootDir(tmp_path) as root:
+        root.announce(ENDPOINTS)
+    with RootDir(tmp_path):
+        assert read_endpoints(tmp_path) is None
+
+
+@pytest.mark.parametrize("below", ["file", "file/root", "kept"])
+def test_a_folder_that_cannot_be_used_says_why_and_what_to_do(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "runtime").touch()
+    with pytest.raises(RootDirError, match=r"cannot use .*--root-dir"):
+        RootDir(tmp_path / below)
+    assert lock_holder(tmp_path / "kept") is None
+
+
+def test_one_on_a_read_only_disk_says_so() -> None:
+    # Nobody, not even root, can make a folder there.
+    with pytest.raises(RootDirError, match=r"cannot use /proc/podstatus: .*--root-dir"):
+        RootDir(Path("/proc/podstatus"))
+
+
+def test_endpoints_that_are_none_are_told(tmp_path: Path) -> None:
+    (tmp_path / "endpoints.json").write_text("{")
+    with pytest.raises(RootDirError, match=r"cannot read .*endpoints\.json"):
+        read_endpoints(tmp_path)
+
+
+def test_the_token_is_not_shown() -> None:
+    assert "token" not in repr(ENDPOINTS)
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EDQUOT, 1), (errno.EIO, 2)])
+def test_a_full_disk_is_worth_another_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    """Whoever supervises an agent starts it again, unless it ends with 2."""
+
+    def fails(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with RootDir(tmp_path) as root:
+        monkeypatch.setattr("podstatus.apiserver.folder.write_private", fails)
+        with pytest.raises(RootDirError) as raised:
+            root.announce(ENDPOINTS)
+    assert _cannot_run(raised.value).code == code

@@ -1,0 +1,280 @@
+"""`podstatus run` as a process, around a fake node: it starts, tells, and ends as it should."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.programs import COMMAND
+
+HURRIED = "agent.embedded: API server killed, it did not end"
+ROOT = Path(__file__).parents[3]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "TERM": ""}
+
+
+class AgentProcess:
+    """`podstatus run` around a fake node."""
+
+    def __init__(self, behaviour: str, root: Path | None, *options: str) -> None:
+        program = [sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour]
+        where = () if root is None else ("--root-dir", str(root))
+        self.process = subprocess.Popen(
+            [*program, "run", *where, "--port", "0", *options],
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        self.told = ""
+
+    def read_until(self, text: str) -> None:
+        assert self.process.stdout is not None
+        for line in iter(self.process.stdout.readline, ""):
+            self.told += line
+            if text in line:
+                return
+
+    def wait(self) -> tuple[int, str]:
+        _, errors = self.process.communicate(timeout=120)
+        # What a busy machine adds if it did not let the API server end in time.
+        lines = [line for line in errors.splitlines(keepends=True) if HURRIED not in line]
+        return self.process.returncode, "".join(lines)
+
+
+@contextmanager
+def agent(behaviour: str, root: Path | None, *options: str) -> Iterator[AgentProcess]:
+    started = AgentProcess(behaviour, root, *options)
+    try:
+        yield started
+    finally:
+        if started.process.poll() is None:
+            started.process.kill()
+        started.process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path, number: int) -> None:
+    root = tmp_path / "the root"
+    with agent("run", root) as started:
+        started.read_until("get pods -A --root-dir")
+        endpoints = json.loads((root / "endpoints.json").read_bytes())
+        assert endpoints["agent"] == "https://agent"
+        assert endpoints["pid"] == started.process.pid
+        assert endpoints["apiserver"] in started.told
+        assert f"kubectl --kubeconfig '{root}/kubeconfig' get pods -A" in started.told
+        assert f"-P -m podstatus.agent get pods -A --root-dir '{root}'" in started.told
+        assert endpoints["token"] in (root / "kubeconfig").read_text()
+        children = psutil.Process(started.process.pid).children()
+        assert len(children) == 2  # the API server, and what evaluates alert rules
+        started.process.send_signal(number)
+        code, errors = started.wait()
+        assert (code, errors) == (0, "restarted: \n")
+        assert not any(child.is_running() for child in children)
+        assert not (root / "endpoints.json").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--supervise",)])
+def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, ...]) -> None:
+    root = tmp_path / "the root"
+    with agent("run", root, "--runtime", "simulated", *more) as started:
+        started.read_until("get pods -A --root-dir")
+        started.process.send_signal(signal.SIGINT)
+        started.read_until("stopped; ")
+        started.wait()
+    options = " ".join(("--port 0 --runtime simulated", *more))
+    assert started.told.endswith(f" run --root-dir '{root}' {options}\n")
+
+
+def test_a_root_dir_from_the_environment_is_told_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_ROOT_DIR", str(tmp_path / "the root"))
+    with agent("run", None) as started:
+        started.read_until("get pods -A --root-dir")
+        started.process.send_signal(signal.SIGINT)
+        started.read_until("stopped; ")
+        started.wait()
+    assert started.told.endswith(f" run --port 0 --root-dir '{tmp_path}/the root'\n")
+
+
+def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twice(
+    tmp_path: Path,
+) -> None:
+    with agent("hang", tmp_path / "1") as patient, agent("hang", tmp_path / "2") as impatient:
+        for started in (patient, impatient):
+            started.read_until("get pods -A --root-dir")
+        children = psutil.Process(impatient.process.pid).children()
+        for started in (patient, impatient):
+            started.process.send_signal(signal.SIGINT)
+            started.read_until("hanging")
+        impatient.process.send_signal(signal.SIGINT)
+        assert impatient.wait()[0] == -signal.SIGINT
+        psutil.wait_procs(children, timeout=90)
+        assert not any(child.is_running() for child in children)
+        code, errors = patient.wait()
+        assert code == 1
+        assert "not everything ended within 4.5 s" in errors
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "told"),
+    [
+        ("drain", "draining\nstopped; pods have ended. Go on with: "),
+        (
+            "drain-late",
+            "draining\ntime is over, 1 pod left: ns/p\nstopped; containers run on until ",
+        ),
+    ],
+)
+def test_one_that_is_to_drain_does_so_before_it_ends(
+    tmp_path: Path, behaviour: str, told: str
+) -> None:
+    with agent(behaviour, tmp_path, "--on-stop", "drain") as started:
+        started.read_until("get pods -A --root-dir")
+        started.told = ""
+        started.process.send_signal(signal.SIGINT)
+        started.read_until("stopped; ")
+        assert started.told.startswith(told)
+        assert started.wait()[0] == 0
+
+
+@pytest.mark.slow
+def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
+    tmp_path: Path,
+) -> None:
+    options = ("--on-stop", "drain", "--shutdown-grace-period", "1s")
+    with (
+        agent("drain-on", tmp_path / "1", *options) as patient,
+        agent("drain-on", tmp_path / "2", *options) as impatient,
+    ):
+        for started in (patient, impatient):
+            started.read_until("get pods -A --root-dir")
+            started.process.send_signal(signal.SIGTERM)
+            started.read_until("draining")
+        impatient.process.send_signal(signal.SIGTERM)
+        assert impatient.wait()[0] == -signal.SIGTERM
+        code, errors = patient.wait()
+        assert code == 1
+        assert "not everything ended within 5.5 s" in errors
+
+
+@pytest.mark.slow
+def test_pods_of_one_that_is_to_keep_them_run_on(tmp_path: Path) -> None:
+    with agent("drain-on", tmp_path, "--on-stop", "keep") as started:
+        started.read_until("get pods -A --root-dir")
+        started.process.send_signal(signal.SIGTERM)
+        started.read_until("stopped; ")
+        assert "draining" not in started.told
+        assert started.told.splitlines()[-1].startswith("stopped; containers run on until")
+        assert started.wait()[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("says", "drains"), [("stopping", True), ("running", False)])
+def test_a_machine_that_goes_down_is_known_by_what_systemd_says(
+    tmp_path: Path, says: str, drains: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(f'#!/bin/sh\n[ "$1" = is-system-running ] && echo {says}\nexit 1\n')
+    systemctl.chmod(0o755)
+    monkeypatch.setitem(ENVIRONMENT, "PATH", f"{tmp_path}:{ENVIRONMENT['PATH']}")
+    with agent("drain", tmp_path / "root") as started:
+        started.read_until("get pods -A --root-dir")
+        started.process.send_signal(signal.SIGTERM)
+        started.read_until("stopped; ")
+        assert ("draining\n" in started.told) is drains
+        assert started.wait()[0] == 0
+
+
+def test_a_start_that_takes_long_can_be_stopped(tmp_path: Path) -> None:
+    with agent("slow-server", tmp_path) as started:
+        started.read_until("starting")
+        started.process.send_signal(signal.SIGTERM)
+        assert started.wait() == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "told"),
+    [
+        ("fail", "podstatus: it failed; repair it\n"),
+        ("end", "podstatus: the agent ended though nobody asked it to\n"),
+        # Another try may find room: 2 would say that none is worth it.
+        ("full", "podstatus: cannot use it: no space left on device\n"),
+        ("break", "ZeroDivisionError"),
+    ],
+)
+def test_a_node_that_cannot_go_on_ends_with_a_message(
+    tmp_path: Path, behaviour: str, told: str
+) -> None:
+    with agent(behaviour, tmp_path) as started:
+        code, errors = started.wait()
+    assert code == 1
+    assert told in errors
+    assert ("Traceback" in errors) == (behaviour == "break")
+    assert not (tmp_path / "endpoints.json").exists()
+
+
+def test_a_second_agent_is_refused(tmp_path: Path) -> None:
+    with agent("run", tmp_path) as first:
+        first.read_until("get pods -A --root-dir")
+        with agent("run", tmp_path) as second:
+            code, errors = second.wait()
+    assert code == 2
+    assert f"in use by another agent or observer (pid {first.process.pid}, since " in errors
+
+
+def test_a_dead_agent_is_started_again_and_told_why(tmp_path: Path) -> None:
+    with agent("break-once", tmp_path, "--supervise") as started:
+        started.read_until("get pods -A --root-dir")
+        started.read_until("get pods -A --root-dir")
+        started.process.send_signal(signal.SIGTERM)
+        code, errors = started.wait()
+    assert code == 0
+    assert "restarted: the agent ended with exit code 1 at " in errors
+    (line,) = (tmp_path / "restarts.jsonl").read_bytes().splitlines()
+    death = json.loads(line)
+    assert death["exit_code"] == 1
+    assert any("ZeroDivisionError: once" in text for text in death["last_lines"])
+
+
+def test_settings_that_cannot_be_used_are_told_together_and_end_a_supervisor(
+    tmp_path: Path,
+) -> None:
+    options = ["--root-dir", str(tmp_path), "--max-pods", "x", "--supervise", "-v", "99"]
+    ran = subprocess.run(
+        [*COMMAND, "run", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT | {"PODSTATUS_SYNC_FREQUENCY": "1"},
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines() == [
+        "podstatus: these settings cannot be used:",
+        '--max-pods: "x" is not a whole number from 0 on',
+        'PODSTATUS_SYNC_FREQUENCY: "1" is not a duration of 1ms or more, such as 10s or 1m30s',
+        "--v: 99 is not a whole number from 0 to 10",
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_supervisor_gives_up_on_what_another_try_does_not_repair(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = subprocess.run(
+        [*COMMAND, "run", "--root-dir", str(tmp_path / "file"), "--supervise", "--port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(f"podstatus: cannot use {tmp_path}/file: ")

@@ -1,0 +1,66 @@
+"""A service that meets what it does not know: logged each time, and run again."""
+
+import asyncio
+import logging
+
+import pytest
+
+from podstatus.agent.daemon.service_restart import keep_running
+from podstatus.testing.clock import FakeClock
+
+
+class Faulty:
+    """Fails so often, then runs."""
+
+    def __init__(self, failures: int) -> None:
+        self._failures = failures
+        self.runs = 0
+
+    async def run(self) -> None:
+        self.runs += 1
+        if self.runs <= self._failures:
+            raise LookupError(f"failure {self.runs}")
+        await asyncio.Event().wait()
+
+
+def test_a_service_that_fails_is_logged_and_run_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        clock, service = FakeClock(), Faulty(failures=3)
+        running = asyncio.create_task(keep_running("lease", service.run, clock, chance=lambda: 0.0))
+        await clock.advance(0.5)
+        assert service.runs == 1
+        await clock.advance(100)
+        assert service.runs == 4
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(play())
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
+    assert "LookupError: failure 3" in caplog.text
+
+
+def test_waits_grow_and_are_bounded() -> None:
+    async def play() -> None:
+        clock, service = FakeClock(), Faulty(failures=10_000)
+        running = asyncio.create_task(keep_running("x", service.run, clock, chance=lambda: 0.0))
+        await clock.advance(3600)
+        assert 60 <= service.runs < 200
+        running.cancel()
+
+    asyncio.run(play())
+
+
+def test_a_service_that_returns_is_not_run_again() -> None:
+    async def play() -> int:
+        runs = 0
+
+        async def run() -> None:
+            nonlocal runs
+            runs += 1
+
+        await keep_running("x", run, FakeClock())
+        return runs
+
+    assert asyncio.run(play()) == 1

@@ -1,0 +1,34 @@
+"""Whether the machine goes down, as systemd says it, or nobody."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from podstatus.agent.daemon.systemd import machine_stops
+
+
+@pytest.mark.parametrize(
+    ("script", "stops"),
+    [
+        ("echo stopping; exit 1", True),
+        ("echo running", False),
+        ("echo degraded; exit 1", False),
+        ("echo offline >&2; exit 1", False),
+        ("echo not stopping", False),
+        (":", False),
+    ],
+)
+def test_it_goes_down_if_systemd_says_so(script: str, stops: bool) -> None:
+    assert asyncio.run(machine_stops(("/bin/sh", "-c", script))) is stops
+
+
+def test_where_there_is_no_systemd_nobody_knows(tmp_path: Path) -> None:
+    assert asyncio.run(machine_stops((str(tmp_path / "systemctl"),))) is False
+
+
+def test_one_that_does_not_answer_is_not_waited_for() -> None:
+    began = time.monotonic()
+    assert asyncio.run(machine_stops(("/bin/sleep", "60"))) is False
+    assert time.monotonic() - began < 30

@@ -1,0 +1,215 @@
+"""A whole node in this process that asks alert rules, on an API server in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.compose.alert_rules import load_alert_rules
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.run import Surroundings
+from podstatus.agent.settings.load import read_settings
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.ports import Alerts
+from podstatus.base.aio import SystemClock
+from podstatus.base.clock import Clock
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.client import kubeconfig_access
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.testing.apiserver import ApiServerThread
+
+SECONDS = 90
+NODE = "node"
+PODS = "/api/v1/namespaces/default/pods"
+Document = dict[str, Any]
+
+
+class SetClock(SystemClock):
+    """The clock of this machine, set by somebody."""
+
+    ahead = 0
+
+    def now(self) -> int:
+        return super().now() + self.ahead
+
+    def set_ahead(self, seconds: int) -> None:
+        self.ahead = seconds * 1_000_000_000
+
+
+class SkippingClock(SetClock):
+    """Time can be skipped: who waits for a moment that has passed by it comes back at once."""
+
+    def __init__(self) -> None:
+        self._skipped = asyncio.Event()
+
+    def skip(self, seconds: int) -> None:
+        self.ahead += seconds * 1_000_000_000
+        skipped, self._skipped = self._skipped, asyncio.Event()
+        skipped.set()
+
+    async def wait(self, seconds: float) -> None:
+        due = self.now() + round(seconds * 1e9)
+        while (left := due - self.now()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left / 1e9):
+                    await self._skipped.wait()
+
+
+class AlertingNode:
+    """The runtime and the API server outlive the agent, which may be started again."""
+
+    def __init__(
+        self, folder: Path, server: ApiServerThread, clock: Clock | None = None, **settings: str
+    ) -> None:
+        self.folder = folder
+        self.server = server
+        self.clock = clock or SystemClock()
+        self.settings = settings
+        self.runtime = SimulatedRuntime(self.clock)
+        self.heartbeats: Heartbeats | None = None
+        self.agent: NodeAgent | None = None
+
+    @asynccontextmanager
+    async def running(
+        self, rules: str | None, *, seconds: float = SECONDS
+    ) -> AsyncIterator[Alerts]:
+        """With these rules, in YAML; None: without any, as `--no-alerts` has it."""
+        told = {
+            "root_dir": str(self.folder / "root"),
+            "kubeconfig": str(self.server.kubeconfig),
+            "runtime": "simulated",
+            "hostname_override": NODE,
+            "port": "0",
+            "healthz_port": "0",
+            "node_status_update_frequency": "1s",
+            **self.settings,
+        }
+        file = self.folder / "rules.yaml"
+        file.write_text(rules or "")
+        settings = read_settings(told, {}).settings
+        serving = asyncio.get_running_loop().create_future()
+        with RootDir(settings.root_dir) as root, EvaluatorProcess() as evaluator:
+            surroundings = Surroundings(
+                settings=settings,
+                root=root,
+                access=kubeconfig_access(self.server.kubeconfig),
+                rules=None if rules is None else load_alert_rules([file], evaluator),
+            )
+            agent = NodeAgent(surroundings, self.runtime, self.clock, heartbeats=self.heartbeats)
+            self.agent = agent
+            self._let_time_pass(agent)
+            task = asyncio.create_task(agent.run(serving.set_result))
+            try:
+                async with asyncio.timeout(seconds):
+                    await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+                    assert not task.done(), task.exception()
+                    yield agent._alerts.watchman if agent._alerts else NoAlerts()
+            finally:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    def _let_time_pass(self, agent: NodeAgent) -> None:
+        """Of a clock that is set here, time has passed: nobody has corrected it."""
+        if agent._alerts is not None:
+            watchman = agent._alerts.watchman
+            watchman._monotonic = self.clock.now
+            watchman._seen = self.clock.now(), self.clock.now()
+
+    def unhealthy(self) -> dict[str, str]:
+        """The checks of `/healthz` that fail, and why."""
+        assert self.agent is not None
+        found = {name: check() for name, check in self.agent._checks().items()}
+        return {name: problem for name, problem in found.items() if problem is not None}
+
+    async def create(self, name: str, **labels: str) -> None:
+        """A pod of one container that runs."""
+        await self.ask("POST", PODS, a_pod(name, **labels))
+
+    async def label(self, name: str, **labels: str) -> None:
+        await self.ask("PATCH", f"{PODS}/{name}", {"metadata": {"labels": labels}})
+
+    async def ask(self, method: str, path: str, body: object = None) -> None:
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        code, told = await asyncio.to_thread(self.server.request, method, path, body, kind)
+        assert code < 300, told
+
+    async def pod(self, name: str) -> Document | None:
+        return await asyncio.to_thread(self.server.stored, "pods", name, "default")
+
+    async def node(self) -> Document:
+        """Its Node; one without anything if it is not registered yet."""
+        found = await asyncio.to_thread(self.server.stored, "nodes", NODE)
+        return found or {"spec": {}, "status": {}}
+
+    async def told(self, *reasons: str) -> list[str]:
+        """Events with these reasons, as `pod/web AlertFiring Bad: …`, in the order of names."""
+        events = await asyncio.to_thread(self.server.all_stored, "events")
+        return sorted(
+            f"{_about(event)} {event['reason']} {event['message']}"
+            for event in events
+            if event["reason"] in reasons
+        )
+
+    async def taints(self) -> list[Document]:
+        return list((await self.node())["spec"].get("taints", []))
+
+    async def conditions(self) -> dict[str, Document]:
+        return {it["type"]: it for it in (await self.node())["status"].get("conditions", [])}
+
+    async def containers(self) -> dict[str, tuple[int, str]]:
+        """By the name of a pod, how many attempts the runtime has, and the newest of them."""
+        pods = await self.runtime.list_pods()
+        return {
+            it.name: (len(it.facts.containers), it.facts.containers[0].id)
+            for it in pods
+            if it.facts.containers
+        }
+
+
+class NoAlerts:
+    """Of a node that asks no rules."""
+
+    def alerts(self) -> dict[Any, Any]:
+        return {}
+
+    def rules(self) -> list[Any]:
+        return []
+
+    def deliveries(self) -> list[Any]:
+        return []
+
+
+def _about(event: Document) -> str:
+    about = event["involvedObject"]
+    return f"{about['kind'].lower()}/{about['name']}"
+
+
+def a_pod(name: str, **labels: str) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"nodeName": NODE, "containers": [{"name": "app", "image": "i"}]},
+    }
+
+
+def shown(alerts: Alerts) -> list[str]:
+    """The alerts that there are."""
+    found = alerts.alerts().values()
+    return sorted(f"{it.rule} {it.subject.name} {it.state}" for it in found)
+
+
+async def until(holds: Callable[[], Any], told: Callable[[], object] = str) -> None:
+    """Come back when it is so: a function, or one that has to be awaited."""
+    clock = SystemClock()
+    try:
+        while True:
+            now = holds()
+            if await now if asyncio.iscoroutine(now) else now:
+                return
+            await clock.wait(0.02)
+    except asyncio.CancelledError:
+        raise AssertionError(told()) from None

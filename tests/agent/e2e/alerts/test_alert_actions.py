@@ -1,0 +1,285 @@
+"""What rules have done: nothing unless the file allows it, and each action if it does."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podstatus.alerts.rules.action_kinds import ACTIONS, CHANGING
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.agent.e2e.alerting_node import PODS, AlertingNode, SetClock, a_pod, shown, until
+
+BAD = '"bad" in pod.labels && pod.labels["bad"] == "yes" && pod.phase == "Running"'
+RULES = f"""
+rules:
+- {{name: Restart, expr: '{BAD}', actions: [restartContainer]}}
+- {{name: Delete, expr: '{BAD}', actions: [{{deletePod: {{gracePeriodSeconds: 1}}}}]}}
+- {{name: Taint, expr: '{BAD}', actions: [{{taintNode: {{key: bad, value: v}}}}]}}
+- name: TaintNode
+  scope: node
+  expr: node.pods >= 0
+  actions: [{{taintNode: {{key: full, effect: NoExecute}}}}]
+"""
+NOT_DONE = "AlertActionNotDone"
+WANTED = [
+    f"node/node {NOT_DONE} TaintNode: taint the node with alerts.podstatus.dev/full:NoExecute",
+    f"pod/web {NOT_DONE} Delete: delete the pod within 1 s",
+    f"pod/web {NOT_DONE} Restart: restart container app",
+    f"pod/web {NOT_DONE} Taint: taint the node with alerts.podstatus.dev/bad=v:NoSchedule",
+]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("allowed", "why"),
+    [
+        ("dryRun: false", "{kind} is not listed in allowActions"),
+        ("allowActions: [deletePod, restartContainer, taintNode]", "dryRun is on"),
+    ],
+    ids=["allowActions-empty", "dry-run"],
+)
+def test_no_rule_can_change_anything(
+    tmp_path: Path, server: ApiServerThread, allowed: str, why: str
+) -> None:
+    """Every action that changes something is tried, on the API server's objects and the runtime."""
+    assert all(f"{kind}" in RULES for kind in CHANGING)
+    node = AlertingNode(tmp_path, server)
+    kinds = ["taintNode", "deletePod", "restartContainer", "taintNode"]
+    wanted = [
+        f"{told}: not done, {why.format(kind=kind)}"
+        for told, kind in zip(WANTED, kinds, strict=True)
+    ]
+
+    async def scene() -> None:
+        async with node.running(f"{allowed}\n{RULES}") as alerts:
+            await node.create("web", bad="no")
+            await until(lambda: "TaintNode node firing" in shown(alerts), lambda: shown(alerts))
+            await until(lambda: _runs(node, "web"))
+            pod, before = await node.pod("web"), await node.containers()
+            taints = await node.taints()
+            assert pod is not None
+            await node.label("web", bad="yes")
+            await until(lambda: _told(node, wanted), lambda: shown(alerts))
+            # What could be done would be done by now: all receivers have been at it.
+            await asyncio.sleep(1.0)
+            after = await node.pod("web")
+            assert after is not None
+            assert after["metadata"]["uid"] == pod["metadata"]["uid"]
+            assert "deletionTimestamp" not in after["metadata"]
+            assert after["status"]["containerStatuses"][0]["restartCount"] == 0
+            assert await node.containers() == before
+            assert await node.taints() == taints
+            assert await node.told(NOT_DONE) == wanted
+            assert await node.told("AlertAction", "Killing") == []
+            # Also when the alerts are over.
+            await node.label("web", bad="no")
+            await until(lambda: "Taint web resolved" in shown(alerts), lambda: shown(alerts))
+            await asyncio.sleep(0.3)
+            assert await node.taints() == taints
+
+    asyncio.run(scene())
+
+
+async def _runs(node: AlertingNode, name: str) -> bool:
+    pod = await node.pod(name)
+    statuses = (pod or {}).get("status", {}).get("containerStatuses") or [{}]
+    return bool(statuses[0].get("ready"))
+
+
+async def _told(node: AlertingNode, wanted: list[str]) -> bool:
+    return await node.told(NOT_DONE) == wanted
+
+
+def allowing(kind: str, action: str) -> str:
+    return f"""
+allowActions: [{kind}]
+dryRun: false
+rules:
+- {{name: Bad, expr: '{BAD}', actions: [event, {action}]}}
+"""
+
+
+def test_a_clock_that_is_set_ahead_is_no_turn(tmp_path: Path, server: ApiServerThread) -> None:
+    clock = SetClock()
+    node = AlertingNode(tmp_path, server, clock)
+    done = ["pod/web AlertAction Bad: restart container app: done"]
+    refused = f"pod/web {NOT_DONE} Bad: restart container app: not done, "
+    wanted = [f"{refused}it was done too often lately"]
+
+    async def is_done() -> bool:
+        return await node.told("AlertAction") == done
+
+    async def scene() -> None:
+        async with node.running(allowing("restartContainer", "restartContainer")) as alerts:
+            await node.create("web", bad="no")
+            await until(lambda: _runs(node, "web"))
+            await node.label("web", bad="yes")
+            await until(is_done, lambda: shown(alerts))
+            await until(lambda: _runs(node, "web"))
+            await node.label("web", bad="no")
+            await until(lambda: "Bad web resolved" in shown(alerts), lambda: shown(alerts))
+            clock.set_ahead(3600)
+            await node.label("web", bad="yes")
+            await until(lambda: _told(node, wanted), lambda: shown(alerts))
+            assert await node.told("AlertAction") == done
+
+    asyncio.run(scene())
+
+
+def test_a_container_is_restarted(tmp_path: Path, server: ApiServerThread) -> None:
+    node = AlertingNode(tmp_path, server)
+
+    async def restarted() -> bool:
+        pod = await node.pod("web")
+        return bool(pod and pod["status"]["containerStatuses"][0]["restartCount"] == 1)
+
+    async def told_all() -> bool:
+        return await node.told("AlertAction", "AlertFiring", "Killing") == [
+            "pod/web AlertAction Bad: restart container app: done",
+            "pod/web AlertFiring Bad: pod default/web (warning)",
+            "pod/web Killing Container app restart requested, will be restarted",
+        ]
+
+    async def scene() -> None:
+        async with node.running(allowing("restartContainer", "restartContainer")) as alerts:
+            await node.create("web", bad="no")
+            await until(lambda: _runs(node, "web"))
+            await node.label("web", bad="yes")
+            await until(restarted, lambda: shown(alerts))
+            await until(lambda: _runs(node, "web"))
+            await until(told_all, lambda: shown(alerts))
+            await asyncio.sleep(0.5)
+            assert await restarted()
+            assert await told_all()
+
+    asyncio.run(scene())
+
+
+def test_a_pod_is_deleted(tmp_path: Path, server: ApiServerThread) -> None:
+    node = AlertingNode(tmp_path, server)
+
+    async def gone() -> bool:
+        return await node.pod("web") is None
+
+    async def told() -> bool:
+        done = "pod/web AlertAction Bad: delete the pod: done"
+        return await node.told("AlertAction") == [done]
+
+    async def scene() -> None:
+        async with node.running(allowing("deletePod", "deletePod")) as alerts:
+            await node.ask("POST", PODS, a_pod("web", bad="yes"))
+            await node.create("well")
+            await until(gone, lambda: shown(alerts))
+            await until(lambda: shown(alerts) == ["Bad web resolved"], lambda: shown(alerts))
+            assert await node.pod("well") is not None
+            await until(told)
+            # Whoever makes it anew at once keeps it: it had its turn.
+            await node.ask("POST", PODS, a_pod("web", bad="yes"))
+            not_done = (
+                f"pod/web {NOT_DONE} Bad: delete the pod: not done, it was done too often lately"
+            )
+            await until(lambda: _told(node, [not_done]), lambda: shown(alerts))
+            again = await node.pod("web")
+            assert again is not None
+            assert "deletionTimestamp" not in again["metadata"]
+
+    asyncio.run(scene())
+
+
+def test_a_taint_comes_and_goes_and_those_of_others_stay(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    node = AlertingNode(tmp_path, server)
+    rules = allowing("taintNode", "{taintNode: {key: bad}}")
+    other = {"key": "theirs", "effect": "NoSchedule"}
+
+    async def tainted(*keys: str) -> bool:
+        return sorted(it["key"] for it in await node.taints()) == sorted(keys)
+
+    async def scene() -> None:
+        async with node.running(rules) as alerts:
+            await node.create("web", bad="no")
+            await node.create("db", bad="no")
+            await until(lambda: _runs(node, "web"))
+            await until(lambda: _runs(node, "db"))
+            await node.ask("PATCH", "/api/v1/nodes/node", {"spec": {"taints": [other]}})
+            await node.label("web", bad="yes")
+            await until(
+                lambda: tainted("theirs", "alerts.podstatus.dev/bad"), lambda: shown(alerts)
+            )
+            await node.label("db", bad="yes")
+            await until(lambda: shown(alerts) == ["Bad db firing", "Bad web firing"])
+        # It goes with the last alert that wants it, also after a restart.
+        async with node.running(rules) as alerts:
+            await node.label("web", bad="no")
+            await until(lambda: "Bad web resolved" in shown(alerts), lambda: shown(alerts))
+            # What could be taken away would be by now.
+            await asyncio.sleep(0.5)
+            assert await tainted("theirs", "alerts.podstatus.dev/bad")
+            await node.label("db", bad="no")
+            await until(lambda: tainted("theirs"), lambda: shown(alerts))
+            ours = {"key": "alerts.podstatus.dev/bad", "effect": "NoSchedule"}
+            await node.ask("PATCH", "/api/v1/nodes/node", {"spec": {"taints": [other, ours]}})
+        # Whoever asks no rules any more has none of it stand there for ever.
+        async with node.running(None):
+            await until(lambda: tainted("theirs"))
+
+    asyncio.run(scene())
+
+
+def test_a_condition_of_the_node_is_there_while_the_alert_fires(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    node = AlertingNode(tmp_path, server)
+    rules = f"""
+rules:
+- name: Bad
+  expr: '{BAD}'
+  annotations: {{summary: '{{{{ pod.name }}}} is bad'}}
+  actions: [{{nodeCondition: {{type: PodBad}}}}]
+- {{name: Short, expr: '{BAD}', actions: [{{nodeCondition: {{type: Short, ttl: 1s}}}}]}}
+"""
+    bad, short = "alerts.podstatus.dev/PodBad", "alerts.podstatus.dev/Short"
+
+    async def stated(*types: str) -> bool:
+        return {it for it in await node.conditions() if "/" in it} == set(types)
+
+    async def scene() -> None:
+        async with node.running(rules) as alerts:
+            await node.create("web", bad="yes")
+            await until(lambda: stated(bad, short), lambda: shown(alerts))
+            shown_as = (await node.conditions())[bad]
+            assert (shown_as["status"], shown_as["reason"]) == ("True", "Bad")
+            assert shown_as["message"] == "web is bad"
+            # The next status of the node is without what was to be shown for a second only.
+            await until(lambda: stated(bad), lambda: shown(alerts))
+            assert "Ready" in await node.conditions()
+        async with node.running(rules) as alerts:
+            await until(lambda: "Bad web firing" in shown(alerts), lambda: shown(alerts))
+            assert (await node.conditions())[bad] is not None
+            await node.label("web", bad="no")
+            await until(stated, lambda: shown(alerts))
+            await node.label("web", bad="yes")
+            await until(lambda: stated(bad, short), lambda: shown(alerts))
+        # Whoever asks no rules any more has none of it stand there for ever.
+        async with node.running(None):
+            await until(stated)
+
+    asyncio.run(scene())
+
+
+def test_every_kind_of_action_has_a_deed(tmp_path: Path, server: ApiServerThread) -> None:
+    node = AlertingNode(tmp_path, server)
+
+    async def scene() -> None:
+        async with node.running("rules: []") as alerts:
+            deeds = alerts._dispatcher._deeds  # type: ignore[attr-defined]
+            assert set(deeds) == set(ACTIONS)
+
+    asyncio.run(scene())

@@ -1,0 +1,118 @@
+"""What goes wrong with alerts goes wrong with them alone: a whole agent does not notice."""
+
+import asyncio
+import json
+import ssl
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.alerts.service.alert_service import SAMPLE_SECONDS
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.agent.e2e.alerting_node import AlertingNode, until
+from tests.agent.e2e.faults.test_run_stalled import ImpatientHeartbeats
+from tests.agent_process import ENVIRONMENT, AgentProcess, agent, get_alerts, make_pod
+from tests.agent_process import until as until_it_is
+from tests.programs import COMMAND
+
+pytestmark = pytest.mark.slow
+
+FAILING = """
+rules:
+# Right as far as anybody can tell before there is a pod that runs: none has a sidecar.
+- name: Broken
+  expr: pod.phase == "Running" && pod.containers.filter(c, c.kind == "sidecar")[0].ready == false
+- name: Picky
+  expr: '"n" in pod.labels && int(pod.labels.n) > 3'
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+def test_rules_that_hang_show_in_healthz_and_the_node_stays_ready(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene() -> None:
+        node = AlertingNode(tmp_path, server)
+        node.heartbeats = ImpatientHeartbeats("alerts", SAMPLE_SECONDS + 3)
+        async with node.running("rules: []") as alerts:
+            await until(lambda: is_ready(node))
+            assert node.unhealthy() == {}
+            alerts.look_once = asyncio.Event().wait  # type: ignore[attr-defined]
+            await until(node.unhealthy)
+            assert set(node.unhealthy()) == {"alerts"}
+            await node.create("web")
+            await until(lambda: is_running(node, "web"), node.unhealthy)
+            # The status of the node is made every second: it would say so by now.
+            await asyncio.sleep(2.0)
+            assert await is_ready(node)
+            assert set(node.unhealthy()) == {"alerts"}
+
+    asyncio.run(scene())
+
+
+def test_rules_that_fail_are_shown_everywhere_and_the_others_run_on(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(FAILING)
+    with agent(tmp_path / "agent", "--alert-rules", str(rules), "--no-samples") as made:
+        cluster = made.start_ready()
+        for name, number in (("big", "5"), ("odd", "five"), ("small", "1")):
+            pod = make_pod(name)
+            pod["metadata"]["labels"] = {"n": number}
+            cluster.create(pod)
+        cluster.wait_ready("big", "odd", "small")
+        until_it_is(lambda: get_alerts(made)["Picky"]["subject"]["name"] == "big")
+        until_it_is(lambda: failing(made) == {"Broken": 3, "Picky": 1}, lambda: failing(made))
+        broken, picky = told_by_command(made)
+        assert broken.startswith("podstatus: rule Broken: pod default/")
+        assert broken.endswith(": index error: index=0 size=0")
+        assert picky.startswith("podstatus: rule Picky: pod default/odd: ")
+        assert told_by_command(made, "Picky") == [picky]
+        metrics = ask(made, "/metrics").decode()
+        assert 'podstatus_alert_rule_failing{rule="Broken"} 3' in metrics
+        assert 'podstatus_alert_rule_failing{rule="Picky"} 1' in metrics
+        assert 'podstatus_alert_rule_failing{rule="PodCrashLooping"} 0' in metrics
+        assert made.health() == (200, "ok")
+        # What it fails of no more, it shows no more.
+        cluster.delete("odd")
+        until_it_is(lambda: failing(made) == {"Broken": 2}, lambda: failing(made))
+
+
+def failing(made: AgentProcess) -> dict[str, int]:
+    """Of how many each rule fails, if it does."""
+    rules = json.loads(ask(made, "/v1/alerts"))["rules"]
+    return {it["name"]: it["failing"] for it in rules if it["failing"]}
+
+
+def told_by_command(made: AgentProcess, *names: str) -> list[str]:
+    """What `podstatus get alerts` says below its table."""
+    words = [*COMMAND, "get", "alerts", *names, "--root-dir", str(made.root_dir)]
+    done = subprocess.run(words, capture_output=True, env=ENVIRONMENT, check=True, text=True)
+    return done.stderr.splitlines()
+
+
+def ask(made: AgentProcess, path: str) -> Any:
+    told = made.wait_serving()
+    asked = urllib.request.Request(  # noqa: S310 - ours
+        f"{told['agent']}{path}", headers={"Authorization": f"Bearer {told['token']}"}
+    )
+    trust = ssl.create_default_context(cafile=told["agent_certificate"])
+    with urllib.request.urlopen(asked, context=trust, timeout=30) as answer:  # noqa: S310 - ours
+        return answer.read()
+
+
+async def is_ready(node: AlertingNode) -> bool:
+    return (await node.conditions()).get("Ready", {}).get("status") == "True"
+
+
+async def is_running(node: AlertingNode, name: str) -> bool:
+    pod = await node.pod(name)
+    return bool(pod and pod["status"]["phase"] == "Running")

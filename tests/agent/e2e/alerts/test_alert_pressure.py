@@ -1,0 +1,118 @@
+"""A node that is short of memory or process ids, and is not any more: NodePressure in both
+directions, on a whole agent. Of the disk: test_default_rules.py, which fills one."""
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podstatus.alerts.model import Alert
+from podstatus.alerts.ports import Alerts
+from podstatus.node.machine import read_machine
+from podstatus.node.reading import MachineReading
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.agent.e2e.alerting_node import NODE, AlertingNode, SkippingClock, until
+from tests.agent.e2e.alerts.hurried_rules import hurried_rules
+from tests.agent_process import SECONDS, AgentProcess, agent, condition, get_alerts
+from tests.agent_process import until as until_it_is
+
+pytestmark = pytest.mark.slow
+
+RULE = "NodePressure"
+MEMORY: dict[str, Any] = {"memory_available_bytes": 99 << 20}
+"""The kubelet's own threshold is 100 MiB."""
+PIDS: dict[str, Any] = {"max_pids": 1000, "pids": 951}
+PRESSED = [
+    (MEMORY, {"MemoryPressure"}, "memory"),
+    (PIDS, {"PIDPressure"}, "process ids"),
+    (MEMORY | PIDS, {"MemoryPressure", "PIDPressure"}, "memory and process ids"),
+]
+PLENTY: dict[str, Any] = {"memory_available_bytes": 1 << 30, "max_pids": 1000, "pids": 100}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+class Machine:
+    """This machine, but for what is said."""
+
+    def __init__(self) -> None:
+        self.differs = PLENTY
+
+    def read(self) -> MachineReading:
+        return structs.replace(read_machine(), **self.differs)
+
+
+async def pressures(node: AlertingNode) -> set[str]:
+    """Those that the API server shows, the disk's aside: of that there is only this machine's."""
+    told = {kind for kind, it in (await node.conditions()).items() if it["status"] == "True"}
+    return told & {"MemoryPressure", "PIDPressure"}
+
+
+def newest(alerts: Alerts) -> Alert | None:
+    found = [it for it in alerts.alerts().values() if it.rule == RULE]
+    return max(found, key=lambda it: it.since, default=None)
+
+
+def test_memory_and_process_ids_that_run_out_and_are_there_again(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async def scene() -> None:
+        clock, machine = SkippingClock(), Machine()
+        node = AlertingNode(
+            tmp_path,
+            server,
+            clock,
+            eviction_hard="memory.available<100Mi,pid.available<5%",
+            eviction_pressure_transition_period="1s",
+        )
+        async with node.running(hurried_rules(), seconds=SECONDS) as alerts:
+            assert node.agent is not None
+            node.agent._node.usage._read = machine.read
+
+            async def comes_to(wanted: set[str], state: str) -> bool:
+                """After the machine was looked at again, which it is every 10 s."""
+                clock.skip(10)
+                await asyncio.sleep(0.2)
+                alert = newest(alerts)
+                return await pressures(node) == wanted and (alert and alert.state) == state
+
+            for differs, wanted, short_of in PRESSED:
+                machine.differs = PLENTY | differs
+                await until(lambda wanted=wanted: comes_to(wanted, "firing"))  # type: ignore[misc]
+                fired = newest(alerts)
+                assert fired is not None
+                assert fired.annotations["summary"] == f"{NODE} is short of {short_of}"
+                machine.differs = PLENTY
+                await until(lambda: comes_to(set(), "resolved"))
+
+    asyncio.run(scene())
+
+
+def test_thresholds_that_this_machine_is_below_and_above(tmp_path: Path) -> None:
+    """With what is really read: something of it is always used, and never less than nothing."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(hurried_rules())
+    options = ("--alert-rules", str(rules), "--no-samples", "--node-status-update-frequency", "1s")
+    for percent, status, state in (("100%", "True", "firing"), ("0%", "False", "resolved")):
+        thresholds = f"memory.available<{percent},pid.available<{percent}"
+        with agent(tmp_path / "agent", *options, "--eviction-hard", thresholds) as made:
+            made.start_ready()
+            until_it_is(partial(is_in_state, made, state), made.log)
+            node = made.cluster.node()
+            assert node is not None
+            for kind in ("MemoryPressure", "PIDPressure"):
+                assert condition(node, kind)["status"] == status
+            assert made.stop() == 0
+
+
+def is_in_state(made: AgentProcess, state: str) -> bool:
+    found = get_alerts(made).get(RULE, {})
+    return found.get("state") == state

@@ -1,0 +1,104 @@
+"""An agent that is killed and started again: a `for` goes on, and nobody is told twice."""
+
+import asyncio
+import json
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.kube.scalars.time import Time
+from tests.agent.e2e.alerting_node import until
+from tests.agent_process import SECONDS, AgentProcess, agent, get_alerts, make_pod
+from tests.support.webhook_server import WebServer, web_server
+
+RULES = """
+rules:
+- name: Slow
+  expr: '"slow" in pod.labels'
+  for: {wait}s
+  actions: [event, {{webhook: {{url: {url}}}}}]
+- name: Quick
+  expr: '"quick" in pod.labels'
+  annotations: {{summary: '{{{{ pod.name }}}} is quick'}}
+  actions: [event, {{webhook: {{url: {url}}}}}]
+- name: Away
+  scope: node
+  expr: node.pods > 100
+"""
+
+
+WAIT = 30
+"""Seconds of a `for`, in which a busy machine has an agent killed and ready again."""
+
+
+def labelled(name: str, label: str) -> dict[str, Any]:
+    pod = make_pod(name)
+    pod["metadata"]["labels"] = {label: ""}
+    return pod
+
+
+async def until_state(made: AgentProcess, rule: str, state: str) -> dict[str, Any]:
+    while True:
+        found = (await asyncio.to_thread(get_alerts, made)).get(rule)
+        if found is not None and found["state"] == state:
+            return found
+
+
+def posted(hook: WebServer) -> list[str]:
+    return [f"{it.json()['rule']} {it.json()['state']}" for it in hook.posts]
+
+
+def is_kept_as_told(made: AgentProcess) -> bool:
+    """Whether it is on the disk that both receivers of Quick have been told."""
+    with closing(sqlite3.connect(made.root_dir / "alerts.db")) as database:
+        rows = database.execute("SELECT kept FROM alerts").fetchall()
+    kept = [json.loads(row) for (row,) in rows]
+    (quick,) = (it["deliveries"] for it in kept if it["alert"]["rule"] == "Quick")
+    return [delivery["progress"] for delivery in quick.values()] == ["told", "told"]
+
+
+def events(made: AgentProcess) -> list[tuple[str, int]]:
+    """What was told of alerts that fire, and how often."""
+    firing = [event for event in made.cluster.events() if event["reason"] == "AlertFiring"]
+    return sorted((event["message"], event["count"]) for event in firing)
+
+
+@pytest.mark.slow
+def test_a_killed_agent_goes_on_where_it_was(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with web_server() as hook, asyncio.timeout(2 * SECONDS):
+            file = tmp_path / "rules.yaml"
+            file.write_text(RULES.format(url=hook.url, wait=WAIT))
+            options = ("--alert-rules", str(file), "--no-samples")
+            with agent(tmp_path / "agent", *options) as made:
+                await asyncio.to_thread(made.start_ready)
+                made.cluster.create(labelled("s", "slow"), labelled("q", "quick"))
+                slow = await until_state(made, "Slow", "pending")
+                await until_state(made, "Quick", "firing")
+                await until(lambda: posted(hook) == ["Quick firing"])
+                await until(lambda: is_kept_as_told(made))
+                made.kill()
+                restarted = time.time_ns()
+                await asyncio.to_thread(made.start_ready)
+                fired = await until_state(made, "Slow", "firing")
+                assert (fired["id"], fired["since"]) == (slow["id"], slow["since"])
+                fired_at = Time.parse(fired["fired"])
+                assert fired_at - Time.parse(slow["since"]) >= WAIT * 1e9
+                # It would be later if it had begun anew.
+                assert fired_at.unix_nanos() < restarted + WAIT * 1e9
+                await until(lambda: len(hook.posts) >= 2)
+                await asyncio.to_thread(made.cluster.delete, "q")
+                await until_state(made, "Quick", "resolved")
+                await until(lambda: len(hook.posts) >= 3)
+                await asyncio.sleep(1.0)
+                assert posted(hook) == ["Quick firing", "Slow firing", "Quick resolved"]
+                ids = [post.json()["id"] for post in hook.posts]
+                assert ids[0] == ids[2]
+                once = [("Quick: q is quick", 1), ("Slow: pod default/s (warning)", 1)]
+                await until(lambda: events(made) == once, lambda: events(made))
+
+    asyncio.run(scene())

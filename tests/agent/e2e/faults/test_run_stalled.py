@@ -1,0 +1,127 @@
+"""A service of the agent that stands still: who asks for its health and who looks at the Node is
+told which, and when it is over."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.run import Surroundings
+from podstatus.agent.settings.load import read_settings
+from podstatus.base.aio import SystemClock, steady_nanos
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.client import kubeconfig_access
+from podstatus.kube.objects.pod import PodUID
+from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.agent.e2e.alerting_node import AlertingNode, SetClock
+from tests.agent_process import NODE, SECONDS, Cluster, condition, get_plain, until
+
+AT_MOST = 5.0
+"""More than a busy machine lets a service wait that could go on."""
+
+
+class ImpatientHeartbeats(Heartbeats):
+    """Those of one service have to come soon, the others have all the time."""
+
+    def __init__(self, impatient_of: str, seconds: float = AT_MOST) -> None:
+        super().__init__(steady_nanos)
+        self._impatient_of = impatient_of
+        self._seconds = seconds
+
+    def expect(self, name: str, *, at_most: float, is_vital: bool = True) -> Callable[[], None]:
+        at_most = self._seconds if name == self._impatient_of else at_most
+        return super().expect(name, at_most=at_most, is_vital=is_vital)
+
+
+class HangingRuntime(SimulatedRuntime):
+    """One that can be told not to answer for a while."""
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock())
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        await self.answers.wait()
+        return await super().list_pods(uid)
+
+
+@asynccontextmanager
+async def running_node(
+    folder: Path, server: ApiServerThread, runtime: HangingRuntime
+) -> AsyncIterator[str]:
+    """A node in this process; the address of its health."""
+    flags = {
+        "root_dir": str(folder),
+        "kubeconfig": str(server.kubeconfig),
+        "runtime": "simulated",
+        "hostname_override": NODE,
+        "node_status_update_frequency": "200ms",
+        "port": "0",
+    }
+    settings = read_settings(flags, {}).settings
+    serving = asyncio.get_running_loop().create_future()
+    with RootDir(folder) as root:
+        surroundings = Surroundings(
+            settings=settings, root=root, access=kubeconfig_access(server.kubeconfig)
+        )
+        node = NodeAgent(surroundings, runtime, heartbeats=ImpatientHeartbeats("relist"))
+        task = asyncio.create_task(node.run(serving.set_result))
+        try:
+            async with asyncio.timeout(SECONDS):
+                yield f"{(await serving).health}/healthz"
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def told_of_node(cluster: Cluster, status: str) -> dict[str, str] | None:
+    """The Ready condition of the node, if it has this status."""
+    ready = condition(cluster.node() or {}, "Ready")
+    return ready if ready.get("status") == status else None
+
+
+def test_a_runtime_that_hangs_makes_the_node_not_ready_by_name(tmp_path: Path) -> None:
+    async def wait_for(cluster: Cluster, status: str) -> dict[str, str]:
+        return await asyncio.to_thread(until, lambda: told_of_node(cluster, status), cluster.node)
+
+    async def run(server: ApiServerThread) -> None:
+        cluster, runtime = Cluster(server), HangingRuntime()
+        async with running_node(tmp_path / "root", server, runtime) as health:
+            await wait_for(cluster, "True")
+            assert await asyncio.to_thread(get_plain, f"{health}/relist") == (200, "ok")
+            runtime.answers.clear()
+            ready = await wait_for(cluster, "False")
+            assert ready["reason"] == "KubeletNotReady"
+            assert ready["message"].startswith("relist is not healthy: relist was last active ")
+            assert ready["message"].endswith("; threshold is 5 s")
+            for path, code in ((f"{health}/relist", 500), (health, 500), (f"{health}/lease", 200)):
+                answered, text = await asyncio.to_thread(get_plain, path)
+                assert answered == code, text
+                assert ("relist was last active" in text) == (code == 500)
+            runtime.answers.set()
+            await wait_for(cluster, "True")
+            assert await asyncio.to_thread(get_plain, health) == (200, "ok")
+            for reason in ("NodeNotReady", "NodeReady"):
+                await asyncio.to_thread(cluster.wait_for_event, reason, NODE)
+
+    with running_api_server(tmp_path / "server") as server:
+        asyncio.run(run(server))
+
+
+def test_a_clock_that_is_set_ahead_makes_no_service_silent(tmp_path: Path) -> None:
+    async def run(server: ApiServerThread) -> None:
+        clock = SetClock()
+        node = AlertingNode(tmp_path, server, clock)
+        async with node.running(None):
+            assert node.agent is not None
+            clock.set_ahead(3600)
+            assert node.agent._heartbeats.stalled() == []
+
+    with running_api_server(tmp_path / "server") as server:
+        asyncio.run(run(server))

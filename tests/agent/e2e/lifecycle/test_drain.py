@@ -1,0 +1,252 @@
+"""Nodes that are drained, or end their pods when they end, as processes."""
+
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podstatus.testing.apiserver import ApiServerProcess
+from podstatus.testing.server_access import ServerAccess
+from tests.agent_process import (
+    ENVIRONMENT,
+    SECONDS,
+    AgentProcess,
+    Cluster,
+    Document,
+    agent,
+    condition,
+    container,
+    has_phase,
+    make_pod,
+    until,
+)
+from tests.api_servers import RealServer, Server
+from tests.programs import COMMAND
+from tests.support.processes.process_node import command_pod, process_node
+
+pytestmark = pytest.mark.slow
+
+NODE = "node-s"
+MESSAGE = "Pod was terminated in response to imminent node shutdown."
+CRITICAL = "system-node-critical"
+ON_STOP = ("--on-stop", "drain")
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A server that can be made to stand still, and where pods are in it."""
+
+    cluster: Cluster
+    agents: ServerAccess
+    """As the agent has it."""
+    pause: Callable[[], None]
+    resume: Callable[[], None]
+
+
+@pytest.fixture
+def place(each_server: Server, tmp_path: Path) -> Iterator[Place]:
+    if isinstance(each_server, RealServer):
+        real, namespace = each_server.process, each_server.new_namespace()
+        cluster = Cluster(real.access, NODE, namespace)
+        yield Place(cluster, real.node_access(NODE), real.pause, real.resume)
+        each_server.forget_node(NODE)
+        return
+    process = ApiServerProcess(tmp_path / "server")
+    access = process.start()
+    yield Place(Cluster(access, NODE), access, process.pause, process.resume)
+    process.stop()
+
+
+def drain(started: AgentProcess, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, "drain", "--root-dir", str(started.root_dir), *words],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+
+
+def why(pod: Document) -> tuple[str, str]:
+    status = pod["status"]
+    return status.get("phase", ""), status.get("reason", "")
+
+
+def check_terminated(pod: Document) -> Document:
+    """It has to look as the kubelet has it; how its container ended."""
+    assert why(pod) == ("Failed", "Terminated")
+    assert pod["status"]["message"] == MESSAGE
+    target = condition(pod, "DisruptionTarget")
+    assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
+    assert condition(pod, "Ready")["status"] == "False"
+    return dict(container(pod)["state"]["terminated"])
+
+
+def readiness(cluster: Cluster) -> tuple[str, str, str]:
+    ready = condition(cluster.node() or {}, "Ready")
+    return ready.get("status", ""), ready.get("reason", ""), ready.get("message", "")
+
+
+def test_a_node_is_drained_by_priority_and_takes_pods_again_when_it_is_cancelled(
+    place: Place, tmp_path: Path
+) -> None:
+    cluster = place.cluster
+    with agent(tmp_path, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+        started.start()
+        started.wait_ready(cluster)
+        cluster.create(
+            make_pod("web", "stop=2s, stop-exit=1", NODE),
+            make_pod("stubborn", "stop=never, kill=100ms", NODE, terminationGracePeriodSeconds=3),
+            make_pod("dns", "stop=1s, stop-exit=1", NODE, priorityClassName=CRITICAL),
+            make_pod("polite", "stop-exit=0", NODE),
+            make_pod("done", "run=100ms", NODE, restartPolicy="Never"),
+        )
+        cluster.wait_ready("web", "stubborn", "polite", "dns")
+        cluster.wait_for("done", has_phase("Succeeded"))
+        drained = drain(started)
+        assert drained.returncode == 0, drained.stderr
+        assert drained.stdout.splitlines()[:2] == [
+            "ending 3 pods of priority 0, 20 s at most",
+            "ending 1 pod of priority 2000000000, 10 s at most",
+        ]
+        assert readiness(cluster) == ("False", "KubeletNotReady", "node is shutting down")
+        ends = {}
+        for name in ("web", "stubborn", "dns"):
+            ends[name] = check_terminated(cluster.wait_for(name, has_phase("Failed")))
+        assert ends["stubborn"]["exitCode"] == 137
+        assert ends["dns"]["finishedAt"] >= ends["stubborn"]["finishedAt"]
+        polite = cluster.wait_for("polite", has_phase("Succeeded"))
+        assert condition(polite, "DisruptionTarget")["reason"] == "TerminationByKubelet"
+        done = cluster.pod("done") or {}
+        assert (why(done), condition(done, "DisruptionTarget")) == (("Succeeded", ""), {})
+        cluster.wait_for_event("NodeShutdown", NODE, "Shutdown manager detected shutdown event")
+        cluster.wait_for_event("NodeNotReady", NODE)
+
+        cluster.create(make_pod("late", "", NODE))
+        late = cluster.wait_for("late", has_phase("Failed"))
+        assert why(late) == ("Failed", "NodeShutdown")
+        assert late["status"]["message"].endswith("Pod was rejected as the node is shutting down.")
+        assert drain(started).returncode == 0, "it is drained already"
+
+        assert drain(started, "--cancel").returncode == 0
+        started.wait_ready(cluster)
+        cluster.create(make_pod("later", "", NODE))
+        cluster.wait_ready("later")
+        assert "Traceback" not in started.log()
+
+
+def test_pods_end_with_an_agent_that_is_to_drain(place: Place, tmp_path: Path) -> None:
+    cluster = place.cluster
+    with agent(tmp_path, *ON_STOP, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+        started.start()
+        started.wait_ready(cluster)
+        cluster.create(
+            make_pod("web", "stop=6s, stop-exit=1", NODE), make_pod("quick", "stop-exit=1", NODE)
+        )
+        cluster.wait_ready("web", "quick")
+        assert started.stop() == 0, started.log()
+        assert "ending 2 pods of priority 0, 20 s at most\n" in started.log()
+        assert "stopped; pods have ended." in started.log()
+        for name in ("web", "quick"):
+            check_terminated(cluster.pod(name) or {})
+        assert readiness(cluster)[2] == "node is shutting down"
+        started.start()
+        started.wait_ready(cluster)
+        cluster.create(make_pod("next", "", NODE))
+        cluster.wait_ready("next")
+        check_terminated(cluster.pod("web") or {})
+
+
+def test_what_could_not_be_told_at_the_end_is_told_by_the_next_agent(
+    place: Place, tmp_path: Path
+) -> None:
+    cluster = place.cluster
+    with agent(tmp_path, *ON_STOP, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+        started.start()
+        started.wait_ready(cluster)
+        cluster.create(make_pod("web", "stop=1s, stop-exit=7", NODE))
+        cluster.wait_ready("web")
+        outbox = started.root_dir / "outbox"
+        place.pause()
+        try:
+            code = started.stop()
+        finally:
+            place.resume()
+        assert code == 0, started.log()
+        # Of what was sent before, the server may have taken something when it went on.
+        assert list(outbox.iterdir()), "nobody has acknowledged the end"
+        started.start()
+        ended = check_terminated(cluster.wait_for("web", has_phase("Failed")))
+        assert ended["exitCode"] == 7
+        until(lambda: not list(outbox.iterdir()), lambda: list(outbox.iterdir()))
+
+
+def test_a_node_without_pods_says_so_too_before_it_ends(place: Place, tmp_path: Path) -> None:
+    cluster = place.cluster
+    with agent(tmp_path, *ON_STOP, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+        started.start()
+        started.wait_ready(cluster)
+        assert started.stop() == 0, started.log()
+        assert readiness(cluster) == ("False", "KubeletNotReady", "node is shutting down")
+
+
+def test_an_agent_that_is_killed_while_it_drains_leaves_the_rest_running(tmp_path: Path) -> None:
+    patient = ("--shutdown-grace-period", "150s")
+    with agent(tmp_path, "--no-samples", *patient, node=NODE) as started:
+        cluster = started.start_ready()
+        cluster.create(
+            make_pod("quick", "stop-exit=1", NODE),
+            make_pod("slow", "stop=100s", NODE, terminationGracePeriodSeconds=200),
+            make_pod("dns", "", NODE, priorityClassName=CRITICAL),
+        )
+        cluster.wait_ready("quick", "slow", "dns")
+        waiting = drain(started, "--timeout", "10s")
+        assert waiting.returncode == 1
+        assert "left: default/slow, default/dns" in waiting.stderr, waiting.stderr
+        check_terminated(cluster.wait_for("quick", has_phase("Failed")))
+        started.kill()
+        cluster = started.start_ready()
+        cluster.create(make_pod("next", "", NODE))
+        cluster.wait_ready("dns", "next")
+        check_terminated(cluster.pod("quick") or {})
+        assert (cluster.pod("dns") or {})["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_processes_end_by_priority_and_a_second_signal_ends_the_agent_at_once(number: int) -> None:
+    with process_node(*ON_STOP, isolation="none") as started:
+        cluster = started.start_ready()
+        patient = "trap 'sleep 1; exit 5' TERM; echo begin; while :; do sleep 0.1; done"
+        stubborn = "trap '' TERM; echo begin; while :; do sleep 0.1; done"
+        cluster.create(
+            command_pod("web", "/bin/sh", "-c", patient, terminationGracePeriodSeconds=30),
+            command_pod("dns", "/bin/sh", "-c", stubborn, priorityClassName=CRITICAL),
+        )
+        cluster.wait_ready("web", "dns")
+        for name in ("web", "dns"):
+            started.wait_for_log(name, "begin")
+        assert started.stop(number) == 0, started.log()
+        assert "ending 1 pod of priority 2000000000, 10 s at most" in started.log()
+        cluster = started.start_ready()
+        web, dns = (check_terminated(cluster.pod(name) or {}) for name in ("web", "dns"))
+        assert (web["exitCode"], dns["exitCode"]) == (5, 137)
+        assert dns["finishedAt"] > web["finishedAt"]
+
+        cluster.create(
+            command_pod("again", "/bin/sh", "-c", stubborn, terminationGracePeriodSeconds=60),
+            command_pod("dns-2", "/bin/sh", "-c", stubborn, priorityClassName=CRITICAL),
+        )
+        cluster.wait_ready("again", "dns-2")
+        for name in ("again", "dns-2"):
+            started.wait_for_log(name, "begin")
+        assert started.process is not None
+        told = started.log().count("ending 1 pod of priority 0")
+        started.process.send_signal(number)
+        until(lambda: started.log().count("ending 1 pod of priority 0") > told)
+        started.process.send_signal(number)
+        assert started.wait() == -number
+        cluster = started.start_ready()
+        assert why(cluster.pod("dns-2") or {})[0] == "Running"

@@ -1,0 +1,63 @@
+"""What `podstatus observe` is told, and what it says about it."""
+
+from pathlib import Path
+
+import pytest
+
+from podstatus.agent.observer.settings import read_observe_settings
+from podstatus.agent.settings.load import SettingsError
+from podstatus.agent.settings.model import AgentSettings
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> str:
+    path = tmp_path / "kubeconfig"
+    path.touch()
+    return str(path)
+
+
+def read(flags: dict[str, str | None], **environment: str) -> AgentSettings:
+    return read_observe_settings(flags, environment, {}).settings
+
+
+def mistakes(flags: dict[str, str | None], **names: str) -> list[str]:
+    with pytest.raises(SettingsError) as error:
+        read_observe_settings(flags, {}, names)
+    return list(error.value.mistakes)
+
+
+def test_it_stays_out_of_the_way_of_an_agent(kubeconfig: str) -> None:
+    settings = read({"kubeconfig": kubeconfig}, XDG_DATA_HOME="/data")
+    assert settings.root_dir == Path("/data/podstatus-observer")
+    assert (settings.address, settings.port) == ("127.0.0.1", 10270)
+    assert not settings.authentication_token_webhook
+    assert settings.authorization_mode == "Webhook"
+
+
+def test_flags_come_before_variables_and_these_before_what_is_usual(kubeconfig: str) -> None:
+    variables = {"PODSTATUS_PORT": "7", "PODSTATUS_ROOT_DIR": "/elsewhere"}
+    settings = read({"kubeconfig": kubeconfig, "port": "8"}, **variables)
+    assert (settings.port, settings.root_dir) == (8, Path("/elsewhere"))
+    assert read({"kubeconfig": kubeconfig}, **variables).port == 7
+
+
+def test_variables_of_an_agent_do_not_matter(kubeconfig: str) -> None:
+    found = read_observe_settings(
+        {"kubeconfig": kubeconfig}, {"PODSTATUS_MAX_PODS": "many", "PODSTATUS_RUNTIME": "?"}, {}
+    )
+    assert found.notes == ()
+
+
+def test_without_a_cluster_there_is_nothing_to_observe(tmp_path: Path) -> None:
+    (line,) = mistakes({})
+    assert line.startswith("--kubeconfig: is missing; name the cluster to observe")
+    (line,) = mistakes({"kubeconfig": str(tmp_path / "none")})
+    assert line == f"--kubeconfig: no kubeconfig at {tmp_path / 'none'}; name one that is there"
+
+
+def test_names_that_nothing_can_have_are_refused(kubeconfig: str) -> None:
+    said = mistakes({"kubeconfig": kubeconfig}, **{"--namespace": "a/b", "--node": "x,y=z"})
+    assert said == [
+        '--namespace: "a/b" is no name that one can have',
+        '--node: "x,y=z" is no name that one can have',
+    ]

@@ -1,0 +1,315 @@
+"""An observer in this process, on an API server in memory."""
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.agent.compose.kubelet_server import find_port_files
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.run import CannotRunError, Surroundings
+from podstatus.agent.observer.cluster_view import Observed
+from podstatus.agent.observer.history_scope import OBSERVED
+from podstatus.agent.observer.observer import Observer, build_observer
+from podstatus.agent.observer.settings import read_observe_settings
+from podstatus.base.aio import SystemClock
+from podstatus.client import kubeconfig_access
+from podstatus.observe.history.store import History, HistoryError, KnownPod
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.deployment_pods import pod, status
+
+SECONDS = 90
+PODS = "/api/v1/namespaces/default/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server") as running:
+        yield running
+
+
+@asynccontextmanager
+async def observing(
+    folder: Path, server: ApiServerThread, observed: Observed | None = None, **told: str
+) -> AsyncIterator[Observer]:
+    flags: dict[str, str | None] = {
+        "root_dir": str(folder / "root"),
+        "kubeconfig": str(server.kubeconfig),
+        "port": "0",
+        **told,
+    }
+    settings = read_observe_settings(flags, {}, {}).settings
+    serving = asyncio.get_running_loop().create_future()
+    with RootDir(settings.root_dir) as root:
+        access = kubeconfig_access(server.kubeconfig)
+        files = None
+        if "port" in told:
+            files = find_port_files(settings, root.folder("pki"), SystemClock().now())
+        surroundings = Surroundings(settings=settings, root=root, access=access, port=files)
+        observer = build_observer(surroundings, observed or Observed())
+        task = asyncio.create_task(observer.run(serving.set_result))
+        try:
+            async with asyncio.timeout(SECONDS):
+                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+                yield observer
+                assert not task.done()
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def until(holds: Callable[[], object]) -> None:
+    while not holds():
+        await SystemClock().wait(0.02)
+
+
+def create(server: ApiServerThread, path: str, body: dict[str, Any]) -> str:
+    code, answer = server.request("POST", path, body)
+    assert code == 201, answer
+    name: str = body["metadata"]["name"]
+    return name
+
+
+def name_of(number: int) -> str:
+    return str(pod(number)["metadata"]["name"])
+
+
+def set_status(server: ApiServerThread, number: int, **more: object) -> None:
+    told = {"status": status(number) | more}
+    code, answer = server.request("PATCH", f"{PODS}/{name_of(number)}/status", told, MERGE)
+    assert code == 200, answer
+
+
+def delete(server: ApiServerThread, number: int) -> None:
+    code, answer = server.request("DELETE", f"{PODS}/{name_of(number)}", {"gracePeriodSeconds": 0})
+    assert code == 200, answer
+
+
+async def kinds(observer: Observer, number: int) -> list[str]:
+    """What was noted of a pod, once nothing waits to be."""
+    await until(lambda: not observer.observatory.history().waiting)
+    moments = await observer.observatory.timeline("default", name_of(number))
+    return [moment.transition.kind for moment in moments]
+
+
+def test_what_the_server_has_is_there_when_it_can_be_asked_and_followed_then(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    for number in range(3):
+        create(server, PODS, pod(number))
+
+    async def play() -> None:
+        async with observing(tmp_path, server) as observer:
+            assert len(observer.observatory.board.pods()) == 3
+            assert observer.observatory.knowledge().server_reachable
+            set_status(server, 1)
+            await until(lambda: any(it.ready for it in observer.observatory.board.pods().values()))
+            delete(server, 1)
+            await until(lambda: len(observer.observatory.board.pods()) == 2)
+            found = await kinds(observer, 1)
+            assert (found[0], found.count("phase"), found[-1]) == ("seen", 2, "finished")
+
+    asyncio.run(play())
+
+
+def test_nodes_have_what_pods_ask_for_and_the_age_of_their_lease(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    create(server, "/api/v1/nodes", {"metadata": {"name": "worker-000"}})
+    create(server, "/api/v1/nodes", {"metadata": {"name": "idle"}})
+    lease = {
+        "metadata": {"name": "worker-000"},
+        "spec": {"renewTime": "2026-01-01T00:00:00.000000Z"},
+    }
+    create(server, LEASES, lease)
+    for number in range(3):
+        create(server, PODS, pod(number, nodes=1))
+    set_status(server, 2, phase="Succeeded")
+
+    async def play() -> None:
+        async with observing(tmp_path, server) as observer:
+            nodes = observer.observatory.nodes
+            await until(lambda: len(nodes()) == 2 and nodes()["worker-000"].lease_age_seconds)
+            busy, idle = nodes()["worker-000"], nodes()["idle"]
+            assert (busy.pods, busy.requested) == (2, {"cpu": "600m", "memory": "640Mi"})
+            assert (idle.pods, idle.requested, idle.lease_age_seconds) == (0, {}, None)
+            assert busy.used == {}
+
+    asyncio.run(play())
+
+
+def test_only_what_is_asked_for_is_observed(tmp_path: Path, server: ApiServerThread) -> None:
+    for number in range(4):
+        create(server, PODS, pod(number, nodes=2, per_deployment=2))
+    for name in ("worker-000", "worker-001"):
+        create(server, "/api/v1/nodes", {"metadata": {"name": name}})
+    asked = Observed(
+        namespace="default", selector="app.kubernetes.io/name=shop-0001", node="worker-001"
+    )
+
+    async def play() -> None:
+        async with observing(tmp_path, server, asked) as observer:
+            (found,) = observer.observatory.board.pods().values()
+            assert (found.name, found.node) == (
+                pod(3, per_deployment=2)["metadata"]["name"],
+                "worker-001",
+            )
+            await until(lambda: list(observer.observatory.nodes()) == ["worker-001"])
+
+    asyncio.run(play())
+
+
+def test_what_ended_while_nobody_looked_is_noted_once(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    create(server, PODS, pod(0))
+    create(server, PODS, pod(1))
+
+    async def play() -> None:
+        async with observing(tmp_path, server) as observer:
+            assert (await kinds(observer, 0))[0] == "seen"
+        delete(server, 0)
+        for _ in range(2):
+            async with observing(tmp_path, server) as observer:
+                await until(lambda: observer.view.pods.has_synced)
+                found = await kinds(observer, 0)
+                assert (found.count("seen"), found.count("finished")) == (1, 1)
+                assert "finished" not in await kinds(observer, 1)
+
+    asyncio.run(play())
+
+
+def test_what_another_observed_has_not_ended_because_this_one_does_not_see_it(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    create(server, PODS, pod(0))
+
+    async def play() -> None:
+        async with observing(tmp_path, server) as observer:
+            assert await kinds(observer, 0)
+        for _ in range(2):
+            async with observing(tmp_path, server, Observed(namespace="other")) as observer:
+                assert not observer.observatory.board.pods()
+                assert await kinds(observer, 0)
+        async with observing(tmp_path, server) as observer:
+            assert "finished" not in await kinds(observer, 0)
+
+    asyncio.run(play())
+
+
+def test_ends_are_noted_in_a_history_that_was_begun_anew(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    create(server, PODS, pod(0))
+    root = tmp_path / "root"
+
+    async def play() -> None:
+        async with observing(tmp_path, server):
+            pass
+        (root / "history.db").unlink()
+        place = json.loads((root / OBSERVED).read_bytes())
+        (root / OBSERVED).write_text(json.dumps(place | {"after": 12}))
+        async with observing(tmp_path, server) as observer:
+            assert (await kinds(observer, 0))[0] == "seen"
+        delete(server, 0)
+        async with observing(tmp_path, server) as observer:
+            await until(lambda: observer.view.pods.has_synced)
+            assert (await kinds(observer, 0))[-1] == "finished"
+
+    asyncio.run(play())
+
+
+def test_a_change_that_nobody_is_shown_is_no_news(tmp_path: Path, server: ApiServerThread) -> None:
+    create(server, PODS, pod(0))
+
+    async def play() -> None:
+        async with observing(tmp_path, server) as observer:
+            before, number = await kinds(observer, 0), observer.observatory.board.number
+            patch = {"metadata": {"annotations": {"checked": "yes"}}}
+            server.request("PATCH", f"{PODS}/{name_of(0)}", patch, MERGE)
+            create(server, PODS, pod(1))
+            await until(lambda: len(observer.observatory.board.pods()) == 2)
+            assert observer.observatory.board.number == number + 1
+            assert await kinds(observer, 0) == before
+            shown = observer.observatory.board.pods()
+            for seen in observer.view.pods.objects():
+                assert seen.summary is shown[seen.summary.uid], "it is kept twice"
+
+    asyncio.run(play())
+
+
+def test_a_port_that_another_has_is_told_before_the_first_list_is_there(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    lists = {"verb": "list", "resource": "pods"}
+    server.inject(lists | {"latency": 0.001, "times": 1}, lists | {"action": "drop"})
+
+    async def play(port: int) -> None:
+        async with asyncio.timeout(60), observing(tmp_path, server, port=str(port)):
+            raise AssertionError("it runs without its port")
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(CannotRunError, match=f"cannot listen on .* port {port}"):
+            asyncio.run(play(port))
+
+
+def test_the_history_is_read_beside_the_loop(
+    tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[threading.Thread] = []
+
+    def unfinished(_: History, *, after: int) -> list[KnownPod]:  # noqa: ARG001
+        readers.append(threading.current_thread())
+        return []
+
+    async def play() -> None:
+        monkeypatch.setattr(History, "unfinished", unfinished)
+        async with observing(tmp_path, server):
+            assert len(readers) == 1
+            assert threading.current_thread() not in readers
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_server_that_was_away_and_refuses_at_first_is_asked_again(
+    tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    create(server, PODS, pod(0))
+    monkeypatch.setattr("podstatus.agent.observer.observer._AGAIN_SECONDS", 0.02)
+    looks = {"verb": "list", "resource": "pods", "times": 1}
+    server.inject(looks | {"code": 503}, looks | {"code": code})
+
+    async def play() -> None:
+        async with observing(tmp_path, server) as observer:
+            await until(lambda: len(observer.observatory.board.pods()) == 1)
+
+    asyncio.run(play())
+
+
+def test_a_history_that_cannot_be_read_keeps_nobody_from_looking_on(
+    tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(server, PODS, pod(0))
+
+    def broken(_: History, *, after: int) -> list[KnownPod]:  # noqa: ARG001
+        raise HistoryError("cannot read it: the disk is broken")
+
+    async def play() -> None:
+        async with observing(tmp_path, server):
+            pass
+        monkeypatch.setattr(History, "unfinished", broken)
+        async with observing(tmp_path, server) as observer:
+            assert len(observer.observatory.board.pods()) == 1
+
+    asyncio.run(play())

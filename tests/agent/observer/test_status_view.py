@@ -1,0 +1,100 @@
+"""What an observer says of how old its knowledge is, in virtual time."""
+
+import asyncio
+from collections import defaultdict
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from podstatus.agent.compose.history import HistoryFile
+from podstatus.agent.observer.cluster_view import ClusterView, Observed
+from podstatus.agent.observer.settings import read_observe_settings
+from podstatus.agent.observer.status_view import ClusterObservatory
+from podstatus.client.rest.resources import Resource
+from podstatus.client.rest.server_health import Contact
+from podstatus.kube.errors import DeniedError
+from podstatus.observe.snapshot_cache import Board
+from podstatus.testing.clock import FakeClock, settle
+from tests.support.fake_source import FakeSource, FakeStream
+
+DENIED = DeniedError("pods is forbidden", code=403)
+
+
+class FakeCluster:
+    """A server for each resource."""
+
+    def __init__(self) -> None:
+        self.of = defaultdict[str, FakeSource](FakeSource)
+
+    async def list(self, resource: Resource, **asked: Any) -> bytes:
+        return await self.of[resource.plural].list(resource, **asked)
+
+    def watch(self, resource: Resource, **asked: Any) -> AbstractAsyncContextManager[FakeStream]:
+        return self.of[resource.plural].watch(resource, **asked)
+
+
+def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    flags: dict[str, str | None] = {"kubeconfig": str(kubeconfig), "history": "false"}
+    settings = read_observe_settings(flags, {}, {}).settings
+
+    async def play() -> None:
+        clock, cluster = FakeClock(), FakeCluster()
+        contact, history = Contact(clock), HistoryFile(settings, tmp_path)
+        view = ClusterView(cluster, Observed(), Board(), clock=clock)
+        known = ClusterObservatory(view, contact=contact, history=history)
+        contact.heard()
+        assert not known.knowledge().server_reachable
+        task = asyncio.ensure_future(view.pods.run())
+        await settle()
+        assert known.knowledge().server_reachable
+        cluster.of["pods"].list_errors.extend([DENIED] * 100)
+        cluster.of["pods"].watch_errors.extend([DENIED] * 100)
+        cluster.of["pods"].stream.end(DENIED)
+        await settle()
+        await clock.advance(40)
+        contact.heard()
+        assert not known.knowledge().server_reachable
+        assert known.knowledge().server_age_seconds >= 40
+        cluster.of["pods"].list_errors.clear()
+        cluster.of["pods"].watch_errors.clear()
+        await clock.advance(40)
+        contact.heard()
+        assert known.knowledge().server_reachable
+        assert known.knowledge().server_age_seconds == 0
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(asyncio.wait_for(play(), 30))
+
+
+def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
+    def renew(cluster: FakeCluster, at: str) -> None:
+        metadata = {"name": "n1", "namespace": "kube-node-lease", "uid": "lease-of-n1"}
+        cluster.of["leases"].put("n1", metadata=metadata, spec={"renewTime": at})
+
+    async def play() -> None:
+        clock, cluster = FakeClock("2100-01-01T00:00:00Z"), FakeCluster()
+        view = ClusterView(cluster, Observed(), Board(), clock=clock)
+        renew(cluster, "2099-12-31T23:59:55.000000Z")
+        task = asyncio.ensure_future(view.leases.run())
+        await settle()
+        assert view.lease_age("n1") == 5
+        clock.set_ahead(864_000)
+        await clock.advance(2)
+        assert view.lease_age("n1") == 7
+        # Its node's clock is 10 days behind ours now.
+        renew(cluster, "2100-01-01T00:00:02.000000Z")
+        await settle()
+        assert view.lease_age("n1") == 0
+        clock.set_ahead(-2 * 864_000)
+        await clock.advance(3)
+        assert view.lease_age("n1") == 3
+        cluster.of["leases"].delete("n1")
+        await settle()
+        assert view.lease_age("n1") is None
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(asyncio.wait_for(play(), 30))

@@ -1,0 +1,119 @@
+"""The settings as others may see them: what was given comes out as it went in, without secrets."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.agent.settings.export import about_agent, flags, kubelet_configuration
+from podstatus.agent.settings.load import read_settings
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.agent.settings.schema.kubelet_config import read_config
+from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.kube.scalars.duration import parse_duration, write_duration
+from podstatus.web.zpages import configz
+
+SECRET = "hunter2"  # noqa: S105 - of a test
+GIVEN = {
+    "root-dir": "/tmp/node",  # noqa: S108 - nothing is written
+    "hostname-override": "node-1",
+    "runtime": "simulated",
+    "manifest-url": f"https://user:{SECRET}@example.com/pods",
+    "manifest-url-header": f"Authorization: {SECRET}",
+    "register-with-taints": "a=b:NoSchedule",
+    "node-labels": "x=y",
+    "kube-reserved": "cpu=100m,memory=1Gi",
+    "eviction-hard": "memory.available<100Mi",
+    "sync-frequency": "1m30s",
+    "container-log-max-size": "10Mi",
+    "feature-gates": "ContainerRestartRules=false",
+    "shutdown-grace-period-by-pod-priority": "0=20,1000=10",
+    "max-pods": "42",
+}
+
+
+def settings() -> AgentSettings:
+    given = {setting.name: GIVEN[setting.flag] for setting in SETTINGS if setting.flag in GIVEN}
+    return read_settings(given, {}).settings
+
+
+def test_the_configuration_can_be_read_again_and_means_the_same() -> None:
+    document = kubelet_configuration(settings())
+    read = read_config(yaml.safe_dump(json.loads(json.dumps(document))), "configz")
+    assert (read.mistakes, read.notes) == ((), ())
+    by_name = {setting.name: setting for setting in SETTINGS}
+    for name, found in read.given.items():
+        value = by_name[name].kind.read_document(found.value)
+        assert _plain(value) == _plain(getattr(settings(), name)), name
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return str(value) if isinstance(value, Path) else value
+
+
+def test_the_configuration_has_the_kubelets_names() -> None:
+    document = kubelet_configuration(settings())
+    assert document["kind"] == "KubeletConfiguration"
+    assert document["apiVersion"] == "kubelet.config.k8s.io/v1beta1"
+    assert document["maxPods"] == 42
+    assert document["syncFrequency"] == "1m30s"
+    assert document["registerWithTaints"] == [{"key": "a", "value": "b", "effect": "NoSchedule"}]
+    assert document["kubeReserved"] == {"cpu": "100m", "memory": "1Gi"}
+    assert document["containerLogMaxSize"] == str(10 * 2**20)
+    assert document["featureGates"]["ContainerRestartRules"] is False
+    assert document["authorization"]["mode"] == "AlwaysAllow"
+    assert document["shutdownGracePeriodByPodPriority"][0] == {
+        "priority": 0,
+        "shutdownGracePeriodSeconds": 20,
+    }
+
+
+def test_flags_can_be_given_again() -> None:
+    shown = flags(settings())
+    assert set(shown) == {setting.flag for setting in SETTINGS}
+    for setting in SETTINGS:
+        if setting.secret or not shown[setting.flag]:
+            continue
+        value = setting.kind.read_text(shown[setting.flag])
+        name = "node_name" if setting.name == "hostname_override" else setting.name
+        assert _plain(value) == _plain(getattr(settings(), name)), setting.flag
+
+
+def test_no_secret_is_shown() -> None:
+    about = about_agent(settings(), 0)
+    assert about.flags["manifest-url"] == "CLASSIFIED"
+    assert about.flags["manifest-url-header"] == "CLASSIFIED"
+    told = configz(about).decode() + repr(msgspec.to_builtins(about))
+    assert SECRET not in told
+    assert "staticPodURL" not in about.configuration
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (0.1, "100ms"),
+        (1.5, "1.5s"),
+        (60, "1m0s"),
+        (90, "1m30s"),
+        (14400, "4h0m0s"),
+        (3661.25, "1h1m1.25s"),
+        (0.0000015, "1.5µs"),
+        (1e-9, "1ns"),
+        (-90, "-1m30s"),
+    ],
+)
+def test_durations_are_printed_as_go_does(seconds: float, text: str) -> None:
+    assert write_duration(seconds) == text
+
+
+@given(st.integers(-(10**18), 10**18))
+def test_a_duration_is_read_as_it_was_printed(nanos: int) -> None:
+    assert parse_duration(write_duration(nanos / 1e9)) == pytest.approx(nanos / 1e9, abs=1e-9)

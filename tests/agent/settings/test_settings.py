@@ -1,0 +1,525 @@
+"""Settings: who says what, who wins, and all mistakes at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.agent.settings.load import Found, SettingsError, read_settings
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.workers.shutdown_plan import Period
+
+HEAD = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config.yaml"
+
+
+def found(
+    config: Path | None = None,
+    text: str = "",
+    *,
+    flags: dict[str, str | None] | None = None,
+    environment: dict[str, str] | None = None,
+) -> Found:
+    flags = dict(flags or {})
+    if config is not None:
+        config.write_text(HEAD + text)
+        flags["config"] = str(config)
+    return read_settings(flags, environment or {})
+
+
+def mistakes(*args: Any, **kwargs: Any) -> list[str]:
+    with pytest.raises(SettingsError) as error:
+        found(*args, **kwargs)
+    return list(error.value.mistakes)
+
+
+def by_flag(name: str, text: str) -> AgentSettings:
+    return found(flags={"hostname_override": "node", name: text}).settings
+
+
+VALUES: list[tuple[str, str, str, Any]] = [
+    # setting, text of the flag, text in the file, value
+    ("max_pods", "3", "maxPods: 3", 3),
+    ("port", "0", "port: 0", 0),
+    ("address", "::1", "address: '::1'", "::1"),
+    ("tls_cert_file", "/c", "tlsCertFile: /c", Path("/c")),
+    ("tls_private_key_file", "/k", "tlsPrivateKeyFile: /k", Path("/k")),
+    (
+        "client_ca_file",
+        "/ca",
+        "authentication: {x509: {clientCAFile: /ca}}",
+        Path("/ca"),
+    ),
+    (
+        "authentication_token_webhook",
+        "true",
+        "authentication: {webhook: {enabled: true}}",
+        True,
+    ),
+    (
+        "authentication_token_webhook_cache_ttl",
+        "0",
+        "authentication: {webhook: {cacheTTL: 0s}}",
+        0.0,
+    ),
+    ("authorization_mode", "Webhook", "authorization: {mode: Webhook}", "Webhook"),
+    (
+        "authorization_webhook_cache_authorized_ttl",
+        "1m",
+        "authorization: {webhook: {cacheAuthorizedTTL: 1m}}",
+        60.0,
+    ),
+    (
+        "authorization_webhook_cache_unauthorized_ttl",
+        "1s",
+        "authorization: {webhook: {cacheUnauthorizedTTL: 1s}}",
+        1.0,
+    ),
+    (
+        "streaming_connection_idle_timeout",
+        "0",
+        "streamingConnectionIdleTimeout: 0s",
+        0.0,
+    ),
+    ("healthz_port", "1234", "healthzPort: 1234", 1234),
+    ("healthz_port", "0", "healthzPort: 0", None),
+    ("healthz_bind_address", "127.0.0.2", "healthzBindAddress: 127.0.0.2", "127.0.0.2"),
+    ("pod_manifest_path", "/m", "staticPodPath: /m", Path("/m")),
+    ("manifest_url", "http://h/p", "staticPodURL: http://h/p", "http://h/p"),
+    (
+        "manifest_url_header",
+        "a:b,a:c",
+        "staticPodURLHeader: {a: [b, c]}",
+        (("a", "b"), ("a", "c")),
+    ),
+    ("sync_frequency", "1m30s", "syncFrequency: 1m30s", 90.0),
+    ("file_check_frequency", "2s", "fileCheckFrequency: 2s", 2.0),
+    ("http_check_frequency", "2s", "httpCheckFrequency: 2s", 2.0),
+    ("node_status_update_frequency", "1s", "nodeStatusUpdateFrequency: 1s", 1.0),
+    ("node_status_report_frequency", "1h", "nodeStatusReportFrequency: 1h", 3600.0),
+    ("node_lease_duration_seconds", "20", "nodeLeaseDurationSeconds: 20", 20),
+    ("kube_api_qps", "5", "kubeAPIQPS: 5", 5),
+    ("kube_api_burst", "6", "kubeAPIBurst: 6", 6),
+    ("event_qps", "0", "eventRecordQPS: 0", 0),
+    ("event_burst", "9", "eventBurst: 9", 9),
+    (
+        "max_container_restart_period",
+        "10s",
+        "crashLoopBackOff: {maxContainerRestartPeriod: 10s}",
+        10.0,
+    ),
+    (
+        "eviction_hard",
+        "memory.available<50Mi,pid.available<5%",
+        "evictionHard: {memory.available: 50Mi, pid.available: 5%}",
+        {"memory.available": "50Mi", "pid.available": "5%"},
+    ),
+    (
+        "feature_gates",
+        "ContainerRestartRules=false",
+        "featureGates: {ContainerRestartRules: false}",
+        FeatureGates(container_restart_rules=False),
+    ),
+    ("register_node", "false", "registerNode: false", False),
+    (
+        "register_with_taints",
+        "a=b:NoSchedule,c:NoExecute",
+        "registerWithTaints: [{key: a, value: b, effect: NoSchedule}, {key: c, effect: NoExecute}]",
+        (Taint(key="a", value="b", effect="NoSchedule"), Taint(key="c", effect="NoExecute")),
+    ),
+    ("register_with_taints", "", "registerWithTaints: []", ()),
+    ("provider_id", "cloud://1", "providerID: cloud://1", "cloud://1"),
+    ("kube_reserved", "cpu=1", "kubeReserved: {cpu: '1'}", {"cpu": Quantity.parse("1")}),
+    ("system_reserved", "cpu=1", "systemReserved: {cpu: '1'}", {"cpu": Quantity.parse("1")}),
+    ("pods_per_core", "7", "podsPerCore: 7", 7),
+    (
+        "eviction_pressure_transition_period",
+        "30s",
+        "evictionPressureTransitionPeriod: 30s",
+        30.0,
+    ),
+    ("container_log_max_size", "2Mi", "containerLogMaxSize: 2Mi", 2 * 2**20),
+    ("container_log_max_files", "3", "containerLogMaxFiles: 3", 3),
+    ("shutdown_grace_period", "1m", "shutdownGracePeriod: 1m", 60.0),
+    ("shutdown_grace_period_critical_pods", "5s", "shutdownGracePeriodCriticalPods: 5s", 5.0),
+    (
+        "shutdown_grace_period_by_pod_priority",
+        "10000=5,-1=7",
+        (
+            "shutdownGracePeriodByPodPriority:\n"
+            "- {priority: 10000, shutdownGracePeriodSeconds: 5}\n"
+            "- {priority: -1, shutdownGracePeriodSeconds: 7}"
+        ),
+        (Period(priority=-1, seconds=7), Period(priority=10000, seconds=5)),
+    ),
+    ("v", "4", "logging: {verbosity: 4}", 4),
+    ("log_format", "json", "logging: {format: json}", "json"),
+]
+
+
+@pytest.mark.parametrize(("name", "flag", "text", "value"), VALUES)
+def test_all_sources_say_the_same(
+    config: Path, name: str, flag: str, text: str, value: Any
+) -> None:
+    assert getattr(found(flags={name: flag}).settings, name) == value
+    environment = {BY_NAME[name].variable: flag}
+    assert getattr(found(environment=environment).settings, name) == value
+    assert getattr(found(config, text).settings, name) == value
+
+
+def test_our_own_api_server_is_not_asked_about_others(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    ours = found().settings
+    others = found(flags={"kubeconfig": str(kubeconfig), "runtime": "simulated"}).settings
+    assert (ours.authorization_mode, ours.authentication_token_webhook) == ("AlwaysAllow", False)
+    assert (others.authorization_mode, others.authentication_token_webhook) == ("Webhook", True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "periods"),
+    [
+        ({}, {0: 20, 2_000_000_000: 10}),
+        ({"shutdown_grace_period": "10s"}, {0: 7, 2_000_000_000: 3}),
+        ({"shutdown_grace_period": "0"}, {0: 0, 2_000_000_000: 0}),
+        ({"shutdown_grace_period_critical_pods": "30s"}, {0: 0, 2_000_000_000: 30}),
+        ({"shutdown_grace_period_by_pod_priority": "5=1"}, {5: 1}),
+    ],
+)
+def test_how_long_pods_have_when_the_node_shuts_down(
+    flags: dict[str, str | None], periods: dict[int, int]
+) -> None:
+    told = found(flags=flags).settings.shutdown_periods
+    assert {period.priority: period.seconds for period in told} == periods
+
+
+def test_critical_pods_have_a_part_of_the_whole_time() -> None:
+    (line,) = mistakes(flags={"shutdown_grace_period_critical_pods": "31s"})
+    assert line == (
+        "--shutdown-grace-period-critical-pods: 31 s are more than the 30 s of "
+        "--shutdown-grace-period, which they are a part of"
+    )
+
+
+def test_the_table_above_has_every_field_of_a_file() -> None:
+    with_field = {setting.name for setting in SETTINGS if setting.field}
+    assert {name for name, *_ in VALUES} == with_field
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "value"),
+    [
+        ("node_labels", "a=b,x.io/c=", {"a": "b", "x.io/c": ""}),
+        ("node_labels", "node.kubernetes.io/x=1", {"node.kubernetes.io/x": "1"}),
+        ("node_capacity", "cpu=2,memory=4Gi", {"cpu": Quantity("2"), "memory": Quantity("4Gi")}),
+        ("samples", "false", False),
+        ("supervise", "true", True),
+        ("keep_terminated_pod_volumes", "1", True),
+        ("apiserver_port", "7443", 7443),
+        ("root_dir", "/r", Path("/r")),
+        ("runtime", "simulated", "simulated"),
+        ("runtime", "process", "process"),
+        ("isolation", "none", "none"),
+        ("on_stop", "drain", "drain"),
+    ],
+)
+def test_flags_without_a_field_are_read(name: str, flag: str, value: Any) -> None:
+    assert getattr(by_flag(name, flag), name) == value
+
+
+def test_flags_win_over_variables_over_the_file_over_defaults(config: Path) -> None:
+    text, environment = "maxPods: 3", {"PODSTATUS_MAX_PODS": "2"}
+    assert (
+        found(config, text, flags={"max_pods": "1"}, environment=environment).settings.max_pods == 1
+    )
+    assert found(config, text, environment=environment).settings.max_pods == 2
+    assert found(config, text).settings.max_pods == 3
+    assert found().settings.max_pods == 110
+
+
+def test_a_name_is_made_lower_case_as_the_kubelet_does() -> None:
+    assert by_flag("hostname_override", " Node-1 ").node_name == "node-1"
+
+
+def test_any_port_is_any_for_all() -> None:
+    settings = by_flag("port", "0")
+    assert (settings.healthz_port, settings.apiserver_port) == (0, 0)
+    settings = found().settings
+    assert (settings.port, settings.healthz_port, settings.apiserver_port) == (10250, 10248, 6443)
+
+
+def test_everything_is_in_the_users_data_folder_unless_told() -> None:
+    environment = {"XDG_DATA_HOME": "/data"}
+    assert found(environment=environment).settings.root_dir == Path("/data/podstatus")
+    environment = {"XDG_DATA_HOME": "not/absolute"}
+    assert found(environment=environment).settings.root_dir.parts[-3:] == (
+        ".local",
+        "share",
+        "podstatus",
+    )
+
+
+MISTAKES: list[tuple[str, str, str]] = [
+    ("max_pods", "many", '"many" is not a whole number from 0 on'),
+    ("max_pods", "-1", "-1 is not a whole number from 0 on"),
+    ("port", "65536", "65536 is not a whole number from 0 to 65535"),
+    ("port", "", '"" is not a whole number from 0 to 65535'),
+    ("address", "localhost", '"localhost" is not an IP address of this machine'),
+    ("sync_frequency", "10", '"10" is not a duration of 1ms or more, such as 10s or 1m30s'),
+    ("sync_frequency", "0", '"0" is not a duration of 1ms or more, such as 10s or 1m30s'),
+    ("max_container_restart_period", "6m", '"6m" is not a duration from 1s to 300s'),
+    ("node_lease_duration_seconds", "0", "0 is not a whole number from 1 on"),
+    ("kube_api_qps", "-1", "-1 is not a whole number from 0 on"),
+    ("runtime", "docker", '"docker" is not process or simulated, or a class of your own'),
+    ("log_format", "xml", '"xml" is not one of text, json'),
+    ("v", "11", "11 is not a whole number from 0 to 10"),
+    ("isolation", "docker", '"docker" is not one of auto, bubblewrap, none'),
+    ("container_log_max_size", "-1", '"-1" is not a number of bytes from 1 on'),
+    ("container_log_max_size", "1m", '"1m" is not a number of bytes from 1 on'),
+    ("container_log_max_files", "1", "1 is not a whole number from 2 on"),
+    ("samples", "maybe", '"maybe" is not true or false'),
+    ("hostname_override", "a_b", '"a_b" is not a node\'s name: '),
+    ("node_labels", "a", '"a" is not key=value,…'),
+    ("node_labels", "a b=c", '"a b=c" is not a label: '),
+    ("node_labels", "kubernetes.io/role=x", '"kubernetes.io/role" is not a label that a node may'),
+    ("node_capacity", "cpu=two", '"cpu=two" is not a resource and an amount'),
+    ("node_capacity", "cpu=-1", '"cpu=-1" is not a resource and an amount'),
+    ("register_with_taints", "a=b", '"a=b" is not a taint key=value:Effect'),
+    ("register_with_taints", "a=b:Never", '"a=b:Never" is not a taint key=value:Effect'),
+    ("register_with_taints", "a:NoExecute,a:NoExecute", '"a:NoExecute" is not given once'),
+    ("eviction_hard", "memory.available>1", '"memory.available>1" is not memory.available<100Mi,…'),
+    ("eviction_hard", "cpu<1", '"cpu" is not one of memory.available, '),
+    ("eviction_hard", "pid.available<101%", '"101%" is not an amount'),
+    (
+        "feature_gates",
+        "Nope=true",
+        '"Nope" is not a feature gate that is looked at here; known',
+    ),
+    (
+        "feature_gates",
+        "ContainerRestartRules=2",
+        '"ContainerRestartRules=2" is not a gate and',
+    ),
+    ("manifest_url", "ftp://me:secret@h/", "what is given (not shown) is not an address that"),
+    ("manifest_url_header", "a b:secret", "what is given (not shown) is not a name and a value"),
+    ("root_dir", "", '"" is not a path'),
+    ("on_stop", "now", '"now" is not one of auto, keep, drain'),
+    ("shutdown_grace_period", "-1s", '"-1s" is not a duration of whole seconds'),
+    ("shutdown_grace_period", "1500ms", '"1500ms" is not a duration of whole seconds'),
+    ("shutdown_grace_period_by_pod_priority", "0:20", '"0:20" is not a priority and seconds'),
+    ("shutdown_grace_period_by_pod_priority", "1=2,1=3", "1 is not given once"),
+    ("shutdown_grace_period_by_pod_priority", "2147483648=1", "2147483648 is not a priority from"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "told"), MISTAKES)
+def test_a_mistake_is_told_with_its_place(name: str, text: str, told: str) -> None:
+    (line,) = mistakes(flags={name: text})
+    assert line.startswith(f"{BY_NAME[name].option}: {told}")
+    if text and not BY_NAME[name].kind.may_be_empty:
+        (line,) = mistakes(environment={BY_NAME[name].variable: text})
+        assert line.startswith(f"{BY_NAME[name].variable}: {told}")
+
+
+def test_all_mistakes_are_told_at_once_each_with_its_line(config: Path) -> None:
+    text = (
+        "maxPods: many\nsyncFrequency: 10\nevictionHard: {cpu: 1, pid.available: x}\nmaxpods: 1\n"
+    )
+    told = mistakes(
+        config,
+        text,
+        flags={"port": "x", "node_labels": "a b=c,d"},
+        environment={"PODSTATUS_MAX_PODS": "-1"},
+    )
+    places = sorted(line.split(": ")[0] for line in told)
+    assert places == sorted(
+        [
+            f"{config}:3",
+            f"{config}:4",
+            f"{config}:5",
+            f"{config}:5",
+            f"{config}:6",
+            "--port",
+            "--node-labels",
+            "--node-labels",
+            "PODSTATUS_MAX_PODS",
+        ]
+    )
+
+
+FILES: list[tuple[str, str]] = [
+    ("maxpods: 1", ":3: maxpods: no such field in a KubeletConfiguration; did you mean maxPods?"),
+    (
+        "rootDir: /x",
+        ":3: rootDir: no such field in a KubeletConfiguration; use the flag --root-dir",
+    ),
+    (
+        "podManifestPath: /x",
+        ":3: podManifestPath: no such field in a KubeletConfiguration; did you",
+    ),
+    ("quux: 1", ":3: quux: no such field in a KubeletConfiguration"),
+    (
+        "logging: {verbosty: 1}",
+        ":3: logging.verbosty: no such field in a KubeletConfiguration; did",
+    ),
+    ("logging: 3", ":3: logging: 3 is not a map"),
+    ("maxPods: 1\nmaxPods: 2", ":4: maxPods: is there twice; remove one of them"),
+    (
+        "shutdownGracePeriodByPodPriority: {0: 20}",
+        ":3: shutdownGracePeriodByPodPriority: {0: 20} is not a list of maps with priority",
+    ),
+    (
+        "shutdownGracePeriodByPodPriority: [{priority: 0}]",
+        ":3: shutdownGracePeriodByPodPriority: {'priority': 0} is not a list of maps with",
+    ),
+    ("maxPods: '1'", ':3: maxPods: "1" is not a whole number from 0 on'),
+    ("maxPods: true", ":3: maxPods: True is not a whole number from 0 on"),
+    ("syncFrequency: 10", ":3: syncFrequency: 10 is not a duration"),
+    ("registerNode: 'yes'", ':3: registerNode: "yes" is not true or false'),
+    ("registerWithTaints: a:NoExecute", ':3: registerWithTaints: "a:NoExecute" is not a list of'),
+    ("registerWithTaints: [{kee: a}]", ":3: registerWithTaints: {'kee': 'a'} is not a taint with"),
+    ("featureGates: [a]", ":3: featureGates: ['a'] is not a map"),
+    ("evictionHard: {pid.available: 5}", ":3: evictionHard: 5 is not an amount"),
+    ("kind: Pod", ":3: kind: is there twice"),
+    ("a: [", ":4: not YAML: "),
+    ("--- \na: 1", ":3: not YAML: "),
+    ("maxPods: !!int ''", ": not YAML: a value is not what its tag says"),
+    ("registerNode: !!bool maybe", ": not YAML: a value is not what its tag says"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), FILES)
+def test_what_is_wrong_in_a_file_is_told_with_the_line(config: Path, text: str, told: str) -> None:
+    lines = mistakes(config, f"{text}\n")
+    assert any(line.startswith(f"{config}{told}") for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", ": empty; a KubeletConfiguration with fields at the top is expected"),
+        ("- 1", ": no map; a KubeletConfiguration with fields at the top is expected"),
+        ("maxPods: 1", ": kind is missing; KubeletConfiguration is expected"),
+        ("kind: Pod", ':1: kind: "Pod" is not KubeletConfiguration'),
+    ],
+)
+def test_a_file_that_is_something_else_is_refused(config: Path, content: str, told: str) -> None:
+    config.write_text(content)
+    assert f"{config}{told}" in mistakes(flags={"config": str(config)})
+
+
+def test_a_file_may_be_json(config: Path) -> None:
+    config.write_text(
+        '{"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",'
+        ' "maxPods": 7, "syncFrequency": null}'
+    )
+    settings = found(flags={"config": str(config)}).settings
+    assert (settings.max_pods, settings.sync_frequency) == (7, 60.0)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    told = f"--config: cannot read {missing}: no such file or directory"
+    assert mistakes(flags={"config": str(missing)}) == [told]
+
+
+def test_fields_of_the_kubelet_that_we_do_not_honour_are_noted(config: Path) -> None:
+    notes = found(config, "cgroupDriver: systemd\nlogging: {vmodule: []}\n").notes
+    told = "has no effect here; the kubelet has it, podstatus not"
+    assert notes == (f"{config}:3: cgroupDriver: {told}", f"{config}:4: logging.vmodule: {told}")
+
+
+def test_a_variable_that_is_no_setting_is_noted() -> None:
+    notes = found(environment={"PODSTATUS_MAXPODS": "1", "PODSTATUS_RESTARTED": "x"}).notes
+    assert notes == (
+        "PODSTATUS_MAXPODS: no such setting, it has no effect; did you mean PODSTATUS_MAX_PODS?",
+    )
+
+
+def test_variables_of_a_service_with_our_name_do_no_harm() -> None:
+    environment = {
+        "PODSTATUS_PORT": "tcp://10.0.0.1:80",
+        "PODSTATUS_PORT_80_TCP": "tcp://10.0.0.1:80",
+        "PODSTATUS_SERVICE_HOST": "10.0.0.1",
+    }
+    assert found(environment=environment).settings.port == 10250
+    assert found(environment=environment).notes == ()
+
+
+def test_an_empty_variable_says_nothing_unless_that_means_something() -> None:
+    environment = {"PODSTATUS_MAX_PODS": "", "PODSTATUS_EVICTION_HARD": ""}
+    settings = found(environment=environment).settings
+    assert (settings.max_pods, settings.eviction_hard) == (110, {})
+
+
+IN_CLUSTER = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+def test_on_a_cluster_that_is_not_our_own_the_runtime_has_to_be_named(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    (line,) = mistakes(flags={"kubeconfig": str(kubeconfig)})
+    assert line.startswith("--runtime: is missing (--kubeconfig)")
+    (line,) = mistakes(environment=IN_CLUSTER)
+    assert line.startswith("--runtime: is missing (this is a pod of a cluster)")
+    assert "--no-in-cluster" in line
+
+
+def test_a_pod_of_a_cluster_is_a_node_of_it_unless_told_otherwise() -> None:
+    settings = found(flags={"runtime": "simulated"}, environment=IN_CLUSTER).settings
+    assert settings.in_cluster
+    assert not settings.embedded
+    settings = found(flags={"in_cluster": "false"}, environment=IN_CLUSTER).settings
+    assert settings.embedded
+
+
+def test_processes_in_the_clusters_of_others_are_tainted_unless_told_otherwise() -> None:
+    def taints(**flags: str | None) -> list[str]:
+        settings = found(flags=flags, environment=IN_CLUSTER).settings
+        return [f"{taint.key}:{taint.effect}" for taint in settings.register_with_taints]
+
+    assert taints(runtime="process") == ["podstatus.dev/process:NoExecute"]
+    assert taints(runtime="simulated") == []
+    assert taints(in_cluster="false") == []
+    assert taints(runtime="process", register_with_taints="") == []
+    assert taints(runtime="process", register_with_taints="a:NoSchedule") == ["a:NoSchedule"]
+
+
+def test_servers_that_cannot_be_are_told(tmp_path: Path) -> None:
+    flags: dict[str, str | None] = {
+        "kubeconfig": str(tmp_path / "none"),
+        "in_cluster": "true",
+        "runtime": "simulated",
+    }
+    first, second, third = mistakes(flags=flags)
+    assert first.startswith(f"--kubeconfig: no kubeconfig at {tmp_path}/none; name one")
+    assert second.startswith("--in-cluster: there is a --kubeconfig too")
+    assert third.startswith("--in-cluster: KUBERNETES_SERVICE_HOST")
+
+
+def test_two_listeners_on_one_port_are_told() -> None:
+    told = mistakes(flags={"port": "9000", "apiserver_port": "9000"})
+    assert told == ["--apiserver-port: 9000 is the port of --port too"]
+
+
+def test_headers_are_not_shown() -> None:
+    settings = by_flag("manifest_url_header", "Authorization:Bearer abc")
+    assert "abc" not in repr(settings)
+
+
+def test_every_setting_has_a_place_in_the_value_and_names_of_its_own() -> None:
+    names = {setting.name for setting in SETTINGS}
+    renamed = {"hostname_override": "node_name"}
+    assert {renamed.get(name, name) for name in names} == set(AgentSettings.__struct_fields__)
+    for attribute in ("flag", "variable", "field"):
+        values = [getattr(setting, attribute) for setting in SETTINGS]
+        values = [value for value in values if value]
+        assert len(values) == len(set(values))

@@ -148,7 +148,7 @@ def probe(kind: str, number: int, targets: Targets) -> dict[str, object]:
 @contextmanager
 def running_agent(root: str) -> Iterator[psutil.Process]:
     """The agent as it ships, with its own API server; the process that probes."""
-    command = [sys.executable, "-m", "podstatus.agent", "run", "--root-dir", root, "--port", "0"]
+    command = [sys.executable, "-m", "podstatus.cli", "run", "--root-dir", root, "--port", "0"]
     command += ["--runtime", "process", "--no-samples", "--hostname-override", "node-a"]
     command += ["--node-capacity", "cpu=100,memory=500Gi"]
     with Path(root, "agent.log").open("wb") as log:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from podstatus.agent.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from podstatus.cli.main import main; main()"]
 
 
 class ApiServerProcess:

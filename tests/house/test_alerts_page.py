@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from podstatus.agent.commands import app
 from podstatus.alerts.cel.compile import Environments
 from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.rules.durations import parse_span
+from podstatus.cli.commands import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
 YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import typer
 
-from podstatus.agent.commands import app
 from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.cli.commands import app
 from podstatus.observe.summary.health import Word
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()

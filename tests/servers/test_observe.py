@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.agent.ask_query import ShownPod, read_answer
+from podstatus.cli.client.query_client import ShownPod, read_answer
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_access
 from podstatus.client.rest.request import MERGE

@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from podstatus.agent import commands
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.run import Surroundings
 from podstatus.base.aio import SystemClock
+from podstatus.cli import commands
 
 SIZE = 8
 

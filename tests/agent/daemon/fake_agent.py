@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from podstatus.agent import commands
 from podstatus.agent.daemon import run
 from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, ServerFiles
 from podstatus.agent.daemon.root_dir import RootDirError
 from podstatus.agent.daemon.run import CannotRunError, Listening, Surroundings
+from podstatus.cli import commands
 
 
 class FakeAgent:

@@ -71,7 +71,7 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path, number: int) 
         assert endpoints["pid"] == started.process.pid
         assert endpoints["apiserver"] in started.told
         assert f"kubectl --kubeconfig '{root}/kubeconfig' get pods -A" in started.told
-        assert f"-P -m podstatus.agent get pods -A --root-dir '{root}'" in started.told
+        assert f"-P -m podstatus.cli get pods -A --root-dir '{root}'" in started.told
         assert endpoints["token"] in (root / "kubeconfig").read_text()
         children = psutil.Process(started.process.pid).children()
         assert len(children) == 2  # the API server, and what evaluates alert rules

@@ -3,7 +3,7 @@
 import gc
 import signal
 
-from podstatus.agent.cli import main
+from podstatus.cli.main import main
 
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, lambda *_: gc.collect() and None)

@@ -200,7 +200,7 @@ def need_nobody() -> int:
     """Skip if nobody else can run the agent; whom it will be."""
     need_root()
     tried = subprocess.run(
-        [*AS_NOBODY, PYTHON, "-c", "import podstatus.agent.cli"],
+        [*AS_NOBODY, PYTHON, "-c", "import podstatus.cli.main"],
         env={"PYTHONPATH": _PYTHON_PATH},
         cwd="/",
         check=False,

@@ -31,7 +31,7 @@ from podstatus.base.programs import child_environment, python_module
 
 logger = logging.getLogger(__name__)
 
-COMMAND = (*python_module("podstatus.agent"), "apiserver")
+COMMAND = (*python_module("podstatus.cli"), "apiserver")
 _START_SECONDS = 30.0
 """It takes one; a machine under load gets more."""
 _STOP_SECONDS = 1.0

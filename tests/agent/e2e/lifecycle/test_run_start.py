@@ -48,7 +48,7 @@ def test_a_node_with_two_sample_pods_is_there_soon(tmp_path: Path) -> None:
         for pod in cluster.pods():
             assert pod["status"]["phase"] == "Running"
             assert pod["spec"]["nodeName"] == started.node
-        table = said(printed(started, "podstatus.agent get"), tmp_path)
+        table = said(printed(started, "podstatus.cli get"), tmp_path)
         assert [line.split()[1:4] for line in table.splitlines()[1:]] == [
             ["web", "1/1", "Running"],
             ["worker", "2/2", "Running"],

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any
 
-from podstatus.agent.cli import main
+from podstatus.cli.main import main
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.status.manager import StatusManager
 

@@ -1,0 +1,102 @@
+"""`podstatus alerts`: what can be said of rules without an agent."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file, rule_text
+from podstatus.alerts.defaults import default_rules, unknown_disabled
+from podstatus.alerts.evaluator.ports import EvaluatorError
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.model import Mistake, Rule, in_order
+from podstatus.alerts.notifiers.secret_files import unusable_files
+from podstatus.alerts.rules.load import LoadedRules, load_rules
+from podstatus.cli.render.tables import Table
+from podstatus.cli.terminal import print_table, show
+from podstatus.kube.scalars.go_text import go_duration
+
+alerts = typer.Typer(
+    name="alerts",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Check and test alert rules.",
+)
+_STDIN, _STDIN_NAME = "-", "<stdin>"
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE…", help="Files of rules; - is the standard input.")
+]
+
+
+@alerts.callback()
+def _alerts() -> None:
+    """A group of commands, though there may be one alone."""
+
+
+@alerts.command()
+def check(files: Files) -> None:
+    """Say what is wrong with files of alert rules, each with its line and column, or show them."""
+    with EvaluatorProcess() as evaluator:
+        right = [_check(str(file), evaluator) for file in files]
+    if not all(right):
+        raise typer.Exit(1)
+
+
+def _check(file: str, evaluator: EvaluatorProcess) -> bool:
+    """Whether nothing is wrong with it."""
+    try:
+        loaded = load_rules(_read(file), evaluator)
+        defaults = default_rules(evaluator)
+    except (AlertRulesError, EvaluatorError) as error:
+        show(f"{error}\n", err=True)
+        return False
+    name = _STDIN_NAME if file == _STDIN else file
+    mistakes = (*loaded.mistakes, *unknown_disabled(defaults, loaded.rule_set))
+    for mistake in mistakes:
+        show(f"{mistake.told(name)}\n", err=True)
+    for hint in in_order((*loaded.hints, *_file_hints(loaded))):
+        show(f"{hint.told(name, 'note: ')}\n", err=True)
+    if mistakes:
+        return False
+    if loaded.rules:
+        print_table(_table(loaded))
+    show(f"{name}: {_summary(loaded)}\n")
+    return True
+
+
+def _file_hints(loaded: LoadedRules) -> Iterator[Mistake]:
+    """Files that could not be used here; where the agent is it may be otherwise."""
+    for action in (action for rule in loaded.rule_set.rules for action in rule.actions):
+        for problem in unusable_files(action):
+            yield Mistake(place=action.place, message=problem)
+
+
+def _read(file: str) -> str:
+    if file == _STDIN:
+        return rule_text(sys.stdin.buffer.read(), _STDIN_NAME)
+    return read_rule_file(Path(file))
+
+
+def _table(loaded: LoadedRules) -> Table:
+    headings = ("NAME", "SCOPE", "FOR", "KEEP", "SEVERITY", "ACTIONS")
+    return Table(headings, tuple(_row(rule) for rule in loaded.rule_set.rules))
+
+
+def _row(rule: Rule) -> tuple[str, ...]:
+    actions = ", ".join(action.kind for action in rule.actions) or "<default>"
+    times = (rule.for_seconds, rule.keep_firing_for_seconds)
+    spans = (go_duration(seconds) if seconds else "-" for seconds in times)
+    return (rule.name, rule.scope, *spans, rule.severity, actions)
+
+
+def _summary(loaded: LoadedRules) -> str:
+    count = len(loaded.rules)
+    rules = f"{count} rule{'' if count == 1 else 's'}"
+    allowed = sorted(loaded.rule_set.allow_actions)
+    if not allowed:
+        return f"{rules}; none may change anything"
+    how = "said, not done (dryRun)" if loaded.rule_set.dry_run else "done"
+    verb = "is" if len(allowed) == 1 else "are"
+    return f"{rules}; {', '.join(allowed)} may be asked for, and {verb} {how}"

@@ -1,0 +1,195 @@
+"""`podstatus alerts test`: rules are played over what is scripted or recorded."""
+
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file
+from podstatus.alerts.defaults import default_rules, default_rules_text, kept_defaults
+from podstatus.alerts.evaluator.ports import EvaluatorError
+from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.model import Mistake, in_order
+from podstatus.alerts.rule_tests.cases import (
+    Rehearsal,
+    RehearsalFile,
+    name_of,
+    read_rehearsals,
+    subject_text,
+)
+from podstatus.alerts.rule_tests.replay import Recorded
+from podstatus.alerts.rule_tests.run import Difference, Happened, Outcome, Told, rehearse
+from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
+from podstatus.cli.terminal import show
+from podstatus.kube.scalars.go_text import go_duration
+from podstatus.observe.history.store import HistoryError, Moment, reading
+
+_DEFAULT = "default"
+_HISTORY = "history.db"
+_PIECE = 10_000
+_SECOND = 1_000_000_000
+
+Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of tests.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show every change of an alert, with its time.")
+]
+
+
+class _WrongFileError(Exception):
+    """A file of tests cannot be used; a line for each mistake."""
+
+
+def test_rules(files: Files, *, verbose: Verbose = False) -> None:  # noqa: PT028 - no pytest
+    """Play alert rules over scripted or recorded pods: are the alerts those that are expected?"""
+    with EvaluatorProcess() as evaluator:
+        right = [_test(file, evaluator, verbose=verbose) for file in files]
+    if not all(right):
+        raise typer.Exit(1)
+
+
+def defaults() -> None:
+    """Print the default rules: what an agent asks unless files of rules change it."""
+    show(default_rules_text())
+
+
+def _test(file: Path, evaluator: EvaluatorProcess, *, verbose: bool) -> bool:
+    """Whether all is as it is expected to be."""
+    try:
+        read = _read(file)
+        rules = _rules(file, read, evaluator)
+        evaluator.load(it.rule for it in rules if not it.problem)
+        failed = [
+            test.name
+            for test in read.rehearsals
+            if not _play(file, test, rules, evaluator, verbose=verbose)
+        ]
+    except (_WrongFileError, EvaluatorError) as error:
+        show(f"{error}\n", err=True)
+        return False
+    count = len(read.rehearsals)
+    tests = f"{count} test{'' if count == 1 else 's'}"
+    told = f"{len(failed)} of {tests} failed" if failed else f"{tests}, all as expected"
+    show(f"{file}: {told}\n")
+    return not failed
+
+
+def _read(file: Path) -> RehearsalFile:
+    read, mistakes = read_rehearsals(_text(file))
+    if mistakes:
+        raise _WrongFileError("\n".join(mistake.told(str(file)) for mistake in mistakes))
+    return read
+
+
+def _rules(file: Path, read: RehearsalFile, evaluator: EvaluatorProcess) -> tuple[LoadedRule, ...]:
+    """Those that the tests are about."""
+    loaded: list[LoadedRules] = []
+    wrong: list[str] = []
+    for name in read.rules:
+        if name != _DEFAULT:
+            path = file.parent / name
+            loaded.append(load_rules(_text(path), evaluator))
+            wrong += (mistake.told(str(path)) for mistake in loaded[-1].mistakes)
+    theirs = [rule for each in loaded for rule in each.rules]
+    if _DEFAULT in read.rules or not read.rules:
+        shipped = default_rules(evaluator)
+        theirs = [*kept_defaults(shipped, [each.rule_set for each in loaded]), *theirs]
+    known = {loaded_rule.rule.name for loaded_rule in theirs}
+    unknown = in_order(it for test in read.rehearsals for it in _unknown(test, known))
+    wrong += (mistake.told(str(file)) for mistake in unknown)
+    if wrong:
+        raise _WrongFileError("\n".join(wrong))
+    return tuple(theirs)
+
+
+def _unknown(test: Rehearsal, known: Collection[str]) -> Iterator[Mistake]:
+    """Rules that a test names, and that there are not."""
+    for name in sorted(test.only):
+        if name not in known:
+            yield Mistake(place=test.place, message=f"only: {_no_rule(name, known)}")
+    for expected in (it for step in test.steps for it in step.expect or ()):
+        if expected.rule not in known:
+            message = f"expect: {_no_rule(expected.rule, known)}"
+            yield Mistake(place=expected.place, message=message)
+
+
+def _no_rule(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, 1)
+    return f"there is no rule {name}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _play(
+    file: Path,
+    test: Rehearsal,
+    rules: tuple[LoadedRule, ...],
+    evaluator: EvaluatorProcess,
+    *,
+    verbose: bool,
+) -> bool:
+    if test.history:
+        moments = _moments(file, test)
+        outcome = rehearse(test, rules, evaluator, partial(Recorded, moments=moments))
+    else:
+        outcome = rehearse(test, rules, evaluator, Told)
+    _show(file, test, outcome, verbose=verbose)
+    return not outcome.differences and not outcome.problems
+
+
+def _moments(file: Path, test: Rehearsal) -> list[Moment]:
+    """All of a history: its file, or that of a root-dir."""
+    path = file.parent / test.history
+    path = path / _HISTORY if path.is_dir() else path
+    found: list[Moment] = []
+    try:
+        with reading(path) as history:
+            while piece := history.since(found[-1].id if found else 0, most=_PIECE):
+                found += piece
+    except HistoryError as error:
+        problem = str(error) if path.exists() else f"there is no {path}"
+        mistake = Mistake(place=test.history_place, message=f"history: {problem}")
+        raise _WrongFileError(mistake.told(str(file))) from error
+    return found
+
+
+def _show(file: Path, test: Rehearsal, outcome: Outcome, *, verbose: bool) -> None:
+    if verbose:
+        show(f"{test.name}\n")
+        for it in outcome.happened:
+            show(f"  {_happened(it)}\n")
+    for difference in outcome.differences:
+        show(_told(file, test, difference), err=True)
+    for problem in outcome.problems:
+        place = Mistake(place=test.place, message=f"{test.name}: rule {problem}")
+        show(f"{place.told(str(file))}\n", err=True)
+
+
+def _told(file: Path, test: Rehearsal, difference: Difference) -> str:
+    message = f"{test.name}: at {_span(difference.at)} it is not as expected"
+    lines = [Mistake(place=difference.place, message=message).told(str(file))]
+    lines += (f"  expected  {line}" for line in difference.expected)
+    lines += (f"  got       {line}" for line in difference.got)
+    return "\n".join(lines) + "\n"
+
+
+def _happened(it: Happened) -> str:
+    alert = it.alert
+    about = subject_text(alert.subject.scope, name_of(alert))
+    state: str = alert.state
+    if alert.state == "firing" and alert.ceased:
+        state = "firing, though it has ceased to hold"
+    elif alert.state == "resolved" and not alert.fired:
+        state = "over before it fired"
+    return f"{_span(it.at):>10}  {alert.rule} {about} {state}"
+
+
+def _span(nanos: int) -> str:
+    return go_duration(round(nanos / _SECOND, 3))
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_rule_file(file)
+    except AlertRulesError as error:
+        raise _WrongFileError(str(error)) from error

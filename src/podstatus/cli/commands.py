@@ -1,0 +1,267 @@
+"""The commands and their options."""
+
+import asyncio
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from podstatus import __version__
+from podstatus.agent.compose.agent import build_node
+from podstatus.agent.compose.apiserver import build_api_server
+from podstatus.agent.daemon.apiserver_main import ApiSettings, CannotServeError, Serving, serve_api
+from podstatus.agent.daemon.logging_setup import configure_logs
+from podstatus.agent.daemon.run import MISTAKE, CannotRunError, Running, run_agent
+from podstatus.agent.daemon.supervisor import Supervisor
+from podstatus.agent.settings.load import RESTARTED, ROOT_DIR, Found, SettingsError, read_settings
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.aio import SystemClock
+from podstatus.base.programs import python_module
+from podstatus.cli import alerts_rule_tests
+from podstatus.cli.alerts import alerts
+from podstatus.cli.checks import HINT, PROBLEM, Finding, as_table, is_sick
+from podstatus.cli.doctor import examine
+from podstatus.cli.drain import drain
+from podstatus.cli.get import describe, get
+from podstatus.cli.logs import logs
+from podstatus.cli.observe import observe
+from podstatus.cli.options import Flags, with_settings
+from podstatus.cli.stop_message import BuiltNode, program
+from podstatus.cli.terminal import print_table
+from podstatus.cli.timeline import timeline
+from podstatus.cli.watch import watch
+from podstatus.node.system_info import UPSTREAM_VERSION
+
+app = typer.Typer(
+    name="podstatus",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its tables cut the names of options off
+)
+
+PROGRAM = python_module("podstatus.cli")
+"""This one, for the supervisor to start."""
+_SUPERVISED = ("--no-supervise", "--stop-at-eof")
+"""What a supervisor adds to the options of the agent that it starts."""
+
+RootDir = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIRECTORY", help="Keep objects, certificates and token here. [default: in memory]"
+    ),
+]
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any.")]
+Faults = Annotated[
+    bool, typer.Option("--faults", help="Let clients ask for faults, at /podstatus/faults.")
+]
+NodeAuthority = Annotated[
+    str | None,
+    typer.Option(
+        "--node-certificate-authority",
+        metavar="FILE",
+        help="Who has signed the certificates of nodes; needed for logs and exec.",
+    ),
+]
+NodeAddress = Annotated[
+    str,
+    typer.Option(
+        "--node-address",
+        metavar="ADDRESS",
+        help="Where the ports of nodes are; by default at the InternalIP of each.",
+    ),
+]
+ClusterId = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id",
+        hidden=True,
+        help="Refuse to serve objects of another cluster.",
+    ),
+]
+StopAtEof = Annotated[
+    bool,
+    typer.Option(
+        "--stop-at-eof",
+        hidden=True,
+        help="End when the standard input does: with the process that started this one.",
+    ),
+]
+
+
+def _show_version(*, asked: bool) -> None:
+    if asked:
+        typer.echo(f"podstatus {__version__} (Kubernetes v{UPSTREAM_VERSION})")
+        raise typer.Exit
+
+
+@app.callback()
+def podstatus(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=lambda asked: _show_version(asked=asked),
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """A node with truthful pod status, and an API server to try it with."""
+
+
+@with_settings
+def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
+    """Be a node: run pods and keep their status true in the API server, until interrupted.
+
+    Each option can also be given as an environment variable, --max-pods as PODSTATUS_MAX_PODS.
+    """
+    found = _settings(flags)
+    if found.settings.supervise:
+        raise typer.Exit(asyncio.run(_supervise(found.settings)))
+    configure_logs(found.settings.v, found.settings.log_format)
+    for note in found.notes:
+        typer.echo(f"podstatus: {note}", err=True)
+    restarted = os.environ.get(RESTARTED, "")
+    node = BuiltNode(build_node)
+    running = run_agent(
+        found.settings,
+        node.build,
+        _announce_node,
+        say=_say_line,
+        restarted=restarted,
+        stop_at_eof=stop_at_eof,
+    )
+    try:
+        drained = asyncio.run(running)
+    except CannotRunError as error:
+        _fail(str(error), error.code)
+    became = "pods have ended" if drained else node.what_stays()
+    typer.echo(f"stopped; {became}. Go on with: {_again(flags, found.settings)}")
+
+
+@with_settings
+def doctor(flags: Flags) -> None:
+    """Check what a node needs here, and say how to get it; with the options of `run`."""
+    try:
+        found = read_settings(flags, os.environ)
+        findings = [Finding("settings", HINT, note) for note in found.notes]
+        findings += examine(found.settings)
+    except SettingsError as error:
+        findings = [Finding("settings", PROBLEM, mistake) for mistake in error.mistakes]
+    print_table(as_table(findings))
+    if is_sick(findings):
+        raise typer.Exit(1)
+
+
+app.command()(run)
+app.command()(doctor)
+app.command()(observe)
+app.command()(get)
+app.command()(describe)
+app.command()(timeline)
+app.command()(watch)
+app.command()(logs)
+app.command()(drain)
+alerts.command("test")(alerts_rule_tests.test_rules)
+alerts.command()(alerts_rule_tests.defaults)
+app.add_typer(alerts)
+
+
+@app.command()
+def apiserver(
+    *,
+    root_dir: RootDir = None,
+    host: Host = "127.0.0.1",
+    port: Port = 6443,
+    faults: Faults = False,
+    node_certificate_authority: NodeAuthority = None,
+    node_address: NodeAddress = "",
+    cluster_id: ClusterId = "",
+    stop_at_eof: StopAtEof = False,
+) -> None:
+    """Serve the Kubernetes API to kubectl, without a cluster, until interrupted."""
+    if root_dir == "":
+        _fail("--root-dir is empty; name a folder, or leave it out to keep everything in memory")
+    folder = None if root_dir is None else Path(root_dir)
+    authority = node_certificate_authority
+    configure_logs(0, "text")
+    settings = ApiSettings(
+        root_dir=folder,
+        host=host,
+        port=port,
+        faults=faults,
+        cluster_id=cluster_id,
+        stop_at_eof=stop_at_eof,
+        node_authority=None if authority is None else Path(authority),
+        node_address=node_address,
+    )
+    try:
+        asyncio.run(serve_api(settings, build_api_server, _announce))
+    except CannotServeError as error:
+        _fail(str(error))
+
+
+def _announce(serving: Serving) -> None:
+    typer.echo(f"serving {serving.url}, objects {serving.where}; stop with Ctrl-C\n")
+    path = shlex.quote(str(serving.kubeconfig))
+    typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
+
+
+def _announce_node(running: Running) -> None:
+    settings = running.settings
+    whose = "our own API server" if settings.embedded else "the API server"
+    typer.echo(f"node {settings.node_name} at {whose} {running.apiserver}; stop with Ctrl-C")
+    agent = running.agent or "(nobody listens)"
+    typer.echo(f"runtime {settings.runtime}, agent {agent}, files {settings.root_dir}\n")
+    if running.kubeconfig is not None:
+        path = shlex.quote(str(running.kubeconfig))
+        typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
+    root_dir = shlex.quote(str(settings.root_dir))
+    typer.echo(f"    {program()} get pods -A --root-dir {root_dir}")
+    sys.stdout.flush()
+
+
+def _again(flags: Flags, settings: AgentSettings) -> str:
+    words = [word for word in sys.argv[1:] if word not in _SUPERVISED]
+    # In another shell the variable may have another value, or none.
+    if flags["root_dir"] is None and os.environ.get(ROOT_DIR):
+        words += ["--root-dir", str(settings.root_dir)]
+    return f"{program()} {shlex.join(words)}"
+
+
+def _settings(flags: Flags) -> Found:
+    try:
+        return read_settings(flags, os.environ, on_terminal=sys.stderr.isatty())
+    except SettingsError as error:
+        _fail("these settings cannot be used:\n" + "\n".join(error.mistakes), MISTAKE)
+
+
+async def _supervise(settings: AgentSettings) -> int:
+    supervisor = Supervisor(
+        [*PROGRAM, *sys.argv[1:], *_SUPERVISED],
+        settings.root_dir,
+        clock=SystemClock(),
+        say=_say,
+    )
+    supervisor.stop_at_signals()
+    return await supervisor.run()
+
+
+def _say(text: bytes) -> None:
+    sys.stderr.buffer.write(text)
+    sys.stderr.buffer.flush()
+
+
+def _say_line(line: str) -> None:
+    typer.echo(line)
+    sys.stdout.flush()
+
+
+def _fail(message: str, code: int = 1) -> NoReturn:
+    typer.echo(f"podstatus: {message}", err=True)
+    raise typer.Exit(code)

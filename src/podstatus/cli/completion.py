@@ -1,0 +1,52 @@
+"""What a shell offers when the tab key is pressed: kinds, and the names of the agent's pods.
+
+It is asked in the middle of typing: whatever is wrong, nothing is offered and nothing is said.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+
+from podstatus.apiserver.reading import list_at, text_at
+from podstatus.cli.client.agent_client import find_node
+from podstatus.cli.client.api_server import CannotAskError
+from podstatus.cli.client.query_client import QueryPort
+
+_KINDS = ("pods", "nodes", "events", "alerts")
+_PODS = ("pod", "pods", "po")
+_NAME = re.compile(r"[a-z0-9.-]+", re.ASCII)
+"""Of what a shell is given nothing else is taken: it might obey."""
+
+
+def complete_kind(incomplete: str) -> list[str]:
+    """What `get` shows."""
+    return [kind for kind in _KINDS if kind.startswith(incomplete)]
+
+
+def complete_pod(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Pods of the namespace that is named already, if what is asked for are pods."""
+    given: dict[str, Any] = ctx.params
+    if given.get("kind") not in (None, *_PODS):
+        return []
+    root_dir = given.get("root_dir")
+    try:
+        names = _pod_names(Path(root_dir) if root_dir else None, given.get("namespace"))
+    except (CannotAskError, msgspec.DecodeError):
+        return []
+    return [name for name in names if name.startswith(incomplete) and _NAME.fullmatch(name)]
+
+
+def _pod_names(root_dir: Path | None, namespace: str | None) -> list[str]:
+    where, node = namespace or "default", find_node(root_dir, os.environ)
+    if node.observes:
+        return sorted(pod.name for pod in QueryPort(node).pods(where))
+    listed = msgspec.json.decode(b"".join(node.ask("/pods", {})))
+    return sorted(
+        text_at(pod, "metadata", "name")
+        for pod in list_at(listed, "items")
+        if text_at(pod, "metadata", "namespace") == where
+    )

@@ -1,0 +1,112 @@
+"""A table as lines that are cut off at the edge of a terminal, for one that is drawn again."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from rich.cells import cell_len, set_cell_size
+
+from podstatus.base.terminal import harmless
+from podstatus.cli.client.query_client import ShownPod
+from podstatus.cli.render.styled_text import Line, Piece
+from podstatus.cli.render.tables import LEAST_TEXT, PROSE, Table, style_of
+from podstatus.cli.render.wrap import fold
+
+_GAP, _NARROW_GAP = 3, 1
+_INDENT = 4
+"""Of the columns of a row that go on below it."""
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """Columns that are beside each other."""
+
+    columns: range
+    indent: int
+    gap: int
+
+
+def table_lines(table: Table, width: int, height: int) -> list[Line]:
+    """The heading and the rows, no wider and not more than that; how many are left out.
+
+    Columns that have no place beside the others go on below them; so does a message below itself.
+    """
+    rows = [[_one_line(cell) for cell in row] for row in table.rows]
+    widths = [max(map(cell_len, column)) for column in zip(table.headings, *rows, strict=True)]
+    is_prose = table.headings[-1] in PROSE
+    parts = _parts(_least(widths, is_prose=is_prose), width)
+    if is_prose:
+        *before, _ = parts[-1].columns
+        room = width - parts[-1].indent - sum(widths[i] + parts[-1].gap for i in before)
+        widths[-1] = min(widths[-1], max(1, room))
+    bold = ["bold"] * len(widths)
+    heading = [_line(part, table.headings, bold, widths, width) for part in parts]
+    shown: list[list[Line]] = []
+    for row in rows:
+        styles = [style_of(*pair) for pair in zip(table.headings, row, strict=True)]
+        texts = fold(row[-1], widths[-1]) if is_prose else [row[-1]]
+        first, *more = texts or [""]
+        lines = [_line(part, [*row[:-1], first], styles, widths, width) for part in parts]
+        empty = [""] * (len(row) - 1)
+        lines += [_line(parts[-1], [*empty, text], styles, widths, width) for text in more]
+        shown.append(lines)
+    return [*heading, *_that_fit(shown, height - len(heading))]
+
+
+def _least(widths: Sequence[int], *, is_prose: bool) -> list[int]:
+    """The columns that are needed; prose can be folded."""
+    last = min(widths[-1], LEAST_TEXT) if is_prose else widths[-1]
+    return [*widths[:-1], last]
+
+
+def _parts(widths: Sequence[int], width: int) -> list[_Part]:
+    """Rather narrow gaps than a line more for each row."""
+    return min((_split(widths, width, gap) for gap in (_GAP, _NARROW_GAP)), key=len)
+
+
+def _split(widths: Sequence[int], width: int, gap: int) -> list[_Part]:
+    parts: list[_Part] = []
+    begin, indent, used = 0, 0, 0
+    for index, wide in enumerate(widths):
+        if index > begin and used + wide > width:
+            parts.append(_Part(range(begin, index), indent, gap))
+            begin, indent, used = index, _INDENT, _INDENT
+        used += wide + gap
+    return [*parts, _Part(range(begin, len(widths)), indent, gap)]
+
+
+def _that_fit(rows: Sequence[list[Line]], height: int) -> list[Line]:
+    if sum(map(len, rows)) <= height:
+        return [line for row in rows for line in row]
+    lines: list[Line] = []
+    for number, row in enumerate(rows):
+        if len(lines) + len(row) >= height:
+            return [*lines, (Piece(f"and {len(rows) - number} more", "dim"),)]
+        lines += row
+    return lines
+
+
+def count_health(pods: Iterable[ShownPod]) -> str:
+    """How many pods there are, and how they are: `3 pods: 2 healthy, 1 crashing`."""
+    words = Counter(pod.health.word.value for pod in pods)
+    total = sum(words.values())
+    told = ", ".join(f"{count} {word}" for word, count in words.most_common())
+    return f"{total} pod{'' if total == 1 else 's'}{f': {told}' if told else ''}"
+
+
+def _line(
+    part: _Part, cells: Sequence[str], styles: Sequence[str], widths: Sequence[int], width: int
+) -> Line:
+    pieces = [Piece(" " * part.indent)] if part.indent else []
+    left = width - part.indent
+    for i in part.columns:
+        whole = f"{set_cell_size(cells[i], widths[i])}{' ' * part.gap}"
+        text = set_cell_size(whole, min(left, widths[i] + part.gap))
+        pieces.append(Piece(text, styles[i]))
+        left -= cell_len(text)
+        if left <= 0:
+            break
+    return tuple(pieces)
+
+
+def _one_line(text: str) -> str:
+    return harmless(" ".join(text.split()))

@@ -1,0 +1,36 @@
+"""What is worth saying when the agent has ended: what it leaves behind, and how to go on."""
+
+import shlex
+import sys
+from pathlib import Path
+
+from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.daemon.run import Agent, Build, Surroundings
+from podstatus.base.programs import find_program
+
+
+class BuiltNode:
+    """The node that was built, for those who have something to ask of it when it has ended."""
+
+    def __init__(self, build: Build) -> None:
+        self._build = build
+        self._agent: Agent | None = None
+
+    def build(self, surroundings: Surroundings) -> Agent:
+        """Build it."""
+        self._agent = agent = self._build(surroundings)
+        return agent
+
+    def what_stays(self) -> str:
+        """What is left of a node whose pods were not told to end."""
+        if isinstance(self._agent, NodeAgent) and not self._agent.has_running_containers():
+            return "no containers run"
+        return "containers run on until their pods are deleted"
+
+
+def program() -> str:
+    """What to type to call this program again."""
+    called = Path(sys.argv[0])
+    if called.name != "podstatus":
+        return f"{shlex.quote(sys.executable)} -P -m podstatus.cli"
+    return "podstatus" if find_program("podstatus") else shlex.quote(str(called.absolute()))

@@ -1,0 +1,30 @@
+"""Pods made of summaries say what the summaries say."""
+
+from hypothesis import given
+from msgspec import structs
+
+from podstatus.cli.client.pod_from_summary import pod_document
+from podstatus.cli.render.pod_rows import row_of
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.observe.summary.pod import PodSummary, summarize
+from tests.strategies import pods
+
+
+def alike(summary: PodSummary) -> PodSummary:
+    """A state that says nothing is one of waiting for nothing, as it travels."""
+    containers = tuple(
+        structs.replace(it, state=it.state or "waiting", last=it.last or "waiting")
+        if it.kind == "ephemeral" or it.state or it.last or it.started is not None
+        else it
+        for it in summary.containers
+    )
+    return structs.replace(summary, containers=containers)
+
+
+@given(pods())
+def test_a_summary_is_that_of_the_pod_that_is_made_of_it(pod: Pod) -> None:
+    summary = summarize(pod)
+    made = summarize(from_document(pod_document(summary), Pod))
+    assert alike(made) == alike(summary)
+    assert row_of(made) == row_of(summary)

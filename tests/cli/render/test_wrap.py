@@ -1,0 +1,30 @@
+"""Texts in lines that are not too long."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.cli.render.wrap import fold
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("a few\n  word", ["a few word"]),
+        ("more words than fit", ["more words", "than fit"]),
+        ('{"code":500,"why":"no"} x', ['{"code":', '500,"why":', '"no"} x']),
+        ("see /var/log/pods/a", ["see /var/", "log/pods/a"]),
+        ("in abcdefghijklm", ["in", "abcdefghij", "klm"]),
+        ("in abc-defghijk", ["in abc-", "defghijk"]),
+    ],
+)
+def test_words_are_cut_only_where_a_reader_would(text: str, lines: list[str]) -> None:
+    assert fold(text, 10) == lines
+
+
+@given(st.text(alphabet="ab{,:-. \n", max_size=60), st.integers(1, 20))
+def test_nothing_is_lost_and_no_line_is_too_long(text: str, width: int) -> None:
+    lines = fold(text, width)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(0 < len(line) <= width for line in lines)

@@ -1,0 +1,60 @@
+"""What a shell is offered."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from podstatus.cli.commands import app
+from tests.cli.fake_node import FakeNode, fake_node
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[FakeNode]:
+    with fake_node(tmp_path) as node:
+        node.pods = [
+            {"metadata": {"name": name, "namespace": namespace}}
+            for name, namespace in [
+                ("web-1", "default"),
+                ("web-0", "default"),
+                ("db", "default"),
+                ("web-2", "other"),
+                ("web-$(reboot)", "default"),
+            ]
+        ]
+        yield node
+
+
+def offered(root_dir: Path, *words: str) -> list[str]:
+    typed = ["podstatus", *words]
+    environment = {
+        "PODSTATUS_ROOT_DIR": str(root_dir),
+        "_PODSTATUS_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(typed),
+        "COMP_CWORD": str(len(typed) - 1),
+    }
+    done = CliRunner().invoke(app, [], prog_name="podstatus", env=environment)
+    assert (done.exit_code, done.stderr) == (0, "")
+    return done.stdout.split()
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("time",), ["timeline"]),
+        (("get", "p"), ["pods"]),
+        (("timeline", "web"), ["web-0", "web-1"]),
+        (("logs", "-n", "other", "w"), ["web-2"]),
+        (("describe", "pod", "d"), ["db"]),
+        (("get", "pods", "web"), ["web-0", "web-1"]),
+        (("get", "nodes", "web"), []),
+    ],
+)
+def test_what_is_there_is_offered(tmp_path: Path, words: tuple[str, ...], names: list[str]) -> None:
+    assert offered(tmp_path, *words) == names
+
+
+def test_without_an_agent_nothing_is_offered_and_nothing_said(tmp_path: Path) -> None:
+    assert offered(tmp_path, "timeline", "w") == []

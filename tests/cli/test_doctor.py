@@ -1,0 +1,185 @@
+"""The doctor, in surroundings that are fine and in such that are not."""
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.apiserver import credentials
+from podstatus.cli.checks import (
+    HINT,
+    OK,
+    PROBLEM,
+    Finding,
+    judge_clock,
+    judge_disk,
+    judge_files,
+    judge_packages,
+    judge_pids,
+    judge_python,
+    judge_rights,
+)
+from podstatus.cli.commands import app
+from podstatus.kube.scalars.time import Time
+from podstatus.testing.apiserver import running_api_server
+from tests.api_servers import NODES, RealServer
+from tests.runtime.process.machine import need_bubblewrap
+
+MIB = 2**20
+
+
+def doctor(*options: str) -> tuple[Result, dict[str, list[str]]]:
+    """What it prints, and its result and words by the name of the check."""
+    result = CliRunner().invoke(app, ["doctor", *options])
+    rows = [line.split(None, 2) for line in result.stdout.splitlines()[1:]]
+    return result, {name: words for name, *words in rows}
+
+
+@pytest.mark.parametrize(
+    ("finding", "result"),
+    [
+        (judge_python((3, 11)), OK),
+        (judge_python((3, 10)), PROBLEM),
+        (judge_packages({"a": "1", "b": "2"}), OK),
+        (judge_packages({"a": "1", "b": None}), PROBLEM),
+        (judge_clock(Time.parse("2026-11-15T00:00:00Z")), OK),
+        (judge_clock(Time.parse("1970-01-01T00:00:10Z")), PROBLEM),
+        (judge_clock(Time.parse("2106-02-07T06:28:15Z")), PROBLEM),
+        (judge_disk(5000 * MIB, "/x"), OK),
+        (judge_disk(500 * MIB, "/x"), HINT),
+        (judge_disk(5 * MIB, "/x"), PROBLEM),
+        (judge_files(None), OK),
+        (judge_files(1024), OK),
+        (judge_files(1000), HINT),
+        (judge_files(64), PROBLEM),
+        (judge_pids(100, 32768), OK),
+        (judge_pids(32000, 32768), HINT),
+        (judge_pids(32700, 32768), PROBLEM),
+        (judge_rights([], "me"), OK),
+        (judge_rights(["list pods"], "me"), PROBLEM),
+    ],
+)
+def test_what_is_measured_is_judged(finding: Finding, result: str) -> None:
+    assert finding.result == result
+    assert bool(finding.cure) == (result != OK)
+
+
+def test_a_fine_place_is_fine(tmp_path: Path) -> None:
+    root = tmp_path / "not" / "yet"
+    result, found = doctor("--root-dir", str(root), "--port", "0")
+    assert result.exit_code == 0
+    assert found["root-dir"] == ["ok", f"{root}, to be made"]
+    assert found["apiserver-port"] == ["ok", "any"]
+    assert not root.exists()
+
+
+def test_all_that_is_broken_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result, found = doctor(
+            *("--root-dir", str(tmp_path / "file"), "--apiserver-port", str(port)),
+            *("--pod-manifest-path", str(tmp_path / "manifests")),
+        )
+    assert result.exit_code == 1
+    assert found["root-dir"][0] == found["apiserver-port"][0] == "problem"
+    assert "--root-dir" in found["root-dir"][1]
+    assert f"cannot listen on 127.0.0.1 port {port}" in found["apiserver-port"][1]
+    assert "pass another --apiserver-port (0 for any)" in found["apiserver-port"][1]
+    assert found["manifests"][0] == "hint"
+
+
+def test_mistakes_in_settings_are_problems() -> None:
+    result, found = doctor("--max-pods", "x")
+    assert result.exit_code == 1
+    assert found == {
+        "settings": ["problem", '--max-pods: "x" is not a whole number from 0 on'],
+    }
+
+
+def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
+    with RootDir(tmp_path):
+        result, found = doctor("--root-dir", str(tmp_path))
+    assert result.exit_code == 0
+    assert found["root-dir"][0] == "hint"
+    assert "an agent runs in" in found["root-dir"][1]
+    assert "apiserver-port" not in found
+
+
+def test_manifests_are_counted(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.json", ".hidden"):
+        (tmp_path / name).touch()
+    options = ("--port", "0", "--root-dir", str(tmp_path / "root"))
+    _, found = doctor("--pod-manifest-path", str(tmp_path), *options)
+    assert found["manifests"] == ["ok", f"2 files in {tmp_path}"]
+
+
+def test_alert_rules_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("rules:\n- {name: Bad, expr: '!pod.ready'}\n")
+    options = ("--root-dir", str(tmp_path / "root"), "--port", "0", "--alert-rules", str(file))
+    assert doctor(*options)[1]["alert-rules"] == ["ok", "16 rules, 15 of them default ones"]
+    file.write_text("rules:\n- {name: Bad, expr: pod.fase}\n")
+    result, told = doctor(*options)
+    assert result.exit_code == 1
+    assert told["alert-rules"][0] == "problem"
+    assert f"{file}:2:21" in told["alert-rules"][1]
+    file.write_text("rules: []\n")
+    result, told = doctor(*options)
+    assert result.exit_code == 0
+    assert told["alert-rules"][0] == "hint"
+    assert f"{file}:1:8: note: there are no rules in it" in told["alert-rules"][1]
+
+
+def test_another_server_is_asked(tmp_path: Path) -> None:
+    with running_api_server(tmp_path / "server") as server:
+        options = ("--kubeconfig", str(server.kubeconfig), "--runtime", "simulated")
+        more = ("--port", "0", "--root-dir", str(tmp_path / "root"))
+        result, found = doctor(*options, *more)
+        assert result.exit_code == 0
+        assert found["api-server"] == ["ok", f"{server.url} answers"]
+        assert found["rights"][0] == "hint"
+        assert "apiserver-port" not in found
+    result, found = doctor(*options, *more)
+    assert result.exit_code == 1
+    assert found["api-server"][0] == "problem"
+    assert "cannot connect to" in found["api-server"][1]
+
+
+def test_a_kubeconfig_that_is_none_is_told(tmp_path: Path) -> None:
+    bad = tmp_path / "kubeconfig"
+    bad.write_text("kind: Pod")
+    result, found = doctor("--kubeconfig", str(bad), "--runtime", "simulated", "--port", "0")
+    assert result.exit_code == 1
+    assert "is no kubeconfig" in found["api-server"][1]
+
+
+def test_the_user_of_a_node_may_be_that_node_and_no_other(
+    real_server: RealServer, tmp_path: Path
+) -> None:
+    access = real_server.process.node_access(NODES[0])
+    kubeconfig = tmp_path / "kubeconfig"
+    authority = access.authority.read_bytes()
+    told = credentials.Access(url=access.url, token=access.token, authority=authority)
+    kubeconfig.write_bytes(credentials.kubeconfig(told))
+    options = ("--kubeconfig", str(kubeconfig), "--runtime", "simulated", "--port", "0")
+    more = ("--root-dir", str(tmp_path / "root"))
+    result, found = doctor(*options, *more, "--hostname-override", NODES[0])
+    assert found["rights"][0] == "ok", found
+    assert result.exit_code == 0
+    result, found = doctor(*options, *more, "--hostname-override", NODES[1])
+    assert result.exit_code == 1
+    assert found["rights"][0] == "problem"
+    assert "may not" in found["rights"][1]
+    assert "update leases" in found["rights"][1]
+
+
+@need_bubblewrap
+def test_what_isolates_pods_is_told_in_words(tmp_path: Path) -> None:
+    _, found = doctor("--root-dir", str(tmp_path / "root"), "--port", "0")
+    result, words = found["runtime"]
+    assert result == OK
+    assert re.fullmatch(r"process, isolated by bubblewrap [\d.]+ \(/.*/bwrap\)", words)

@@ -1,0 +1,92 @@
+"""`podstatus drain` on the port of an agent."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from podstatus.agent.compose.drain_progress import describe_left
+from podstatus.cli.commands import app
+from tests.cli.fake_node import fake_node
+
+DRAINED = (
+    "the node is drained: it is not Ready and takes no pods until podstatus drain --cancel, or "
+    "until the agent is started again\n"
+)
+
+
+def drain(root_dir: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, ["drain", "--root-dir", str(root_dir), *words])
+
+
+def test_it_says_what_is_waited_for(tmp_path: Path) -> None:
+    first = {"state": "draining", "ending": 3, "priority": 0, "seconds": 20, "left": ["ns/a"]}
+    last = {"state": "draining", "ending": 1, "priority": 7, "seconds": 10, "left": ["ns/b"]}
+    between = {"state": "draining", "left": ["ns/b"]}
+    with fake_node(tmp_path) as node:
+        node.progress = [between, between, first, first, between, first, last, {"state": "drained"}]
+        result = drain(tmp_path)
+    assert result.output == (
+        "ending 3 pods of priority 0, 20 s at most\nending 1 pod of priority 7, 10 s at most\n"
+        + DRAINED
+    )
+    assert result.exit_code == 0
+    assert node.asked[:2] == ["POST /drain", "/drain"]
+
+
+def test_who_waits_long_enough_is_told_who_is_left(tmp_path: Path) -> None:
+    with fake_node(tmp_path) as node:
+        node.progress = [{"state": "draining", "left": ["ns/a", "ns/b"]}]
+        result = drain(tmp_path, "--timeout", "1ms")
+    assert result.exit_code == 1
+    assert "not drained within 0.001 s: 2 pods left: ns/a, ns/b; the node goes" in result.stderr
+
+
+def test_a_drain_that_somebody_else_cancels_is_no_drain(tmp_path: Path) -> None:
+    with fake_node(tmp_path) as node:
+        node.progress = [{"state": "draining"}, {"state": "off"}]
+        result = drain(tmp_path)
+    assert result.exit_code == 1
+    assert "the drain was cancelled, or the agent was started again" in result.stderr
+
+
+def test_it_is_cancelled(tmp_path: Path) -> None:
+    said: list[tuple[dict[str, Any], str]] = [
+        ({"left": ["ns/a"]}, "1 pod stays"),
+        ({"left": ["ns/a", "ns/b"], "ending": 1}, "2 pods stay, 1 pod still ends"),
+        ({"ending": 2}, "2 pods still end"),
+        ({}, "all that it had have ended"),
+    ]
+    for after, told in said:
+        with fake_node(tmp_path) as node:
+            node.progress = [{"state": "draining"}, {"state": "off", **after}]
+            result = drain(tmp_path, "--cancel")
+        assert (result.exit_code, node.asked) == (0, ["/drain", "DELETE /drain"])
+        assert result.output == f"the node takes pods again; {told}\n"
+
+
+def test_what_was_never_begun_is_not_cancelled(tmp_path: Path) -> None:
+    with fake_node(tmp_path) as node:
+        node.progress = [{"state": "off", "left": ["ns/came-later"]}]
+        result = drain(tmp_path, "--cancel")
+    assert (result.exit_code, node.asked) == (0, ["/drain"])
+    assert result.output == "the node takes pods: it was not drained, nor asked to be\n"
+
+
+def test_without_an_agent_there_is_nothing_to_drain(tmp_path: Path) -> None:
+    result = drain(tmp_path)
+    assert result.exit_code == 1
+    assert str(tmp_path) in result.stderr
+
+
+@pytest.mark.parametrize("timeout", ["5", "-1s", "soon"])
+def test_a_time_that_is_none_is_told(tmp_path: Path, timeout: str) -> None:
+    result = drain(tmp_path, f"--timeout={timeout}")
+    assert result.exit_code == 2
+    assert "--timeout" in result.stderr
+
+
+def test_not_all_of_many_are_named() -> None:
+    names = tuple(f"ns/p{index}" for index in range(7))
+    assert describe_left(names) == "7 pods left: ns/p0, ns/p1, ns/p2, ns/p3, ns/p4 and 2 more"

@@ -1,0 +1,304 @@
+"""`podstatus get` and `describe` on an embedded server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from podstatus.agent.daemon.root_dir import Endpoints, RootDir
+from podstatus.cli.client.api_server import CannotAskError, Server
+from podstatus.cli.commands import app
+from podstatus.cli.render.describe_pod import describe_pod
+from podstatus.cli.render.tables import Table, style_of
+from podstatus.cli.terminal import render
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.scalars.time import Time
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.builders import make_pod as make_desired
+
+STARTED = "2026-11-15T10:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path_factory.mktemp("served") / "apiserver") as server:
+        create(server, "/api/v1/nodes", {"kind": "Node", "metadata": {"name": "n1"}})
+        make_pod(server, "default", "web", running())
+        make_pod(server, "default", "crash", crashing())
+        make_pod(server, "kube-system", "proxy", {"phase": "Pending"})
+        make_event(server, "web", "Started", "Container started", 1, "2026-11-15T10:00:05Z")
+        make_event(server, "crash", "BackOff", "Back-off restarting", 7, "2026-11-15T10:00:01Z")
+        yield server
+
+
+def create(server: ApiServerThread, path: str, document: dict[str, Any]) -> None:
+    code, answer = server.request("POST", path, {"apiVersion": "v1", **document})
+    assert code == 201, answer
+
+
+def make_pod(server: ApiServerThread, namespace: str, name: str, status: dict[str, Any]) -> None:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    spec = {
+        "nodeName": "n1",
+        "containers": [
+            {
+                "name": "app",
+                "image": "nginx:1",
+                "command": ["nginx"],
+                "resources": {"limits": {"cpu": "1"}},
+            }
+        ],
+    }
+    metadata = {"name": name, "labels": {"app": "x", "tier": "y"}}
+    create(server, path, {"kind": "Pod", "metadata": metadata, "spec": spec})
+    patch = "application/strategic-merge-patch+json"
+    code, answer = server.request("PATCH", f"{path}/{name}/status", {"status": status}, patch)
+    assert code == 200, answer
+
+
+def make_event(
+    server: ApiServerThread, pod: str, reason: str, message: str, count: int, last: str
+) -> None:
+    event = {
+        "kind": "Event",
+        "metadata": {"name": f"{pod}.1"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": pod},
+        "type": "Normal",
+        "reason": reason,
+        "message": message,
+        "count": count,
+        "firstTimestamp": STARTED,
+        "lastTimestamp": last,
+        "source": {"component": "kubelet", "host": "n1"},
+    }
+    create(server, "/api/v1/namespaces/default/events", event)
+
+
+def running() -> dict[str, Any]:
+    status = container({"running": {"startedAt": STARTED}}, ready=True, started=True)
+    return {"phase": "Running", "podIP": "10.0.0.7", "containerStatuses": [status]}
+
+
+def crashing() -> dict[str, Any]:
+    told = "back-off 40s restarting failed container"
+    ended = {"exitCode": 1, "reason": "Error", "startedAt": STARTED, "finishedAt": STARTED}
+    status = container(
+        {"waiting": {"reason": "CrashLoopBackOff", "message": told}},
+        restartCount=3,
+        lastState={"terminated": ended},
+    )
+    conditions = [
+        {"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "[app]"}
+    ]
+    return {"phase": "Running", "containerStatuses": [status], "conditions": conditions}
+
+
+def container(state: dict[str, Any], **more: Any) -> dict[str, Any]:
+    named = {"name": "app", "image": "nginx:1", "imageID": "", "containerID": "simulated://1"}
+    return {**named, "ready": False, "restartCount": 0, "state": state, **more}
+
+
+def asked(server: ApiServerThread, *words: str) -> Result:
+    return CliRunner().invoke(app, [*words, "--kubeconfig", str(server.kubeconfig)])
+
+
+def lines(server: ApiServerThread, *words: str) -> list[list[str]]:
+    result = asked(server, *words)
+    assert result.exit_code == 0, result.output
+    return [line.split() for line in result.stdout.splitlines()]
+
+
+def test_pods_look_as_kubectl_shows_them(server: ApiServerThread) -> None:
+    heading, crash, web = lines(server, "get", "pods")
+    assert heading == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert crash[:4] == ["crash", "0/1", "CrashLoopBackOff", "3"]
+    assert web[:4] == ["web", "1/1", "Running", "0"]
+
+
+def test_all_namespaces_are_told_apart(server: ApiServerThread) -> None:
+    heading, *rows = lines(server, "get", "po", "-A")
+    assert heading[:2] == ["NAMESPACE", "NAME"]
+    assert [row[:2] for row in rows] == [
+        ["default", "crash"],
+        ["default", "web"],
+        ["kube-system", "proxy"],
+    ]
+
+
+def test_wide_has_more_columns(server: ApiServerThread) -> None:
+    heading, _, web = lines(server, "get", "pods", "-o", "wide")
+    assert heading[5:7] == ["IP", "NODE"]
+    assert web[5:7] == ["10.0.0.7", "n1"]
+
+
+def test_nodes_and_events_are_shown_events_by_time(server: ApiServerThread) -> None:
+    assert lines(server, "get", "node")[1][:2] == ["n1", "Unknown"]
+    assert lines(server, "get", "nodes", "-A")[0][0] == "NAME"
+    heading, first, second = lines(server, "get", "events")
+    assert heading[-1] == "MESSAGE"
+    assert first[1:4] == ["Normal", "BackOff", "pod/crash"]
+    assert second[1:4] == ["Normal", "Started", "pod/web"]
+
+
+def test_other_forms_are_whole_objects(server: ApiServerThread) -> None:
+    assert asked(server, "get", "pods", "-o", "name").stdout == "pod/crash\npod/web\n"
+    listed = json.loads(asked(server, "get", "pods", "-o", "json").stdout)
+    assert listed["kind"] == "List"
+    assert [item["kind"] for item in listed["items"]] == ["Pod", "Pod"]
+    one = yaml.safe_load(asked(server, "get", "pods", "web", "-o", "yaml").stdout)
+    assert (one["kind"], one["metadata"]["name"]) == ("Pod", "web")
+
+
+def test_nothing_is_told_as_kubectl_does(server: ApiServerThread) -> None:
+    result = asked(server, "get", "pods", "-n", "kube-public")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "No resources found in kube-public namespace.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (
+            ("get", "pods", "none"),
+            1,
+            "pod 'none' not found in namespace default; see: podstatus get",
+        ),
+        (("get", "secrets"), 2, "'secrets' cannot be shown; there are pods, nodes, events"),
+        (("get", "pods", "web", "-A"), 2, "one object is named; leave -A and --watch out"),
+        (("get", "pods", "a/b"), 1, "'a/b' is no name of an object"),
+        (("describe", "node", "n1"), 2, "'node' cannot be described; a pod can"),
+        (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),
+    ],
+)
+def test_errors_are_one_line(
+    server: ApiServerThread, words: tuple[str, ...], code: int, told: str
+) -> None:
+    result = asked(server, *words)
+    assert result.exit_code == code
+    assert result.stderr.startswith(f"podstatus: {told}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_pod_is_described(server: ApiServerThread) -> None:
+    text = asked(server, "describe", "pod", "crash").stdout
+    for line in [
+        "Name:              crash",
+        "Node:              n1",
+        "Labels:            app=x",
+        "                   tier=y",
+        "    State:             Waiting",
+        "      Reason:          CrashLoopBackOff",
+        "      Message:         back-off 40s restarting failed container",
+        "    Last State:        Terminated",
+        "      Exit Code:       1",
+        "    Restart Count:     3",
+        "      cpu:             1",
+        "  Ready   False    ContainersNotReady: [app]",
+    ]:
+        assert line in text.splitlines(), line
+    (event,) = [line for line in text.splitlines() if "BackOff " in line]
+    assert "(x7 over " in event
+    assert "Container started" not in text
+
+
+def test_a_pod_that_fits_nowhere_says_why_when_it_is_described() -> None:
+    why = "0/1 nodes are available: 1 Insufficient cpu."
+    condition = PodCondition(
+        type="PodScheduled", status="False", reason="Unschedulable", message=why
+    )
+    pod = make_desired("web", status=PodStatus(phase="Pending", conditions=(condition,)))
+    series = {"count": 3, "lastObservedTime": "2026-11-15T10:00:20.000000Z"}
+    event = {
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "message": why,
+        "eventTime": "2026-11-15T10:00:00.000000Z",
+        "reportingComponent": "default-scheduler",
+    }
+    now = Time.parse("2026-11-15T10:00:30Z")
+    text = describe_pod(pod, [event, event | {"series": series}], now)
+    once, thrice = text.splitlines()[-2:]
+    assert f"  PodScheduled   False    Unschedulable: {why}" in text.splitlines()
+    assert once.split()[:4] == ["Warning", "FailedScheduling", "30s", "default-scheduler"]
+    assert "10s (x3 over 30s)  default-scheduler" in thrice
+
+
+def test_an_agents_root_dir_is_enough(server: ApiServerThread, tmp_path: Path) -> None:
+    words = ["get", "pods", "-o", "name", "--root-dir", str(tmp_path)]
+    before = CliRunner().invoke(app, words)
+    assert before.exit_code == 1
+    told = f"no agent runs in {tmp_path}; start one with: podstatus run --root-dir {tmp_path}"
+    assert told in before.stderr
+    endpoints = Endpoints(
+        apiserver=server.url, agent="", kubeconfig=str(server.kubeconfig), node="n1", pid=1
+    )
+    with RootDir(tmp_path) as root:
+        root.announce(endpoints)
+        during = CliRunner().invoke(app, words)
+        assert during.stdout == "pod/crash\npod/web\n"
+    killed = CliRunner().invoke(app, words)
+    assert told in killed.stderr
+
+
+def test_a_server_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    with running_api_server(tmp_path / "gone") as gone:
+        pass
+    result = asked(gone, "get", "pods")
+    assert result.exit_code == 1
+    assert "cannot connect to https://127.0.0.1" in result.stderr
+
+
+TABLE = Table(("NAME", "MESSAGE"), (("a-name-that-is-long", "words " * 10), ("b", "short")))
+
+
+def test_prose_is_folded_to_the_terminal_and_names_are_not() -> None:
+    folded = render(TABLE, 50)
+    assert all(len(line) <= 50 for line in folded.splitlines())
+    assert len(folded.splitlines()) > 4
+    whole = render(TABLE, None).splitlines()
+    assert len(whole) == 3
+    assert whole[0] == "NAME                  MESSAGE"
+    assert "a-name-that-is-long" in render(TABLE, 10)
+
+
+def test_rows_that_follow_stand_below_those_before() -> None:
+    later = Table(("NAME", "MESSAGE"), (("c", "more"),))
+    row = render(later, None, headings=False, least=TABLE.widths())
+    assert row.index("more") == render(TABLE, None).splitlines()[0].index("MESSAGE")
+
+
+@pytest.mark.parametrize(
+    ("heading", "text", "style"),
+    [
+        ("STATUS", "Running", "green"),
+        ("STATUS", "Init:0/1", "yellow"),
+        ("STATUS", "CrashLoopBackOff", "red"),
+        ("TYPE", "Warning", "yellow"),
+        ("NAME", "Running", ""),
+    ],
+)
+def test_colours_tell_how_things_are(heading: str, text: str, style: str) -> None:
+    assert style_of(heading, text) == style
+
+
+def test_a_watch_goes_on_below_its_list(
+    server: ApiServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = {"metadata": {"name": "later"}, "spec": {"containers": [{"name": "app"}]}}
+
+    def changes(*_: object) -> Iterator[dict[str, Any]]:
+        yield later
+        raise CannotAskError("that was all")
+
+    monkeypatch.setattr(Server, "changes", changes)
+    result = asked(server, "get", "pods", "-w")
+    heading, _, _, row = result.stdout.splitlines()
+    assert row.startswith("later ")
+    assert row.index("0/1") == heading.index("READY")
+    assert result.stderr == "podstatus: that was all\n"
+    empty = asked(server, "get", "pods", "-w", "-n", "kube-public").stdout.splitlines()
+    assert [line.split()[0] for line in empty] == ["NAME", "later"]

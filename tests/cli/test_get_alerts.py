@@ -1,0 +1,167 @@
+"""`podstatus get alerts`: a table, for programs, and what keeps rules from being asked."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from podstatus.cli.commands import app
+from podstatus.cli.get_alerts import ShownAlert, alert_table
+from podstatus.cli.render.tables import style_of
+from podstatus.kube.scalars.time import Time
+from podstatus.web.query_alerts import show_alert
+from tests.cli.fake_node import FakeNode, fake_node
+from tests.support.processes.on_terminal import on_terminal
+from tests.web.fake_alerts import an_alert
+from tests.web.fake_observatory import AT
+
+ALERTS = (an_alert("web"), an_alert("db", "NotReady", "pending"), an_alert("n", scope="node"))
+TOLD = [msgspec.to_builtins(show_alert(alert)) for alert in ALERTS]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[FakeNode]:
+    with fake_node(tmp_path / "root") as node:
+        node.told["/v1/alerts"] = {"alerts": TOLD, "remaining": 0, "rules": [], "deliveries": []}
+        yield node
+
+
+def get(tmp_path: Path, *words: str) -> Result:
+    given = ["get", "alerts", *words, "--root-dir", str(tmp_path / "root")]
+    return CliRunner().invoke(app, given)
+
+
+def rows(result: Result) -> list[list[str]]:
+    assert result.exit_code == 0, result.output
+    return [line.split() for line in result.stdout.splitlines()]
+
+
+@pytest.mark.usefixtures("node")
+def test_a_row_for_each(tmp_path: Path) -> None:
+    heading, *others = rows(get(tmp_path))
+    assert heading == ["ALERT", "SEVERITY", "STATE", "SUBJECT", "SINCE", "SUMMARY"]
+    assert [[*row[:4], *row[5:]] for row in others] == [
+        ["CrashLoop", "warning", "firing", "pod/default/web", "web", "is", "bad"],
+        ["NotReady", "warning", "pending", "pod/default/db"],
+        ["CrashLoop", "warning", "firing", "node/n", "n", "is", "bad"],
+    ]
+
+
+def test_since_is_an_age() -> None:
+    shown = [
+        msgspec.convert(it, ShownAlert, dec_hook=lambda _, text: Time.parse(text)) for it in TOLD
+    ]
+    table = alert_table(shown, Time.from_unix_nanos(AT + 250 * 10**9), wide=True)
+    assert table.headings[4:7] == ("SINCE", "NODE", "RESOLVED")
+    assert table.rows[0][4:7] == ("4m10s", "node-1", "")
+
+
+@pytest.mark.usefixtures("node")
+def test_programs_get_all_of_it(tmp_path: Path) -> None:
+    as_json = json.loads(get(tmp_path, "-o", "json").stdout)
+    assert as_json["alerts"][0]["annotations"] == {"summary": "web is bad"}
+    assert yaml.safe_load(get(tmp_path, "-o", "yaml").stdout) == as_json
+    assert get(tmp_path, "-o", "name").stdout.splitlines()[0] == "alert/CrashLoop pod/default/web"
+
+
+def test_one_rule_and_one_namespace_can_be_asked_for(tmp_path: Path, node: FakeNode) -> None:
+    get(tmp_path, "CrashLoop", "-n", "default", "--from", "agent")
+    assert node.asked[-1] == "/v1/alerts?rule=CrashLoop&namespace=default&limit=5000"
+    get(tmp_path, "-A", "-n", "default")
+    assert node.asked[-1] == "/v1/alerts?limit=5000"
+
+
+def test_what_is_wrong_with_rules_and_receivers_is_said(tmp_path: Path, node: FakeNode) -> None:
+    node.told["/v1/alerts"] = {
+        "alerts": [],
+        "remaining": 3,
+        "rules": [{"name": "Good"}, {"name": "Bad", "problem": "no such key"}],
+        "deliveries": [{"name": "webhook https://a", "problem": "nobody there"}],
+    }
+    told = get(tmp_path)
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert told.stderr.splitlines() == [
+        "No alerts",
+        "podstatus: 3 more; name a rule, or a namespace",
+        "podstatus: rule Bad: no such key",
+        "podstatus: webhook https://a: nobody there",
+    ]
+
+
+def test_a_receiver_in_trouble_says_which_rules_it_is_told_of(
+    tmp_path: Path, node: FakeNode
+) -> None:
+    names = ["A", "B", "C", "D", "E"]
+    node.told["/v1/alerts"] = {
+        "alerts": [],
+        "rules": [{"name": name, "problem": f"{name} fails"} for name in names],
+        "deliveries": [
+            {"name": "webhook https://a", "problem": "away", "rules": ["B"]},
+            {"name": "alertmanager", "problem": "gone", "rules": names},
+            {"name": "mail", "rules": ["B"]},
+            {"name": "alerts.db", "problem": "full"},
+        ],
+    }
+    assert get(tmp_path).stderr.splitlines()[-3:] == [
+        "podstatus: webhook https://a (rule B): away",
+        "podstatus: alertmanager (rules A, B, C and 2 more): gone",
+        "podstatus: alerts.db: full",
+    ]
+    # Whoever asks for one rule is told what keeps this one from being asked and told.
+    assert get(tmp_path, "E").stderr.splitlines() == [
+        "No alerts",
+        "podstatus: rule E: E fails",
+        "podstatus: alertmanager (rules A, B, C and 2 more): gone",
+        "podstatus: alerts.db: full",
+    ]
+
+
+def test_a_rule_that_is_not_there_is_named(tmp_path: Path, node: FakeNode) -> None:
+    rules = [{"name": "Good"}, {"name": "Fine"}]
+    node.told["/v1/alerts"] = {"alerts": [], "rules": rules, "deliveries": []}
+    told = get(tmp_path, "Nope")
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert told.stderr == "podstatus: there is no rule Nope; there are: Fine, Good\n"
+    told = get(tmp_path, "Good")
+    assert (told.exit_code, told.stderr) == (0, "No alerts\n")
+
+
+def test_a_rule_that_is_gone_may_have_left_alerts(tmp_path: Path, node: FakeNode) -> None:
+    rules = [{"name": "Good"}]
+    node.told["/v1/alerts"] = {"alerts": TOLD[:1], "rules": rules, "deliveries": []}
+    assert len(rows(get(tmp_path, "CrashLoop"))) == 2
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize("words", [("--from", "server"), ("--kubeconfig", "x"), ("--watch",)])
+def test_nobody_else_knows_alerts(tmp_path: Path, words: tuple[str, ...]) -> None:
+    told = get(tmp_path, *words)
+    assert told.exit_code == 1
+    assert told.stderr.startswith("podstatus: alerts ")
+
+
+def test_an_agent_without_rules_says_so(tmp_path: Path, node: FakeNode) -> None:
+    node.told = {}
+    assert get(tmp_path).exit_code == 1
+
+
+def test_severities_have_colours() -> None:
+    assert [style_of("SEVERITY", it) for it in ("critical", "warning", "info")] == [
+        "red",
+        "yellow",
+        "",
+    ]
+
+
+@pytest.mark.usefixtures("node")
+def test_a_narrow_terminal_has_all_of_it(tmp_path: Path) -> None:
+    narrow = {"COLUMNS": "50", "NO_COLOR": "1"}
+    words = ("get", "alerts", "--root-dir", str(tmp_path / "root"))
+    told = on_terminal(*words, environment=narrow)[1].decode().splitlines()
+    assert max(map(len, told)) <= 50
+    assert told[1].split() == ["SINCE", "SUMMARY"]
+    assert told[3].endswith("   web is bad")

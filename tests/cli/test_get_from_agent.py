@@ -1,0 +1,282 @@
+"""`podstatus get` and `describe` while the API server is away, or when the agent is to be asked."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from podstatus.cli.commands import app
+from podstatus.cli.render.tables import style_of
+from tests.cli.fake_node import FakeNode, fake_node
+from tests.support.processes.on_terminal import on_terminal
+
+AWAY = """
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+"""
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[FakeNode]:
+    kubeconfig = tmp_path / "away"
+    kubeconfig.write_text(AWAY)
+    with fake_node(tmp_path / "root", kubeconfig=str(kubeconfig)) as node:
+        node.pods = [pod("web"), pod("crash", crashing=True), pod("proxy", "kube-system")]
+        node.told["/v1/events"] = {"moments": [event(1, "web", "Started"), event(2, "crash")]}
+        node.told["/v1/nodes"] = {
+            "nodes": [
+                {
+                    "name": "n1",
+                    "conditions": {"Ready": "True"},
+                    "capacity": {"cpu": "2"},
+                    "version": "v1.36.4",
+                }
+            ]
+        }
+        yield node
+
+
+def pod(name: str, namespace: str = "default", *, crashing: bool = False) -> dict[str, Any]:
+    state = {"waiting": {"reason": "CrashLoopBackOff"}} if crashing else {"running": {}}
+    ready = "False" if crashing else "True"
+    status = {"name": "app", "ready": not crashing, "restartCount": 4 * crashing, "state": state}
+    return {
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
+        "spec": {"nodeName": "n1", "containers": [{"name": "app", "image": "nginx"}]},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": ready}],
+            "containerStatuses": [status],
+        },
+    }
+
+
+def event(number: int, name: str, reason: str = "BackOff") -> dict[str, Any]:
+    return {
+        "id": number,
+        "at": f"2026-11-15T10:00:0{number}.123Z",
+        "uid": f"uid-{name}",
+        "namespace": "default",
+        "name": name,
+        "kind": "event",
+        "subject": "app",
+        "after": "Normal" if reason == "Started" else "Warning",
+        "reason": reason,
+        "message": "It was said.",
+    }
+
+
+def asked(root_dir: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, [*words, "--root-dir", str(root_dir / "root")])
+
+
+def lines(result: Result) -> list[list[str]]:
+    assert result.exit_code == 0, result.stderr
+    return [line.split() for line in result.stdout.splitlines()]
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize("source", ["auto", "agent"])
+def test_pods_look_as_kubectl_shows_them(tmp_path: Path, source: str) -> None:
+    result = asked(tmp_path, "get", "pods", "--from", source)
+    heading, crash, web = lines(result)
+    assert heading == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert crash[:4] == ["crash", "0/1", "CrashLoopBackOff", "4"]
+    assert web[:4] == ["web", "1/1", "Running", "0"]
+    told = "this is what the agent knows"
+    assert (told in result.stderr) is (source == "auto")
+
+
+@pytest.mark.usefixtures("node")
+def test_wide_has_the_health(tmp_path: Path) -> None:
+    heading, crash, web, proxy = lines(
+        asked(tmp_path, "get", "pods", "-A", "-o", "wide", "--from", "agent")
+    )
+    assert heading[-1] == "HEALTH"
+    assert [row[-1] for row in (crash, web, proxy)] == ["crashing", "healthy", "healthy"]
+
+
+@pytest.mark.usefixtures("node")
+def test_a_terminal_gets_colours_unless_somebody_minds(tmp_path: Path) -> None:
+    words = ("get", "pods", "-o", "wide", "--from", "agent", "--root-dir", str(tmp_path / "root"))
+    assert b"\x1b[31mcrashing" in on_terminal(*words)[1]
+    assert b"\x1b" not in on_terminal(*words, environment={"NO_COLOR": "1"})[1]
+
+
+@pytest.mark.parametrize(
+    ("word", "colour"), [("healthy", "green"), ("starting", "yellow"), ("stuck", "red")]
+)
+def test_health_is_seen_at_a_glance(word: str, colour: str) -> None:
+    assert style_of("HEALTH", word) == colour
+
+
+@pytest.mark.usefixtures("node")
+def test_other_forms_are_whole_pods(tmp_path: Path) -> None:
+    listed = json.loads(asked(tmp_path, "get", "pods", "-o", "json", "--from", "agent").stdout)
+    assert [item["kind"] for item in listed["items"]] == ["Pod", "Pod"]
+    assert listed["items"][1]["spec"]["nodeName"] == "n1"
+    names = asked(tmp_path, "get", "pods", "-o", "name", "--from", "agent").stdout
+    assert names == "pod/crash\npod/web\n"
+
+
+@pytest.mark.usefixtures("node")
+def test_the_node_and_events_are_shown(tmp_path: Path) -> None:
+    _, node = lines(asked(tmp_path, "get", "node", "--from", "agent"))
+    assert node == ["n1", "Ready", "<none>", "<unknown>", "v1.36.4"]
+    _, first, second = lines(asked(tmp_path, "get", "events", "--from", "agent"))
+    assert first[1:4] == ["Normal", "Started", "pod/web"]
+    assert second[1:4] == ["Warning", "BackOff", "pod/crash"]
+
+
+@pytest.mark.usefixtures("node")
+def test_a_pod_is_described_with_its_events_and_its_health(tmp_path: Path) -> None:
+    result = asked(tmp_path, "describe", "pod", "crash", "--from", "agent")
+    text = result.stdout
+    assert result.exit_code == 0, result.stderr
+    assert "Health:            crashing: Container app ended" in text
+    assert "BackOff" in text
+    assert "Started" not in text.partition("Events:")[2]
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (
+            ("get", "pods", "none", "--from", "agent"),
+            1,
+            "the agent knows no pod 'none' in namespace",
+        ),
+        (("get", "pods", "--from", "server"), 1, "cannot connect to http://127.0.0.1:1"),
+        (("get", "pods", "-w", "--from", "agent"), 2, "get --watch asks the API server"),
+        (("get", "pods", "-w"), 1, "cannot connect to http://127.0.0.1:1"),
+        (("get", "pods", "--from", "agent", "--kubeconfig", "x"), 2, "--kubeconfig names an API"),
+    ],
+)
+def test_mistakes_are_one_line(
+    tmp_path: Path, words: tuple[str, ...], code: int, told: str
+) -> None:
+    result = asked(tmp_path, *words)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_agent_that_answers_nonsense_is_told(node: FakeNode, tmp_path: Path) -> None:
+    node.told["/v1/nodes"] = {"nodes": 7}
+    result = asked(tmp_path, "get", "node", "--from", "agent")
+    assert result.exit_code == 1
+    assert "what the agent says cannot be read" in result.stderr
+
+
+@pytest.mark.usefixtures("node")
+def test_whoever_reads_may_have_seen_enough(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "podstatus.cli", "get", "pods", "--from", "agent"]
+    words += ["--root-dir", str(tmp_path / "root")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (0, b"")
+
+
+def summary(name: str) -> dict[str, Any]:
+    return {
+        "uid": f"uid-{name}",
+        "namespace": "shop",
+        "name": name,
+        "node": "n7",
+        "phase": "Running",
+        "containers": [
+            {
+                "name": "app",
+                "image": "nginx",
+                "state": "waiting CrashLoopBackOff",
+                "last": "terminated Error 3",
+                "restarts": 4,
+            }
+        ],
+        "health": {"word": "crashing", "sentence": "It ends again and again."},
+    }
+
+
+@pytest.fixture
+def observer(tmp_path: Path) -> Iterator[FakeNode]:
+    with fake_node(tmp_path / "root", node="", observes=True) as node:
+        node.told["/v1/pods"] = {"pods": [summary("web"), summary("web-2")]}
+        node.told["/v1/events"] = {"moments": []}
+        yield node
+
+
+def from_observer(root: Path, *words: str) -> Result:
+    words = (*words, "--from", "agent", "--root-dir", str(root / "root"))
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.usefixtures("observer")
+def test_of_an_observer_pods_are_shown_as_far_as_it_knows_them(tmp_path: Path) -> None:
+    result = from_observer(tmp_path, "get", "pods", "-A", "-o", "wide")
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert rows[1][:5] == ["shop", "web", "0/1", "CrashLoopBackOff", "4"]
+    assert "n7" in rows[1]
+    assert rows[1][-1] == "crashing"
+
+
+@pytest.mark.usefixtures("observer")
+def test_of_an_observer_a_pod_is_described(tmp_path: Path) -> None:
+    result = from_observer(tmp_path, "describe", "pod", "web", "-n", "shop")
+    assert result.exit_code == 0, result.output
+    assert "CrashLoopBackOff" in result.stdout
+    assert "Exit Code:" in result.stdout
+    for unknown in ("0001-", "Started:", "Finished:", "Container ID:", "Image ID:"):
+        assert unknown not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["logs", "web"], "an observer runs there, which has no logs; use kubectl logs"),
+        (["drain"], "an observer runs there, which has no pods to end"),
+    ],
+)
+def test_an_observer_is_no_node(
+    observer: FakeNode, tmp_path: Path, words: list[str], says: str
+) -> None:
+    result = CliRunner().invoke(app, [*words, "--root-dir", str(tmp_path / "root")])
+    assert (result.exit_code, result.stderr) == (1, f"podstatus: {says}\n")
+    assert observer.asked == []
+
+
+@pytest.mark.parametrize("source", ["auto", "agent"])
+@pytest.mark.parametrize(
+    "words", [("get", "pods"), ("describe", "pod", "web"), ("timeline", "web")]
+)
+def test_an_observer_that_hears_nothing_says_so(
+    tmp_path: Path, words: tuple[str, ...], source: str
+) -> None:
+    (tmp_path / "away").write_text(AWAY)
+    web = {"uid": "u", "namespace": "default", "name": "web"}
+    with fake_node(tmp_path / "root", observes=True, kubeconfig=str(tmp_path / "away")) as observer:
+        observer.told = {
+            "/v1/status": {"knowledge": {"server_reachable": False, "server_age_seconds": 253}},
+            "/v1/pods": {"pods": [web]},
+            "/v1/pods/default/web": {"pod": web},
+            "/v1/pods/default/web/timeline": {"moments": []},
+            "/v1/events": {"moments": []},
+        }
+        asks = () if words[0] == "timeline" else ("--from", source)
+        result = asked(tmp_path, *words, *asks)
+    assert result.exit_code == 0, result.stderr
+    *before, last = result.stderr.splitlines()
+    assert last == "podstatus: API server not heard for 4 min 13 s"
+    assert all(line.endswith("; this is what the observer knows") for line in before)
+    assert bool(before) is ("auto" in asks)

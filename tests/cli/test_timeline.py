@@ -1,0 +1,202 @@
+"""`podstatus timeline` on the port of an agent that has a history."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from podstatus.cli import timeline as timeline_command
+from podstatus.cli.commands import app
+from podstatus.cli.timeline_view.time_axis import stamp
+from podstatus.kube.scalars.time import Time
+from podstatus.observe.history.store import Moment
+from tests.cli.crash_loop import BEGIN, SECOND, crash_loop
+from tests.cli.fake_node import FakeNode, fake_node
+from tests.support.processes.on_terminal import on_terminal
+
+PATH = "/v1/pods/default/crash"
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
+    now = Time.from_unix_nanos(BEGIN + 180 * SECOND)
+    monkeypatch.setattr(timeline_command, "wall_time", lambda: now)
+    with fake_node(tmp_path) as node:
+        node.told[f"{PATH}/timeline"] = answer(crash_loop())
+        node.told[PATH] = {"pod": pod()}
+        yield node
+
+
+def pod(**more: Any) -> dict[str, Any]:
+    health = {"word": "healthy", "sentence": "Ready for 21 s, after 4 restarts."}
+    return {"uid": "u1", "namespace": "default", "name": "crash", "health": health, **more}
+
+
+def answer(moments: list[Moment], **more: Any) -> dict[str, Any]:
+    told = [
+        {
+            **msgspec.to_builtins(moment.transition),
+            "id": number,
+            "at": stamp(moment.at),
+            "uid": moment.uid,
+            "namespace": moment.namespace,
+            "name": moment.name,
+        }
+        for number, moment in enumerate(moments, start=1)
+    ]
+    return {"moments": told, "history": {}, "after": len(told), "more": False, **more}
+
+
+def timeline(root_dir: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, ["timeline", *words, "--root-dir", str(root_dir)])
+
+
+@pytest.mark.usefixtures("node")
+def test_it_is_drawn_with_what_happened_below(tmp_path: Path) -> None:
+    result = timeline(tmp_path, "crash", "--width", "80")
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0, result.stderr
+    assert lines[0] == "default/crash is healthy. Ready for 21 s, after 4 restarts."
+    assert lines[7] == (
+        "app        ▓▓▒▒█▓▒▒▒▒▒▒▒▓▓▒▒▒▒▒▒▒▒▒▒▒▒▒▒█▓▒ CrashLoopBackOff ▒▒▒▒▒▒▒▒▒▒█████████"
+    )
+    assert lines[-1] == "10:02:38.623   app restart 4, running; Ready True"
+
+
+@pytest.mark.usefixtures("node")
+def test_the_list_has_every_moment_in_order(tmp_path: Path) -> None:
+    lines = timeline(tmp_path, "crash", "--list").stdout.splitlines()
+    assert len(lines) == len(crash_loop())
+    assert lines == sorted(lines, key=lambda line: line[:12])
+
+
+def test_only_the_last_ones_are_listed_below_a_drawing(node: FakeNode, tmp_path: Path) -> None:
+    node.told[f"{PATH}/timeline"] = answer(crash_loop() + crash_loop())
+    lines = timeline(tmp_path, "crash").stdout.splitlines()
+    assert "(8 lines before that: podstatus timeline crash --list)" in lines
+
+
+@pytest.mark.usefixtures("node")
+def test_a_part_of_it(tmp_path: Path) -> None:
+    lines = timeline(tmp_path, "crash", "--since", "30s", "--list").stdout.splitlines()
+    assert [line[:12] for line in lines] == ["10:02:38.623"] * 4
+    told = json.loads(timeline(tmp_path, "crash", "--since", "30s", "-o", "json").stdout)
+    assert [moment["kind"] for moment in told["moments"]] == [
+        "restart",
+        "container",
+        "condition",
+        "condition",
+    ]
+    drawn = timeline(tmp_path, "crash", "--since", "1m").stdout
+    assert drawn.splitlines()[1].startswith("2026-11-15T10:02:00.123Z to 2026-11-15T10:03:00.123Z")
+
+
+@pytest.mark.usefixtures("node")
+def test_other_forms_have_it_all(tmp_path: Path) -> None:
+    told = json.loads(timeline(tmp_path, "crash", "-o", "json").stdout)
+    assert told["moments"][0] == {
+        "at": "2026-11-15T10:00:00.123Z",
+        "id": 1,
+        "kind": "seen",
+        "name": "crash",
+        "namespace": "default",
+        "uid": "u1",
+    }
+    assert yaml.safe_load(timeline(tmp_path, "crash", "-o", "yaml").stdout) == told
+
+
+def test_a_pod_that_is_gone_still_has_a_history(node: FakeNode, tmp_path: Path) -> None:
+    del node.told[PATH]
+    assert timeline(tmp_path, "crash").stdout.startswith("default/crash is gone.\n")
+
+
+def test_what_is_missing_is_told(node: FakeNode, tmp_path: Path) -> None:
+    lost = {"overflowed": 2, "lost_events": 1}
+    node.told[f"{PATH}/timeline"] = answer(crash_loop(), history=lost)
+    assert timeline(tmp_path, "crash").stderr == (
+        "podstatus: 3 changes found the history too busy; some are missing\n"
+    )
+
+
+def test_all_pages_are_read(node: FakeNode, tmp_path: Path) -> None:
+    node.told[f"{PATH}/timeline"] = answer(crash_loop(), more=True)
+    count = len(crash_loop())
+    # The fake says the same again, and that it ends there: so there are two.
+    assert len(timeline(tmp_path, "crash", "--list").stdout.splitlines()) == 2 * count
+    assert [asked.partition("after=")[2] for asked in node.asked[-2:]] == ["0", str(count)]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("none",), 1, "not known here"),
+        (("crash", "--since", "soon"), 2, "--since: 'soon' is no duration such as 10s"),
+        (("crash", "--since=-1s"), 2, "--since must be greater than 0"),
+    ],
+)
+@pytest.mark.usefixtures("node")
+def test_mistakes_are_one_line(
+    tmp_path: Path, words: tuple[str, ...], code: int, told: str
+) -> None:
+    result = timeline(tmp_path, *words)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr.startswith(f"podstatus: {told}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [(), ("crash", "--color"), ("crash", "-o", "wide")])
+def test_a_wrong_command_line_is_not_another_failure(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    assert timeline(tmp_path, *words).exit_code == 2
+
+
+@pytest.mark.parametrize("body", [{"moments": 1}, {"moments": [{"at": "noon"}]}])
+def test_what_cannot_be_read_is_told(node: FakeNode, tmp_path: Path, body: Any) -> None:
+    node.told[f"{PATH}/timeline"] = body
+    result = timeline(tmp_path, "crash")
+    assert result.exit_code == 1
+    assert "what the agent says cannot be read" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("node")
+def test_a_terminal_gets_colours_unless_somebody_minds(tmp_path: Path) -> None:
+    words = ("timeline", "crash", "--root-dir", str(tmp_path), "--width", "60")
+    code, got = on_terminal(*words)
+    assert code == 0
+    assert b"\x1b[31m" in got
+    assert "█".encode() in got
+    for mind in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert b"\x1b" not in on_terminal(*words, environment=mind)[1]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("node")
+def test_a_terminal_without_blocks_gets_letters(tmp_path: Path) -> None:
+    words = ("timeline", "crash", "--root-dir", str(tmp_path))
+    ascii_alone = {"PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
+    _, drawn = on_terminal(*words, environment=ascii_alone)
+    _, listed = on_terminal(*words, "--list", environment=ascii_alone)
+    assert b"= Running =" in drawn
+    assert b"False -> True" in listed
+    assert b"\\u" not in drawn + listed
+
+
+@pytest.mark.slow
+def test_a_terminal_obeys_nothing(node: FakeNode, tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x9b31m\u202e\r\nReady"
+    told = answer(crash_loop())
+    for moment in told["moments"]:
+        moment.update(reason=evil, message=evil, subject=evil)
+    node.told[f"{PATH}/timeline"] = told
+    node.told[PATH] = {"pod": pod(health={"word": "failed", "sentence": evil})}
+    for more in ((), ("--list",), ("-o", "json"), ("-o", "yaml")):
+        words = ("timeline", "crash", "--root-dir", str(tmp_path), *more)
+        _, got = on_terminal(*words, environment={"NO_COLOR": "1"})
+        assert not set(got.decode()) & set("\x1b\x07\x9b\u202e\r"), more

@@ -1,0 +1,276 @@
+"""`podstatus watch` on the port of an agent."""
+
+import json
+import os
+import pty
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from podstatus.cli import watch as watch_command
+from podstatus.cli.client import agent_client
+from podstatus.cli.client.pod_feed import Watched
+from podstatus.cli.client.sse import ServerSent, TooLongError, server_sent
+from podstatus.cli.client.staleness import Silence
+from podstatus.cli.commands import app
+from tests.agent_process import ENVIRONMENT, SECONDS, until
+from tests.cli.fake_node import FakeNode, fake_node
+from tests.programs import COMMAND
+
+
+def pod(name: str, word: str = "healthy", uid: str = "", **more: Any) -> dict[str, Any]:
+    container = {"name": "app", "state": "running", "ready": word == "healthy"}
+    ready = {"type": "Ready", "status": "True" if word == "healthy" else "False"}
+    return {
+        "uid": uid or f"uid-{name}",
+        "namespace": "default",
+        "name": name,
+        "node": "n1",
+        "phase": "Running",
+        "created": "2026-11-15T10:00:00Z",
+        "ips": ["10.0.0.7"],
+        "conditions": [ready],
+        "containers": [container],
+        "health": {"word": word, "sentence": f"It is {word}."},
+        **more,
+    }
+
+
+def gone(name: str) -> dict[str, Any]:
+    return {"uid": f"uid-{name}", "namespace": "default", "name": name}
+
+
+def sent(number: int, event: str, data: Any) -> bytes:
+    return f"id: abc-{number}\nevent: {event}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+SYNCED = sent(2, "synced", {"resumed": False})
+SILENT = {"knowledge": {"server_reachable": False, "server_age_seconds": 253.4}}
+HEARD = {"knowledge": {"server_reachable": True, "server_age_seconds": 0.2}}
+CUT = b'event: cut\ndata: {"reason": "too slow"}\n\n'
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
+    """One that ends a watch: whoever watches has patience until it has seen that."""
+    monkeypatch.setattr(watch_command, "_AGAIN_SECONDS", 0.0)
+    with fake_node(tmp_path) as node:
+        yield node
+
+
+def watch(root_dir: Path, node: FakeNode, *words: str) -> Result:
+    """What is printed until the agent refuses."""
+    node.watches.append([b"event: pod\ndata: not JSON\n\n"])
+    return CliRunner().invoke(app, ["watch", *words, "--root-dir", str(root_dir)])
+
+
+def test_a_pipe_gets_a_line_for_each_change(node: FakeNode, tmp_path: Path) -> None:
+    first = sent(1, "pod", pod("web")) + sent(1, "pod", pod("web"))
+    more = sent(3, "pod", pod("web", "unready")) + sent(4, "gone", gone("web"))
+    node.watches = [[first, SYNCED, b":\n\n", more]]
+    result = watch(tmp_path, node)
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert rows[0] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE", "HEALTH"]
+    assert [(row[0], row[1], row[-1]) for row in rows[1:3]] == [
+        ("web", "1/1", "healthy"),
+        ("web", "0/1", "unready"),
+    ]
+    assert rows[3:] == [["web", "gone"]]
+    assert result.exit_code == 1
+    assert "what the agent says cannot be read" in result.stderr
+
+
+def test_columns_stay_where_they_are(node: FakeNode, tmp_path: Path) -> None:
+    waits = {"name": "app", "state": "waiting ContainerCreating"}
+    first = sent(1, "pod", pod("a")) + sent(1, "pod", pod("a-much-longer-name")) + SYNCED
+    more = [
+        sent(3, "pod", pod("b-still-short", "starting", containers=[waits], ips=[])),
+        sent(4, "gone", gone("a")),
+        sent(5, "pod", pod("b-still-short", "crashing", created="2020-01-01T00:00:00Z")),
+    ]
+    node.watches = [[first, *more]]
+    heading, *rows = watch(tmp_path, node, "-o", "wide").stdout.splitlines()
+    assert len(rows) == 5
+    for name in heading.split():
+        at = heading.index(name)
+        assert {row[at - 1 : at] for row in rows} <= {" ", ""}, name
+
+
+def test_an_agent_that_is_away_is_told_once(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    web = sent(1, "pod", pod("web")).decode().partition("data: ")[2].strip()
+    away = [ServerSent("away", why) for why in ("it broke off", "no agent runs", "no agent runs")]
+    events = [ServerSent("pod", web), ServerSent("synced"), *away, ServerSent(), away[0]]
+    monkeypatch.setattr(watch_command, "_follow", lambda *_: iter(events))
+    assert watch(tmp_path, node).stderr.splitlines() == [
+        "podstatus: the agent is away, waiting for it",
+        "podstatus: the agent is there again",
+        "podstatus: the agent is away, waiting for it",
+    ]
+
+
+def test_a_watch_goes_on_after_what_it_has_seen(node: FakeNode, tmp_path: Path) -> None:
+    node.watches = [[sent(7, "pod", pod("web")), SYNCED, CUT], [sent(9, "gone", gone("web"))]]
+    result = watch(tmp_path, node, "-o", "name")
+    assert result.stdout == "pod/web\npod/web\n"
+    assert [asked.partition("after=")[2] for asked in node.asked] == ["", "abc-2", "abc-9"]
+
+
+def test_what_begins_anew_shows_only_what_is_different(node: FakeNode, tmp_path: Path) -> None:
+    anew = sent(1, "anew", {"reason": "restarted"}) + sent(1, "pod", pod("a")) + SYNCED
+    both = sent(1, "pod", pod("a")) + sent(2, "pod", pod("b"))
+    node.watches = [[both, SYNCED], [anew]]
+    lines = watch(tmp_path, node, "-o", "json").stdout.splitlines()
+    told = [json.loads(line) for line in lines]
+    assert [(*line, line[next(iter(line))]["name"]) for line in told] == [
+        ("pod", "a"),
+        ("pod", "b"),
+        ("gone", "b"),
+    ]
+    assert told[0]["pod"]["health"] == {"word": "healthy", "sentence": "It is healthy."}
+
+
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        ((), "namespace=default"),
+        (("-n", "other"), "namespace=other"),
+        (("-A",), ""),
+        (("pods", "-A", "-l", "app in (a,b)"), "labelSelector=app+in+%28a%2Cb%29"),
+    ],
+)
+def test_what_is_asked_for(
+    node: FakeNode, tmp_path: Path, words: tuple[str, ...], query: str
+) -> None:
+    watch(tmp_path, node, *words)
+    assert node.asked[0].partition("?")[2] == query
+
+
+def test_wide_says_why(node: FakeNode, tmp_path: Path) -> None:
+    node.watches = [[sent(1, "pod", pod("web", "crashing")), SYNCED]]
+    heading, row = watch(tmp_path, node, "-A", "-o", "wide").stdout.splitlines()
+    assert heading.split()[0] == "NAMESPACE"
+    assert heading.split()[-3:] == ["IP", "NODE", "MESSAGE"]
+    assert row.split()[-6:] == ["crashing", "10.0.0.7", "n1", "It", "is", "crashing."]
+
+
+def test_a_watch_may_be_silent_for_longer_than_an_answer_may_take(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_client, "_ANSWER_SECONDS", 2.0)
+    node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "gone", gone("web"))]]
+    node.may_go_on.clear()
+    threading.Timer(3.0, node.may_go_on.set).start()
+    assert watch(tmp_path, node, "-o", "name").stdout == "pod/web\npod/web\n"
+    assert len(node.asked) == 2
+
+
+def test_mistakes_are_one_line(node: FakeNode, tmp_path: Path) -> None:
+    result = watch(tmp_path, node, "secrets")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("podstatus: 'secrets' cannot be watched; pods can")
+    node.refusal = (400, '{"kind": "Status", "message": "no such label"}')
+    result = watch(tmp_path, node)
+    assert (result.exit_code, result.stderr) == (1, "podstatus: no such label\n")
+
+
+def test_a_terminal_shows_a_table_that_is_drawn_again(node: FakeNode, tmp_path: Path) -> None:
+    blocked = {"name": "app", "state": "waiting ErrImagePull", "message": "\x1b[2J\nevil"}
+    evil = pod("web", containers=[blocked])
+    node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "pod", evil), SYNCED]]
+    node.may_go_on.clear()
+    ours, theirs = pty.openpty()
+    words = [*COMMAND, "watch", "-o", "wide", "--root-dir", str(tmp_path)]
+    environment = {**ENVIRONMENT, "LANG": "C.UTF-8", "COLUMNS": "140", "LINES": "10"}
+    process = subprocess.Popen(words, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    got = b""
+
+    def reads(text: bytes) -> bool:
+        nonlocal got
+        got += os.read(ours, 65536)
+        return text in got
+
+    try:
+        until(lambda: reads(b"1 pod: 1 healthy; at "), lambda: got)
+        node.may_go_on.set()
+        until(lambda: reads(b"1 pod: 1 blocked; at "), lambda: got)
+        process.send_signal(2)
+        assert process.wait(SECONDS) == 130
+    finally:
+        node.may_go_on.set()
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"\x1b[2J" not in got
+    assert b"^[[2J evil" in got
+    assert got.count(b"\x1b[H") >= 2
+
+
+def test_events_are_read_however_they_are_cut() -> None:
+    text = b": hello\r\nid: a-1\nevent: pod\ndata: {\ndata: }\n\n:\nid: a-2\n\nevent: x\ndata"
+    told = [ServerSent("pod", "{\n}", "a-1"), ServerSent("", "", "a-2")]
+    for size in (1, 2, 7, 1000):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert list(server_sent(pieces)) == told
+
+
+def test_an_event_without_end_is_not_kept() -> None:
+    with pytest.raises(TooLongError):
+        list(server_sent(b"x" * 65536 for _ in range(1000)))
+
+
+def test_events_of_a_newer_agent_are_left_alone() -> None:
+    assert Watched().apply(ServerSent("novelty", "?")) == []
+
+
+def test_of_a_cluster_each_row_says_which_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_command, "_AGAIN_SECONDS", 0.0)
+    with fake_node(tmp_path, node="", observes=True) as node:
+        node.watches = [[sent(1, "pod", pod("web")), SYNCED]]
+        rows = [line.split() for line in watch(tmp_path, node).stdout.splitlines()]
+    assert rows[0][-2:] == ["HEALTH", "NODE"]
+    assert rows[1][-2:] == ["healthy", "n1"]
+
+
+def test_a_pipe_is_told_that_an_observer_hears_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_command, "_AGAIN_SECONDS", 0.0)
+    with fake_node(tmp_path, node="", observes=True) as node:
+        node.told["/v1/status"] = SILENT
+        node.watches = [[sent(1, "pod", pod("web")), SYNCED]]
+        node.may_go_on.clear()
+        print_silence = watch_command._print_silence
+
+        def tell(silence: str) -> None:
+            print_silence(silence)
+            node.may_go_on.set()
+
+        monkeypatch.setattr(watch_command, "_print_silence", tell)
+        told = watch(tmp_path, node).stderr
+    assert told.splitlines()[0] == "podstatus: API server not heard for 4 min 13 s"
+
+
+def test_the_last_line_says_that_an_observer_hears_nothing() -> None:
+    columns = watch_command._Columns(wide=False, namespaces=True, nodes=True)
+    foot = watch_command._page(Watched(), "", "API server not heard for 9 s", columns)[-1]
+    assert foot[0].text == "API server not heard for 9 s; 0 pods"
+
+
+def test_silence_is_told_when_it_begins_and_ends(tmp_path: Path) -> None:
+    told: list[str] = []
+    with fake_node(tmp_path, node="", observes=True) as node:
+        silence = Silence(lambda: agent_client.find_node(tmp_path, {}), told.append)
+        for status in (SILENT, SILENT, None, HEARD, HEARD):
+            node.told["/v1/status"] = status
+            silence.ask_once()
+    assert told == ["API server not heard for 4 min 13 s", ""]

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.events.about import about_container, about_node, about_pod
+from podstatus.events.event import about_container, about_node, about_pod
 from podstatus.kube.objects.containers import EphemeralContainer
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.testing.builders import make_pod

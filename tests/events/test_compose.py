@@ -2,8 +2,7 @@ import re
 
 import pytest
 
-from podstatus.events.about import about_node, about_pod
-from podstatus.events.compose import Occurrence, event_name, event_of
+from podstatus.events.event import Occurrence, about_node, about_pod, event_name, event_of
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.event import EventSource
 from podstatus.testing.builders import make_pod

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.events.about import about_node, about_pod
-from podstatus.events.correlation import SPAM_BURST, SPAM_NANOS
+from podstatus.events.correlator import SPAM_BURST, SPAM_NANOS
 from podstatus.events.counts import EventCounts
+from podstatus.events.event import about_node, about_pod
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import Recorder
-from podstatus.events.status_events import StatusEvents
 from podstatus.kube.errors import (
     BusyError,
     ConflictError,

@@ -10,9 +10,9 @@ from msgspec import structs
 from podstatus.client import ApiClient, kubeconfig_access
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
-from podstatus.events.about import about_container, about_node, about_pod
-from podstatus.events.correlation import COMBINED
+from podstatus.events.correlator import COMBINED
 from podstatus.events.counts import EventCounts
+from podstatus.events.event import about_container, about_node, about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.event import Event, EventSeries

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
+from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.checkpoint.state import MemoryState
-from podstatus.events.status_events import StatusEvents
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID

@@ -17,12 +17,12 @@ from contextlib import suppress
 
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.events.compose import Occurrence, event_of
-from podstatus.events.correlation import Correlator, Create, Repeat, Spam
+from podstatus.events.correlator import Correlator, Create, Repeat, Spam
 from podstatus.events.counts import Dropped, EventCounts
+from podstatus.events.event import Occurrence, event_of
 from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink
-from podstatus.events.sending import Arrived, Sending, describe
+from podstatus.events.sender import Arrived, Sending, describe
 from podstatus.kube.objects.event import NORMAL, WARNING, Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference
 

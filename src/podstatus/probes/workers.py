@@ -15,7 +15,7 @@ from typing import Protocol
 
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
-from podstatus.events.about import about_container
+from podstatus.events.event import about_container
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from msgspec import structs
 
 from podstatus.events import reasons
-from podstatus.events.about import about_pod
+from podstatus.events.event import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.kube.objects.containers import Container

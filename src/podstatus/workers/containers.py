@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.about import about_container, about_pod
+from podstatus.events.event import about_container, about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.event import ObjectReference

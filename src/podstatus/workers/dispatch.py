@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.about import about_pod
+from podstatus.events.event import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase

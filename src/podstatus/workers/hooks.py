@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from podstatus.base.aio import within
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.about import about_container, about_pod
+from podstatus.events.event import about_container, about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.containers import Container, HTTPGetAction, LifecycleHandler
 from podstatus.kube.objects.pod import Pod

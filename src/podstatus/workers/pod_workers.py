@@ -11,7 +11,7 @@ from collections.abc import Callable
 from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
-from podstatus.events.about import about_pod
+from podstatus.events.event import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState

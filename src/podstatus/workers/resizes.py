@@ -13,7 +13,7 @@ from collections.abc import Callable
 from podstatus.base.aio import wait_for_either
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.about import about_pod
+from podstatus.events.event import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.conditions import POD_RESIZE_PENDING
 from podstatus.kube.objects.pod import Pod, PodUID

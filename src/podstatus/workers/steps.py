@@ -13,7 +13,7 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.about import about_pod
+from podstatus.events.event import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.by_name import first_by_name
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase

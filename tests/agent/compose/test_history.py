@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.compose.history import KeptHistory, NotingCounters, NotingEvents
+from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.load import read_settings
 from podstatus.events import reasons
-from podstatus.events.about import about_container, about_node, about_pod
+from podstatus.events.event import about_container, about_node, about_pod
 from podstatus.events.recorder import Recorder
-from podstatus.events.status_events import StatusEvents
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.observe.history.agent_downtime import last_there
 from podstatus.observe.history.store import Moment, reading

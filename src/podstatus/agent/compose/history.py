@@ -8,10 +8,10 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.status_events import StatusEvents
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.agent_downtime import Absence, last_there

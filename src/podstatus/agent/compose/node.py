@@ -7,7 +7,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient, HttpNodeApi, node_reflector
-from podstatus.events.about import about_node
+from podstatus.events.event import about_node
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage

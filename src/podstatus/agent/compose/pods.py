@@ -6,6 +6,7 @@ from functools import partial
 import msgspec
 
 from podstatus.agent.compose.history import KeptHistory, NotingCounters, NotingEvents
+from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
@@ -13,9 +14,8 @@ from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.checkpoint.state import FileState
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
-from podstatus.events.about import about_container
+from podstatus.events.event import about_container
 from podstatus.events.recorder import Recorder
-from podstatus.events.status_events import StatusEvents
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time

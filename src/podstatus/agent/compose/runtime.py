@@ -22,7 +22,7 @@ from podstatus.client.auth.load_config import SERVICE_ACCOUNT
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
 from podstatus.client.typed.pod_objects import HttpPodObjects
 from podstatus.events import reasons
-from podstatus.events.about import about_container, about_pod
+from podstatus.events.event import about_container, about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity

@@ -2,7 +2,7 @@
 
 from podstatus.alerts.model import Action, Alert, Subject
 from podstatus.events import reasons
-from podstatus.events.about import about_node
+from podstatus.events.event import about_node
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.meta import ObjectReference
 

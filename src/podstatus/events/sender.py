@@ -12,7 +12,7 @@ from enum import Enum
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
 from podstatus.base.token_bucket import Allowance
-from podstatus.events.correlation import Create, Repeat
+from podstatus.events.correlator import Create, Repeat
 from podstatus.events.counts import Dropped
 from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.events.compose import Occurrence, event_of
-from podstatus.events.correlation import COMBINED, Correlated, Correlator, Repeat, Spam
+from podstatus.events.correlator import COMBINED, Correlated, Correlator, Repeat, Spam
+from podstatus.events.event import Occurrence, event_of
 from podstatus.kube.objects.event import Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference
 

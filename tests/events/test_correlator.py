@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.events.about import about_container, about_pod
-from podstatus.events.compose import Occurrence, event_of
-from podstatus.events.correlation import (
+from podstatus.events.correlator import (
     COMBINED,
     MOST_REMEMBERED,
     SIMILAR_EVENTS,
@@ -27,6 +25,7 @@ from podstatus.events.correlation import (
     Repeat,
     Spam,
 )
+from podstatus.events.event import Occurrence, about_container, about_pod, event_of
 from podstatus.kube.objects.event import Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.testing.builders import make_pod

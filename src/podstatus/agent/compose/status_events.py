@@ -5,7 +5,7 @@ nothing about such a pod (docs/decisions/0028-foreign-writers.md).
 """
 
 from podstatus.events import reasons
-from podstatus.events.about import about_node
+from podstatus.events.event import about_node
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 

@@ -26,13 +26,13 @@ from typing import Any
 import msgspec
 
 from podstatus import Pod, decode
-from podstatus.apiserver.certificates import Certificates
-from podstatus.apiserver.credentials import ensure_token
-from podstatus.apiserver.folder import ServerFolder
-from podstatus.apiserver.selectors import object_fields
-from podstatus.apiserver.service import ApiServer
-from podstatus.apiserver.store import Store
-from podstatus.apiserver.strategies import STRATEGIES
+from podstatus.apiserver.pki.certificates import Certificates
+from podstatus.apiserver.pki.credentials import ensure_token
+from podstatus.apiserver.request.selectors import object_fields
+from podstatus.apiserver.server import ApiServer
+from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.storage.store import Store
+from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.status.decide.merge import prepare_status_patch
 from statuses import pod_text
 

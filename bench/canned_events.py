@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.certificates import Certificates
-from podstatus.apiserver.folder import ServerFolder
+from podstatus.apiserver.pki.certificates import Certificates
+from podstatus.apiserver.state_dir import ServerFolder
 
 Document = dict[str, Any]
 MakePod = Callable[[int], Document]

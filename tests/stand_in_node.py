@@ -15,8 +15,8 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from podstatus.apiserver.certificates import AUTHORITY, Certificates
-from podstatus.apiserver.folder import ServerFolder
+from podstatus.apiserver.pki.certificates import AUTHORITY, Certificates
+from podstatus.apiserver.state_dir import ServerFolder
 from podstatus.base.net.sockets import cut, socket_of
 
 Document = dict[str, Any]

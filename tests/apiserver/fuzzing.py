@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.apiserver.recorded import scenarios
-from tests.apiserver.serving import TOKEN
+from tests.support.processes.server_process import TOKEN
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "PROPFIND")
 _SEGMENTS = (

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.apiserver.certificates import Certificates
-from podstatus.apiserver.folder import ServerFolder
-from tests.apiserver.serving import TOKEN, Document, ServerProcess, running
+from podstatus.apiserver.pki.certificates import Certificates
+from podstatus.apiserver.state_dir import ServerFolder
+from tests.support.processes.server_process import TOKEN, Document, ServerProcess, running
 
 PODS = "/api/v1/pods"
 WITH_TOKEN = f"Authorization: Bearer {TOKEN}"

@@ -16,7 +16,7 @@ import pytest
 
 from podstatus.apiserver.resources import RESOURCES
 from tests.apiserver.fuzzing import Fuzzer
-from tests.apiserver.serving import TOKEN, Client, ServerProcess, running
+from tests.support.processes.server_process import TOKEN, Client, ServerProcess, running
 
 REQUESTS = 10_000
 MOST_GROWTH = 96 * 2**20

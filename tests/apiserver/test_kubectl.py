@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.programs import api_server
+from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT)
 

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.apiserver.exchange import Request
-from podstatus.apiserver.hub import Hub
-from podstatus.apiserver.lists import Lists
-from podstatus.apiserver.paths import Target, find_target
-from podstatus.apiserver.problems import Problem
+from podstatus.apiserver.handlers.list import Lists
+from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.messages import Request
+from podstatus.apiserver.http.router import Target, find_target
 from podstatus.apiserver.registry import Registry
-from podstatus.apiserver.selectors import object_fields
-from podstatus.apiserver.store import Change, Store
-from podstatus.apiserver.strategies import STRATEGIES
-from podstatus.apiserver.strategy import DeleteOptions, Document
+from podstatus.apiserver.request.selectors import object_fields
+from podstatus.apiserver.storage.store import Change, Store
+from podstatus.apiserver.storage.watch_cache import Hub
+from podstatus.apiserver.strategies.base import DeleteOptions, Document
+from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.testing.clock import FakeClock
 
 

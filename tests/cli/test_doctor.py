@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.apiserver import credentials
+from podstatus.apiserver.pki import credentials
 from podstatus.cli.checks import (
     HINT,
     OK,

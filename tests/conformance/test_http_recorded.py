@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the API server needs podstatus[agent]")
 
-from podstatus.apiserver.selectors import object_fields
-from podstatus.apiserver.service import ApiServer
-from podstatus.apiserver.store import Store
-from podstatus.apiserver.strategies import STRATEGIES
+from podstatus.apiserver.request.selectors import object_fields
+from podstatus.apiserver.server import ApiServer
+from podstatus.apiserver.storage.store import Store
+from podstatus.apiserver.strategies.by_resource import STRATEGIES
 
 HERE = Path(__file__).parent
 TOKEN = "recorded"  # noqa: S105 - of a server that lives as long as the test

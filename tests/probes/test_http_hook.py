@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.apiserver.certificates import Certificates
-from podstatus.apiserver.folder import ServerFolder
+from podstatus.apiserver.pki.certificates import Certificates
+from podstatus.apiserver.state_dir import ServerFolder
 from podstatus.probes.http_hook import MOST_BODY, get_for_hook
 from podstatus.probes.http_target import HttpTarget
 

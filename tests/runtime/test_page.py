@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podstatus.apiserver.strategies import STRATEGIES
+from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import Runtime

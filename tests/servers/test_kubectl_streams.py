@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.servers.node_scene import NodeScene
 from tests.stand_in_node import wait_until
+from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 
 pytestmark = [
     pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT),

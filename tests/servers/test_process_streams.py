@@ -27,7 +27,7 @@ from tests.agent_process import (
     until,
 )
 from tests.api_servers import RealServer, Server
-from tests.apiserver.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
+from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.support.processes.process_node import command_pod, pod_of
 
 pytestmark = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podstatus.apiserver.folder import FolderBusyError
+from podstatus.apiserver.state_dir import FolderBusyError
 from podstatus.testing.apiserver import (
     ApiServerProcess,
     ApiServerThread,

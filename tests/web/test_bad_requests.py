@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.apiserver.exchange import Answer, Request
+from podstatus.apiserver.http.messages import Answer, Request
 from podstatus.apiserver.listener import Listener
 from podstatus.web.connections import HEALTH_PORT_LIMITS, NODE_PORT_LIMITS
 from podstatus.web.health import HealthListener

@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import StreamReader, web
 
-from podstatus.apiserver.exchange import Answer, Dropped, Request, Stream, Tunnel, refusal
-from podstatus.apiserver.pages import OPEN_PATHS
-from podstatus.apiserver.problems import Problem, bad_request
-from podstatus.apiserver.tunnels import send_tunnel
+from podstatus.apiserver.discovery.endpoints import OPEN_PATHS
+from podstatus.apiserver.http.errors import Problem, bad_request
+from podstatus.apiserver.http.messages import Answer, Dropped, Request, Stream, Tunnel, refusal
+from podstatus.apiserver.kubelet.websocket import send_tunnel
 from podstatus.base.log_rate import RateLimitedLog
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.net.connection_table import StageLimits

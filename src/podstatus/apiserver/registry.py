@@ -9,15 +9,14 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podstatus.apiserver import problems
-from podstatus.apiserver.managed_fields import with_managed_status
-from podstatus.apiserver.paths import Target
-from podstatus.apiserver.problems import Problem
-from podstatus.apiserver.resize_admission import refused_resize
+from podstatus.apiserver.http import errors
+from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.router import Target
 from podstatus.apiserver.resources import NAMESPACES, NODES, PODS, Resource
-from podstatus.apiserver.shapes import ShapeError
-from podstatus.apiserver.store import Key, Store, Stored, versioned
-from podstatus.apiserver.strategy import DeleteOptions, Document, Strategy
+from podstatus.apiserver.storage.store import Key, Store, Stored, versioned
+from podstatus.apiserver.strategies.base import DeleteOptions, Document, ShapeError, Strategy
+from podstatus.apiserver.strategies.managed_fields import with_managed_status
+from podstatus.apiserver.strategies.pod.admission import refused_resize
 from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.validation.field_errors import Cause
@@ -47,7 +46,7 @@ class Registry:
         """One object. Raises Problem."""
         stored = self._store.get(target.resource.plural, _key(target))
         if stored is None:
-            raise problems.not_found(
+            raise errors.not_found(
                 target.resource.plural, target.name or "", group=target.resource.group
             )
         return stored
@@ -63,7 +62,7 @@ class Registry:
         if target.namespace is not None:
             self._check_namespace(resource, target.namespace, metadata["name"])
         if self._store.get(resource.plural, key) is not None:
-            raise problems.already_exists(resource.plural, key.name, group=resource.group)
+            raise errors.already_exists(resource.plural, key.name, group=resource.group)
         return self._put(resource, key, document, dry_run=dry_run)
 
     def replace(
@@ -98,7 +97,7 @@ class Registry:
         new = _read(self._strategy(target.resource), change(old), old=old)
         name = new["metadata"].get("name")
         if name != target.name:
-            raise problems.bad_request(
+            raise errors.bad_request(
                 f"the name of the object ({name}) does not match the name on the URL "
                 f"({target.name})"
             )
@@ -122,7 +121,7 @@ class Registry:
         _check_namespace_of(new["metadata"], target)
         version = new["metadata"].get("resourceVersion")
         if version and version != old["metadata"]["resourceVersion"]:
-            raise problems.conflict(
+            raise errors.conflict(
                 resource.plural, target.name or "", MODIFIED_MEANWHILE, group=resource.group
             )
         uid = new["metadata"].get("uid") or old["metadata"]["uid"]
@@ -192,7 +191,7 @@ class Registry:
         given = document.get("metadata") or {}
         _check_namespace_of(given, target)
         if given.get("resourceVersion"):
-            raise problems.bad_request("resourceVersion should not be set on objects to be created")
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
         name = given.get("name") or ""
         if not name and given.get("generateName"):
             name = given["generateName"][:58] + _random_suffix()
@@ -209,7 +208,7 @@ class Registry:
     def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         stored = self._store.get(NAMESPACES.plural, Key("", namespace))
         if stored is None:
-            raise problems.not_found(NAMESPACES.plural, namespace)
+            raise errors.not_found(NAMESPACES.plural, namespace)
         if stored.document()["metadata"].get("deletionTimestamp"):
             raise Problem(
                 403,
@@ -227,7 +226,7 @@ class Registry:
     def _check(self, resource: Resource, document: Document, causes: list[Cause]) -> None:
         if causes:
             name = document["metadata"].get("name") or ""
-            raise problems.invalid(resource.kind, name, causes, group=resource.group)
+            raise errors.invalid(resource.kind, name, causes, group=resource.group)
 
     def _put(self, resource: Resource, key: Key, document: Document, *, dry_run: bool) -> Document:
         if dry_run:
@@ -306,7 +305,7 @@ def _other_uid(target: Target, asked: str, found: str) -> Problem:
         f"UID in object meta: {found}"
     )
     resource = target.resource
-    return problems.conflict(resource.plural, target.name or "", why, group=resource.group)
+    return errors.conflict(resource.plural, target.name or "", why, group=resource.group)
 
 
 def _key(target: Target) -> Key:
@@ -320,7 +319,7 @@ def _random_suffix() -> str:
 def _check_namespace_of(metadata: Document, target: Target) -> None:
     given = metadata.get("namespace")
     if given and given != (target.namespace or ""):
-        raise problems.bad_request(
+        raise errors.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
 
@@ -384,7 +383,7 @@ def _check_delete_preconditions(
 ) -> None:
     name = metadata["name"]
     if options.uid is not None and options.uid != metadata["uid"]:
-        raise problems.conflict(
+        raise errors.conflict(
             resource.kind,
             name,
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
@@ -393,7 +392,7 @@ def _check_delete_preconditions(
         )
     version = options.resource_version
     if version is not None and version != metadata["resourceVersion"]:
-        raise problems.conflict(
+        raise errors.conflict(
             resource.kind,
             name,
             f"the ResourceVersion in the precondition ({version}) does not match the "

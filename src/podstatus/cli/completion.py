@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import typer
 
-from podstatus.apiserver.reading import list_at, text_at
 from podstatus.cli.client.agent_client import find_node
 from podstatus.cli.client.api_server import CannotAskError
 from podstatus.cli.client.query_client import QueryPort
+from podstatus.kube.unstructured import list_at, text_at
 
 _KINDS = ("pods", "nodes", "events", "alerts")
 _PODS = ("pod", "pods", "po")

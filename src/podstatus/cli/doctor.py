@@ -19,7 +19,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.apiserver.folder import FolderError, lock_holder
+from podstatus.apiserver.state_dir import FolderError, lock_holder
 from podstatus.base.aio import wall_nanos
 from podstatus.base.programs import find_program
 from podstatus.cli.checks import (

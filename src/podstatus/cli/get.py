@@ -14,7 +14,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from podstatus.apiserver.reading import text_at
 from podstatus.cli.client.agent_client import NodePort, find_node
 from podstatus.cli.client.agent_objects import AgentObjects
 from podstatus.cli.client.api_server import (
@@ -39,6 +38,7 @@ from podstatus.client.rest.transport import Timing
 from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
+from podstatus.kube.unstructured import text_at
 
 Document = dict[str, Any]
 Asked = Server | AgentObjects

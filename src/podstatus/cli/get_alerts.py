@@ -5,11 +5,11 @@ from typing import Literal
 
 import msgspec
 
-from podstatus.apiserver.ages import age
 from podstatus.cli.client.api_server import CannotAskError
 from podstatus.cli.client.query_client import QueryPort
 from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, show, show_json, show_yaml
+from podstatus.kube.scalars.human_duration import age
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 KINDS = ("alerts", "alert")

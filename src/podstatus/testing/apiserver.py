@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from podstatus.apiserver.fault_injection import PATH
-from podstatus.apiserver.store import Key, Store
+from podstatus.apiserver.faults.middleware import PATH
+from podstatus.apiserver.storage.store import Key, Store
 from podstatus.base.programs import python_module
 from podstatus.testing.free_port import free_port
 from podstatus.testing.serve_api import Served, serve

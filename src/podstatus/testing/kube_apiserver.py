@@ -22,9 +22,9 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from podstatus.apiserver.certificates import AUTHORITY, CLIENT, Certificates
-from podstatus.apiserver.credentials import Access, ensure_token, write_access
-from podstatus.apiserver.folder import ServerFolder
+from podstatus.apiserver.pki.certificates import AUTHORITY, CLIENT, Certificates
+from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
+from podstatus.apiserver.state_dir import ServerFolder
 from podstatus.base.aio import wall_nanos
 from podstatus.testing.etcd import Etcd, StartError, start_program, wait_until
 from podstatus.testing.free_port import free_port

@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import NamedTuple
 
-from podstatus.apiserver.certificates import CLIENT, Certificates
-from podstatus.apiserver.credentials import Access, ensure_token, write_access
-from podstatus.apiserver.folder import ServerFolder
-from podstatus.apiserver.node_client import NodeAccess
-from podstatus.apiserver.object_file import DATABASE
-from podstatus.apiserver.service import ApiServer, selectable_fields
-from podstatus.apiserver.store import Store
+from podstatus.apiserver.kubelet.kubelet_client import NodeAccess
+from podstatus.apiserver.pki.certificates import CLIENT, Certificates
+from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
+from podstatus.apiserver.server import ApiServer, selectable_fields
+from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.storage.sqlite_file import DATABASE
+from podstatus.apiserver.storage.store import Store
 from podstatus.base.aio import wall_nanos
 
 

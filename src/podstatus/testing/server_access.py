@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podstatus.apiserver.certificates import AUTHORITY
-from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.apiserver.pki.certificates import AUTHORITY
+from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
 
 Document = dict[str, Any]
 

@@ -16,7 +16,7 @@ from podstatus.agent.daemon.apiserver_process import (
     NodeTrust,
     ServerFiles,
 )
-from podstatus.apiserver.folder import ServerFolder
+from podstatus.apiserver.state_dir import ServerFolder
 from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
 from podstatus.client import NAMESPACES, ApiClient, kubeconfig_access

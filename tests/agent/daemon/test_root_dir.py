@@ -11,7 +11,7 @@ import pytest
 
 from podstatus.agent.daemon.root_dir import Endpoints, RootDir, RootDirError, read_endpoints
 from podstatus.agent.daemon.run import _cannot_run
-from podstatus.apiserver.folder import lock_holder
+from podstatus.apiserver.state_dir import lock_holder
 
 TOKEN = "t"  # noqa: S105 - nobody takes it
 ENDPOINTS = Endpoints(
@@ -100,7 +100,7 @@ def test_a_full_disk_is_worth_another_try(
         raise OSError(number, os.strerror(number))
 
     with RootDir(tmp_path) as root:
-        monkeypatch.setattr("podstatus.apiserver.folder.write_private", fails)
+        monkeypatch.setattr("podstatus.apiserver.state_dir.write_private", fails)
         with pytest.raises(RootDirError) as raised:
             root.announce(ENDPOINTS)
     assert _cannot_run(raised.value).code == code

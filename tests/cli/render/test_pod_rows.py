@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.apiserver.pod_printer import PodPrinter
+from podstatus.apiserver.printing.pods import PodPrinter
 from podstatus.cli.render.pod_rows import row_of
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
-from podstatus.apiserver.fault_injection import PATH
+from podstatus.apiserver.faults.middleware import PATH
 from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.reflector import Reflector
@@ -27,10 +27,10 @@ from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
-from tests.apiserver.serving import TOKEN, Client, Document, ServerProcess
 from tests.client.informer.line_proxy import LineProxy, running
 from tests.client.informer.story import Story
 from tests.support.plain_access import PlainAccess
+from tests.support.processes.server_process import TOKEN, Client, Document, ServerProcess
 
 RUNS = 200
 QUICK = 10

@@ -1,8 +1,8 @@
 """Put the embedded API server together."""
 
 from podstatus.agent.daemon.apiserver_main import CannotServeError, Parts, Server
-from podstatus.apiserver.service import ApiServer, selectable_fields
-from podstatus.apiserver.store import Store, StoreError
+from podstatus.apiserver.server import ApiServer, selectable_fields
+from podstatus.apiserver.storage.store import Store, StoreError
 
 
 class _ServerWithStore:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from podstatus.apiserver.folder import write_private
+from podstatus.apiserver.state_dir import write_private
 
 CERTIFICATE, KEY, TOKEN = "agent.crt", "agent.key", "token"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -14,11 +14,11 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.apiserver.certificates import CLIENT, Certificates, keep_valid
-from podstatus.apiserver.credentials import Access, ensure_token, write_access
-from podstatus.apiserver.folder import FolderError, ServerFolder
-from podstatus.apiserver.node_client import NodeAccess
-from podstatus.apiserver.object_file import DATABASE
+from podstatus.apiserver.kubelet.kubelet_client import NodeAccess
+from podstatus.apiserver.pki.certificates import CLIENT, Certificates, keep_valid
+from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
+from podstatus.apiserver.state_dir import FolderError, ServerFolder
+from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.aio import SystemClock, wall_nanos
 
 _STDIN = 0

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstatus.agent.daemon.log_rotation import MAX_LOG_BYTES, keep_rotated
-from podstatus.apiserver.credentials import ENDPOINTS, KUBECONFIG
-from podstatus.apiserver.folder import FolderError, lock_holder
-from podstatus.apiserver.object_file import DATABASE
-from podstatus.apiserver.store_marker import MarkerError, MarkerFile
+from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.apiserver.state_dir import FolderError, lock_holder
+from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
+from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock

@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from podstatus.apiserver.folder import FolderBusyError, FolderError, ServerFolder
+from podstatus.apiserver.state_dir import FolderBusyError, FolderError, ServerFolder
 from podstatus.base.msgspec_json import read_json
 
 ENDPOINTS = "endpoints.json"

@@ -39,7 +39,7 @@ from podstatus.agent.daemon.root_dir import (
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.apiserver.certificates import AUTHORITY
+from podstatus.apiserver.pki.certificates import AUTHORITY
 from podstatus.base.aio import wall_nanos
 from podstatus.client.auth.config import Access
 from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access

@@ -12,13 +12,13 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from podstatus.agent.daemon.root_dir import Endpoints
-from podstatus.apiserver.reading import text_at, value_at
 from podstatus.base.msgspec_json import read_json
 from podstatus.cli.client.api_server import CannotAskError, running_endpoints
 from podstatus.client.auth.tls import Loaded, UnusableTlsError, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
+from podstatus.kube.unstructured import text_at, value_at
 from podstatus.workers.shutdown import Progress
 
 _ANSWER_SECONDS = 10.0

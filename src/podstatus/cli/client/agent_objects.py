@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.reading import text_at
 from podstatus.base.msgspec_json import read_json
 from podstatus.cli.client.agent_client import NodePort
 from podstatus.cli.client.api_server import CannotAskError, Document, Listed, Shown
 from podstatus.cli.client.pod_from_summary import pod_document
 from podstatus.cli.client.query_client import QueryPort
 from podstatus.client.rest.resources import EVENTS, PODS
+from podstatus.kube.unstructured import text_at
 from podstatus.observe.status_view import NodeSummary
 from podstatus.web.query_values import MomentShown
 

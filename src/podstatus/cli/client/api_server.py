@@ -10,8 +10,7 @@ import msgspec
 from podstatus.agent.daemon.root_dir import Endpoints, RootDirError, read_endpoints
 from podstatus.agent.settings.load import ROOT_DIR, default_root_dir
 from podstatus.apiserver import resources
-from podstatus.apiserver.folder import FolderError, lock_holder
-from podstatus.apiserver.reading import text_at, time_at
+from podstatus.apiserver.state_dir import FolderError, lock_holder
 from podstatus.base.aio import wall_nanos
 from podstatus.client.auth.config import Access
 from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
@@ -21,6 +20,7 @@ from podstatus.client.rest.watch import BOOKMARK
 from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.scalars.time import Time
+from podstatus.kube.unstructured import text_at, time_at
 
 Document = dict[str, Any]
 _PAGE = 500

@@ -6,12 +6,12 @@ Upstream: describePod, pkg/describe/describe.go, kubectl v0.36.4.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from podstatus.apiserver.ages import age
-from podstatus.apiserver.reading import text_at, time_at, value_at
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
+from podstatus.kube.scalars.human_duration import age
 from podstatus.kube.scalars.time import Time
+from podstatus.kube.unstructured import text_at, time_at, value_at
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import summarize
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from podstatus.apiserver.ages import age
 from podstatus.cli.client.query_client import ShownPod
 from podstatus.cli.render.tables import MESSAGE, Table
+from podstatus.kube.scalars.human_duration import age
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.printers import printer_of
+from podstatus.apiserver.printing.printers import printer_of
 from podstatus.apiserver.resources import Resource
-from podstatus.apiserver.strategy import Document
+from podstatus.apiserver.strategies.base import Document
 from podstatus.base.terminal import harmless
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod

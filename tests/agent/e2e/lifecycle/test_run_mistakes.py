@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.apiserver.folder import lock_holder
+from podstatus.apiserver.state_dir import lock_holder
 from podstatus.testing.apiserver import ApiServerProcess
 from tests.agent_process import (
     ENVIRONMENT,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.folder import lock_holder
+from podstatus.apiserver.state_dir import lock_holder
 from podstatus.testing.apiserver import ApiServerProcess
 from tests.agent_process import AgentProcess, Cluster, agent, make_pod
 

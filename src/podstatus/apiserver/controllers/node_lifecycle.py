@@ -1,0 +1,83 @@
+"""Keep the taints of nodes as their conditions ask for.
+
+Upstream: the node lifecycle controller of kube-controller-manager, v1.36.4. Whether a node still
+answers, and the pods of one that does not, are no concern of ours.
+"""
+
+import logging
+
+from podstatus.apiserver.controllers.decide.node_taints import settled_taints
+from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.router import Target
+from podstatus.apiserver.registry import Registry
+from podstatus.apiserver.resources import NODES
+from podstatus.apiserver.storage.store import DELETED, Change, Store, StoreError
+from podstatus.apiserver.strategies.base import Document
+from podstatus.base.aio import WakeUp
+from podstatus.base.clock import Clock
+from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.scalars.time import Time
+
+logger = logging.getLogger(__name__)
+
+
+class NodeLifecycle:
+    """Told of every change by `notice`; `run` does the tainting."""
+
+    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._wake = WakeUp[str]()
+        self._behind: set[str] = set()
+        """Nodes whose taints are not what they should be."""
+        for stored in store.objects(NODES.plural):
+            self._see(stored.key.name, stored.data)
+
+    def notice(self, resource: str, change: Change) -> None:
+        """Take account of a change, whoever made it."""
+        if resource == NODES.plural:
+            self._see(change.new.key.name, b"" if change.type == DELETED else change.new.data)
+
+    async def run(self) -> None:
+        """Taint nodes whenever one says something else."""
+        while True:
+            await self._wake.wait()
+            for name in sorted(self._behind):
+                self.settle(name)
+
+    def settle(self, name: str) -> None:
+        """Give a node the taints it is to have.
+
+        Nothing is awaited between reading and writing, so nobody's change is lost. One that
+        cannot be written is left until the node says something again.
+        """
+        self._behind.discard(name)
+        target = Target(resource=NODES, name=name)
+        now = Time.from_unix_nanos(self._clock.now())
+        try:
+            self._registry.overwrite(target, lambda node: _settled(node, now))
+        except (Problem, StoreError) as error:
+            logger.warning("node not tainted: node=%s error=%s", name, error)
+
+    def _see(self, name: str, data: bytes) -> None:
+        self._behind.discard(name)
+        if not data:
+            return
+        try:
+            node = decode(data, Node)
+        except DecodeError as error:
+            logger.warning("node cannot be tainted: node=%s error=%s", name, error)
+            return
+        if settled_taints(node) != (node.spec.taints or ()):
+            self._behind.add(name)
+            self._wake.call("node")
+
+
+def _settled(node: Document, now: Time) -> Document:
+    """The document of the node with its taints as they are to be."""
+    taints = settled_taints(from_document(node, Node), now)
+    spec = {key: value for key, value in node["spec"].items() if key != "taints"}
+    if taints:
+        spec["taints"] = [to_document(taint) for taint in taints]
+    return node | {"spec": spec}

@@ -1,0 +1,109 @@
+"""The pages on which the server tells about itself, by path: all that is no object.
+
+A path that leads nowhere here is for the resources to answer.
+"""
+
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver.discovery import discovery, openapi
+
+OPEN_PATHS = frozenset(["/healthz", "/livez", "/readyz", "/version"])
+"""What may be asked without a token. Upstream: system:public-info-viewer."""
+
+_JSON = "application/json"
+_HEALTH = ("/healthz", "/livez", "/readyz")
+_GENERAL_TYPES = frozenset(["*/*", "application/*", _JSON])
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer."""
+
+    code: int = 200
+    content_type: str = _JSON
+    body: bytes
+
+
+def find_page(path: str, accept: str = _JSON, *, address: str = "") -> Page | None:
+    """What a GET of a path answers; None if the path is not one of these.
+
+    `accept` is the request's header of that name, `address` is where this server is reached.
+    """
+    path = path.rstrip("/") or "/"
+    segments = path.split("/")[1:]
+    if path in _HEALTH:
+        return Page(content_type="text/plain", body=b"ok")
+    if segments[0] == "openapi":
+        return _openapi(path, accept)
+    if path in ("/api", "/apis") and _wants_aggregated(accept):
+        body = msgspec.json.encode(discovery.aggregated(named=path == "/apis"))
+        return Page(content_type=discovery.AGGREGATED_TYPE, body=body)
+    document = _document(segments, address)
+    return None if document is None else Page(body=msgspec.json.encode(document))
+
+
+def _document(segments: list[str], address: str) -> dict[str, Any] | None:
+    match segments:
+        case [""]:
+            return {"paths": _root_paths()}
+        case ["version"]:
+            return discovery.version()
+        case ["api"]:
+            return discovery.api_versions(address)
+        case ["api", version]:
+            return discovery.api_resource_list("", version)
+        case ["apis"]:
+            return discovery.api_group_list()
+        case ["apis", group]:
+            return discovery.api_group(group)
+        case ["apis", group, version] if group:
+            return discovery.api_resource_list(group, version)
+    return None
+
+
+def _root_paths() -> list[str]:
+    named = [group for group in discovery.groups() if group]
+    below = [f"/apis/{group}" for group in named]
+    versions = [f"/apis/{group}/{v}" for group in named for v in discovery.versions_of(group)]
+    fixed = ["/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version", *_HEALTH]
+    return sorted(fixed + below + versions)
+
+
+def _openapi(path: str, accept: str) -> Page | None:
+    if path == "/openapi/v3":
+        return Page(body=msgspec.json.encode(openapi.version_3_index()))
+    if path == "/openapi/v2":
+        return _version_2(accept)
+    body = openapi.version_3(path.removeprefix("/openapi/v3"))
+    return None if body is None else Page(body=body)
+
+
+def _version_2(accept: str) -> Page:
+    # Some clients want protobuf and nothing else; told so, they go on without.
+    if not any(media in _GENERAL_TYPES for media, _ in _media_types(accept)):
+        message = b"only the following media types are accepted: application/json"
+        return Page(code=406, content_type="text/plain", body=message)
+    return Page(body=openapi.version_2())
+
+
+def _wants_aggregated(accept: str) -> bool:
+    """Whether the first type that we can serve is the aggregated one."""
+    for media, parameters in _media_types(accept):
+        if media in _GENERAL_TYPES:
+            kind = parameters.get("as")
+            if kind is None:
+                return False
+            wanted = (parameters.get("g"), parameters.get("v"), kind)
+            if wanted == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+                return True
+    return False
+
+
+def _media_types(accept: str) -> list[tuple[str, dict[str, str]]]:
+    """The types of an Accept header with their parameters; weights are not looked at."""
+    told = []
+    for clause in (accept or "*/*").split(","):
+        media, *pairs = (part.strip() for part in clause.split(";"))
+        told.append((media, dict(pair.split("=", 1) for pair in pairs if "=" in pair)))
+    return told

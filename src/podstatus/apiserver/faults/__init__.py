@@ -1,0 +1,5 @@
+"""Fault injection: rules that delay, refuse or break requests, and their middleware.
+
+Off unless enabled. `rules` is pure. Nothing of the normal request path belongs here. Tests:
+tests/apiserver/faults.
+"""

@@ -1,0 +1,50 @@
+"""Where a node's agent is reached.
+
+Upstream: pkg/kubelet/client/kubelet_client.go and pkg/registry/core/node/strategy.go v1.36.4.
+"""
+
+import msgspec
+
+from podstatus.apiserver.http import errors
+from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.strategies.base import Document
+from podstatus.kube.unstructured import list_at, text_at, value_at
+
+_DEFAULT_PORT = 10250
+
+
+class NodePlace(msgspec.Struct, frozen=True):
+    """A host and a port that speak TLS."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def place_of(node: Document, *, address: str = "") -> NodePlace:
+    """Where the agent of a node is; `address` stands in for its own. Raises Problem."""
+    port = value_at(node, "status", "daemonEndpoints", "kubeletEndpoint", "Port")
+    if not isinstance(port, int) or port <= 0:
+        port = _DEFAULT_PORT
+    return NodePlace(address or _internal_address(node), port)
+
+
+def split_node_name(asked: str) -> tuple[str, str]:
+    """Name and port of `name`, `name:port` and `https:name:port`. Raises Problem."""
+    match asked.split(":"):
+        case [name] | ["", name, ""] | ["https", name, ""] if name:
+            return name, ""
+        case [name, port] | ["https", name, port] if name and port:
+            return name, port
+    raise errors.bad_request(f'invalid node request "{asked}"')
+
+
+def _internal_address(node: Document) -> str:
+    addresses = list_at(node, "status", "addresses")
+    for address in addresses:
+        if text_at(address, "type") == "InternalIP":
+            return text_at(address, "address")
+    known = " ".join(f"{{{text_at(a, 'type')} {text_at(a, 'address')}}}" for a in addresses)
+    raise Problem(500, "", f"no preferred addresses found; known addresses: [{known}]")

@@ -1,0 +1,77 @@
+"""What clients are told when a node refuses.
+
+Upstream: apiserver v0.36.4, pkg/registry/generic/rest/response_checker.go; apimachinery
+v0.36.4, NewGenericServerResponse in pkg/api/errors/errors.go.
+"""
+
+import msgspec
+
+from podstatus.apiserver.http import errors
+from podstatus.apiserver.http.errors import Problem
+from podstatus.base.msgspec_json import read_json
+from podstatus.kube.scalars.go_text import go_quoted
+
+_GENERIC = {
+    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
+    404: ("NotFound", "the server could not find the requested resource"),
+    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    409: ("Conflict", "the server reported a conflict"),
+    422: ("Invalid", "the server rejected our request due to an error in our request"),
+    429: (
+        "TooManyRequests",
+        "the server has received too many requests and has asked us to try again later",
+    ),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: (
+        "Timeout",
+        (
+            "the server was unable to return a response in the time allotted, but may still be "
+            "processing the request"
+        ),
+    ),
+}
+
+
+class _Status(msgspec.Struct):
+    """A `v1.Status`, as far as it says why not."""
+
+    kind: str = ""
+    message: str = ""
+    reason: str = ""
+
+
+def log_refusal(code: int, words: str, pod: str) -> Problem:
+    """A node does not give a log."""
+    if code == 400:
+        return errors.bad_request(words)
+    if code == 500:
+        return errors.internal_error(words)
+    reason, message = _generic(code, words)
+    details = {"name": pod, "kind": "pods/log"}
+    return Problem(code, reason, f"{message} ( pods/log {pod})", details)
+
+
+def upgrade_refusal(code: int, words: str) -> Problem:
+    """A node does not want to talk: what it says is for whoever wanted to."""
+    try:
+        status = read_json(words, _Status)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        status = _Status()
+    if status.kind == "Status" and status.message:
+        return Problem(code, status.reason, status.message)
+    told = f"unable to upgrade connection: {words.strip() or f'status code {code}'}"
+    return errors.bad_request(told) if code == 400 else errors.internal_error(told)
+
+
+def _generic(code: int, words: str) -> tuple[str, str]:
+    if code == 403:
+        return "Forbidden", words
+    if code in _GENERIC:
+        return _GENERIC[code]
+    if code >= 500:
+        told = f"an error on the server ({go_quoted(words)}) has prevented the request from"
+        return "InternalError", f"{told} succeeding"
+    return (
+        "",
+        f"the server responded with the status code {code} but did not return more information",
+    )

@@ -1,0 +1,124 @@
+"""What clients ask of a container, and what its node is asked then: logs, exec, attach.
+
+Upstream: pkg/registry/core/pod/strategy.go and rest/log.go v1.36.4; ValidatePodLogOptions,
+pkg/apis/core/validation/validation.go.
+"""
+
+from collections.abc import Iterator
+from urllib.parse import quote, urlencode
+
+from podstatus.apiserver.http import errors
+from podstatus.apiserver.http.messages import Request, read_integer
+from podstatus.apiserver.strategies.base import Document
+from podstatus.kube.scalars.time import Time, TimeError
+from podstatus.kube.unstructured import list_at, text_at
+from podstatus.kube.validation.field_errors import Cause, forbidden, invalid_value, non_negative
+
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+"""How exec and attach are spoken over a WebSocket, the best first."""
+ERROR_CHANNEL = b"\x03"
+"""Where both protocols tell how it ended, as a v1.Status."""
+
+_CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+_LOG_FLAGS = ("follow", "previous", "timestamps")
+_STREAM_FLAGS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+"""What the API calls them, and what nodes call them."""
+_NOT_BOTH = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+_POSITIVE = "must be greater than 0"
+
+
+def log_query(request: Request, name: str) -> str:
+    """Which part of a log a node is asked for. Raises Problem."""
+    asked = {flag: "true" for flag in _LOG_FLAGS if request.flag(flag)}
+    numbers = _numbers(request)
+    since = _since_time(request)
+    causes = _log_causes(numbers, since)
+    if "stream" in request.query:
+        # The gate PodLogsQuerySplitStreams is off in v1.36.
+        causes.append(forbidden("stream", "may not be specified"))
+    if causes:
+        raise errors.invalid("PodLogOptions", name, causes)
+    asked |= {key: str(number) for key, number in numbers.items()}
+    if since:
+        asked["sinceTime"] = since
+    return urlencode(sorted(asked.items()))
+
+
+def stream_query(request: Request) -> str:
+    """How a node is to connect a process, and which one it is to run."""
+    flags = [(name, "1") for asked, name in _STREAM_FLAGS.items() if request.flag(asked)]
+    commands = [("command", word) for word in request.values("command")]
+    return urlencode(sorted([*flags, *commands], key=lambda pair: pair[0]))
+
+
+def container_path(verb: str, pod: Document, asked: str) -> str:
+    """Where a node has something of a container: `/exec/default/web/main`. Raises Problem."""
+    namespace, name = text_at(pod, "metadata", "namespace"), text_at(pod, "metadata", "name")
+    return "/" + "/".join(map(quote, (verb, namespace, name, choose_container(pod, asked))))
+
+
+def choose_container(pod: Document, asked: str) -> str:
+    """The container that was asked for, or the only one there is. Raises Problem."""
+    name = text_at(pod, "metadata", "name")
+    known = list(_container_names(pod))
+    if asked:
+        if asked not in known:
+            raise errors.bad_request(f"container {asked} is not valid for pod {name}")
+        return asked
+    containers = list_at(pod, "spec", "containers")
+    if len(containers) == 1:
+        return text_at(containers[0], "name")
+    told = f"a container name must be specified for pod {name}"
+    choice = f", choose one of: [{' '.join(known)}]" if containers else ""
+    raise errors.bad_request(told + choice)
+
+
+def choose_protocol(request: Request) -> str:
+    """What is spoken with a client that wants to talk to a process. Raises Problem."""
+    if not request.upgrade:
+        raise errors.bad_request("Upgrade request required")
+    if request.upgrade.lower() != "websocket":
+        raise errors.bad_request(
+            f"exec and attach speak WebSocket here, not {request.upgrade[:40]}; use kubectl 1.31 "
+            "or newer, or 1.29 and 1.30 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true"
+        )
+    for protocol in PROTOCOLS:
+        if protocol in request.protocols:
+            return protocol
+    raise errors.bad_request(
+        f"none of the client's WebSocket protocols is known here; use one of {', '.join(PROTOCOLS)}"
+    )
+
+
+def _container_names(pod: Document) -> Iterator[str]:
+    for kind in _CONTAINER_LISTS:
+        for container in list_at(pod, "spec", kind):
+            yield text_at(container, "name")
+
+
+def _numbers(request: Request) -> dict[str, int]:
+    # Unlike those of lists, a number that is empty is none.
+    names = ("tailLines", "limitBytes", "sinceSeconds")
+    return {name: read_integer(request.query[name]) for name in names if name in request.query}
+
+
+def _since_time(request: Request) -> str:
+    asked = request.query.get("sinceTime", "")
+    try:
+        return (Time.parse(asked or None)).wire or ""
+    except TimeError as error:
+        raise errors.bad_request(str(error)) from error
+
+
+def _log_causes(numbers: dict[str, int], since_time: str) -> list[Cause]:
+    causes = non_negative("tailLines", numbers.get("tailLines", 0))
+    causes += _positive("limitBytes", numbers)
+    if since_time and "sinceSeconds" in numbers:
+        # Upstream: a field without a name.
+        return [*causes, forbidden("[]", _NOT_BOTH)]
+    return causes + _positive("sinceSeconds", numbers)
+
+
+def _positive(name: str, numbers: dict[str, int]) -> list[Cause]:
+    number = numbers.get(name, 1)
+    return [invalid_value(name, number, _POSITIVE)] if number < 1 else []

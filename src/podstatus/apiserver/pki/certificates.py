@@ -1,0 +1,265 @@
+"""A certificate authority of our own, and what it signs: the server's certificate, and the one
+that the server shows to nodes.
+
+Made at the first start, kept in the server's folder, and made anew before they expire or when
+the server gets another name.
+"""
+
+import asyncio
+import datetime
+import ipaddress
+import logging
+import ssl
+from collections.abc import Iterable
+
+import msgspec
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from podstatus.apiserver.state_dir import FolderError, ServerFolder
+from podstatus.base.clock import Clock
+from podstatus.base.failure_log import Trouble
+
+logger = logging.getLogger(__name__)
+
+AUTHORITY = "ca.crt"
+"""The file with what clients have to trust."""
+CLIENT = "client"
+"""The server's name for the files that it shows to nodes: `client.crt`, `client.key`."""
+CLIENT_NAME = "podstatus-apiserver"
+CLIENT_GROUP = "system:masters"
+"""Whom nodes ask about, they are told, may do everything."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+_AUTHORITY_DAYS = 3650
+_SERVER_DAYS = 365
+_RENEW_DAYS = 30
+"""A certificate with less left is renewed."""
+_CHECK_SECONDS = 10.0
+"""Between two looks whether it has."""
+_CLOCK_SKEW = datetime.timedelta(minutes=5)
+"""Valid from a little before now, for clients whose clock is behind."""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """A certificate with its private key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @property
+    def certificate_pem(self) -> bytes:
+        """As it is written to files."""
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    @property
+    def key_pem(self) -> bytes:
+        """As it is written to files, not encrypted."""
+        return self.key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+
+
+class Certificates:
+    """The certificates in a server's folder; `now` is in nanoseconds since the Unix epoch."""
+
+    def __init__(self, folder: ServerFolder, now: int) -> None:
+        self._folder = folder
+        self._now = datetime.datetime.fromtimestamp(now / 1e9, datetime.UTC)
+
+    def ensure(self, hosts: Iterable[str] = LOOPBACK) -> bytes:
+        """Have a valid certificate for these names; the authority's, PEM. Raises FolderError."""
+        authority = self._kept("ca")
+        if authority is None or not self._lasts(authority):
+            authority = self._store("ca", self._new_authority())
+        self._ensure_signed(authority, hosts)
+        return authority.certificate_pem
+
+    def renew(self, hosts: Iterable[str] = LOOPBACK) -> bool:
+        """Have certificates that are valid, while the server runs; whether there are new ones.
+
+        The authority stays, since clients trust it: one that has expired is renewed by `ensure`, at
+        the next start. Raises FolderError.
+        """
+        authority = self._kept("ca")
+        if authority is None or not self._lasts(authority):
+            return False
+        return self._ensure_signed(authority, hosts)
+
+    def _ensure_signed(self, authority: Identity, hosts: Iterable[str]) -> bool:
+        names = frozenset([*LOOPBACK, *hosts])
+        server, client = self._kept("server"), self._kept(CLIENT)
+        is_new = server is None or not self._serves(server, authority, names)
+        if is_new:
+            self._store("server", self._new_server(authority, names))
+        if client is None or not self._is_ours(client, authority):
+            self._store(CLIENT, self._new_client(authority))
+        return is_new
+
+    def server_context(self) -> ssl.SSLContext:
+        """What the server speaks TLS with, after `ensure`."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.load(context)
+        return context
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Have connections that come from now on served with the newest certificate."""
+        context.load_cert_chain(self._folder.path / "server.crt", self._folder.path / "server.key")
+
+    def _kept(self, name: str) -> Identity | None:
+        certificate = self._folder.read(f"{name}.crt")
+        key = self._folder.read(f"{name}.key")
+        if certificate is None or key is None:
+            return None
+        try:
+            return _identity(certificate, key)
+        except ValueError as error:
+            raise FolderError(
+                f"{self._folder.path / name}.crt and .key are damaged ({error}); remove both, "
+                "new ones will be made"
+            ) from error
+
+    def _store(self, name: str, identity: Identity) -> Identity:
+        # The key first: a certificate whose key is another's is noticed and made anew.
+        self._folder.write(f"{name}.key", identity.key_pem)
+        self._folder.write(f"{name}.crt", identity.certificate_pem)
+        return identity
+
+    def _lasts(self, identity: Identity) -> bool:
+        certificate = identity.certificate
+        left = certificate.not_valid_after_utc - self._now
+        started = certificate.not_valid_before_utc <= self._now
+        matches = certificate.public_key() == identity.key.public_key()
+        return started and matches and left > datetime.timedelta(days=_RENEW_DAYS)
+
+    def _is_ours(self, identity: Identity, authority: Identity) -> bool:
+        try:
+            identity.certificate.verify_directly_issued_by(authority.certificate)
+        except (InvalidSignature, ValueError):
+            return False
+        return self._lasts(identity)
+
+    def _serves(self, server: Identity, authority: Identity, names: frozenset[str]) -> bool:
+        return self._is_ours(server, authority) and names <= _names(server.certificate)
+
+    def _new_authority(self) -> Identity:
+        key = ec.generate_private_key(ec.SECP256R1())
+        # The serial number keeps authorities apart that clients have met at the same address.
+        name = _name(f"podstatus-ca-{x509.random_serial_number():040x}"[:52])
+        usage = _key_usage(signs_certificates=True)
+        builder = (
+            self._builder(name, name, key, _AUTHORITY_DAYS)
+            .not_valid_before(self._now - _CLOCK_SKEW)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(usage, critical=True)
+        )
+        return Identity(builder.sign(key, hashes.SHA256()), key)
+
+    def _new_server(self, authority: Identity, names: frozenset[str]) -> Identity:
+        alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = _name("podstatus-apiserver")
+        builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.SERVER_AUTH)
+        builder = builder.add_extension(alternatives, critical=False)
+        return Identity(builder.sign(authority.key, hashes.SHA256()), key)
+
+    def _new_client(self, authority: Identity) -> Identity:
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = _name(CLIENT_NAME, group=CLIENT_GROUP)
+        builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.CLIENT_AUTH)
+        return Identity(builder.sign(authority.key, hashes.SHA256()), key)
+
+    def _signed_builder(
+        self,
+        subject: x509.Name,
+        authority: Identity,
+        key: ec.EllipticCurvePrivateKey,
+        purpose: x509.ObjectIdentifier,
+    ) -> x509.CertificateBuilder:
+        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
+        return (
+            self._builder(subject, authority.certificate.subject, key, _SERVER_DAYS)
+            # As the authority: also for clients whose clock is right when ours was set ahead.
+            .not_valid_before(authority.certificate.not_valid_before_utc)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+            .add_extension(issuer_key, critical=False)
+        )
+
+    def _builder(
+        self, subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
+    ) -> x509.CertificateBuilder:
+        subject_key = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(issuer)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_after(self._now + datetime.timedelta(days=days))
+            .add_extension(subject_key, critical=False)
+        )
+
+
+async def keep_valid(
+    folder: ServerFolder, context: ssl.SSLContext, hosts: Iterable[str], clock: Clock
+) -> None:
+    """Renew the server's certificate before it expires, or when the clock was set past that."""
+    hosts, trouble = tuple(hosts), Trouble(logger, "renewing certificates", expected=FolderError)
+    while True:
+        await clock.wait(_CHECK_SECONDS)
+        certificates = Certificates(folder, clock.now())
+        try:
+            if await asyncio.to_thread(certificates.renew, hosts):
+                certificates.load(context)
+                logger.info("certificate of the server renewed")
+        except (FolderError, ssl.SSLError, OSError) as error:
+            trouble.failed(error)
+        else:
+            trouble.over()
+
+
+def _identity(certificate: bytes, key: bytes) -> Identity:
+    private = serialization.load_pem_private_key(key, password=None)
+    if not isinstance(private, ec.EllipticCurvePrivateKey):
+        raise ValueError("the key is not one of ours")
+    return Identity(x509.load_pem_x509_certificate(certificate), private)
+
+
+def _name(common: str, *, group: str = "") -> x509.Name:
+    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
+    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _names(certificate: x509.Certificate) -> frozenset[str]:
+    """The names that a certificate is for."""
+    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = [str(address) for address in found.get_values_for_type(x509.IPAddress)]
+    return frozenset([*addresses, *found.get_values_for_type(x509.DNSName)])

@@ -1,0 +1,64 @@
+"""Who may use the server: a token, and the files that hand it to clients."""
+
+import base64
+import re
+import secrets
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from podstatus.apiserver.state_dir import FolderError, ServerFolder
+
+KUBECONFIG = "kubeconfig"
+ENDPOINTS = "endpoints.json"
+_TOKEN = "token"  # noqa: S105 - the name of the file
+_NAME = "podstatus"
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client needs."""
+
+    url: str
+    token: str
+    authority: bytes
+    """The certificate of the authority that signed the server's, PEM."""
+
+
+def ensure_token(folder: ServerFolder) -> str:
+    """The token of this folder, made at the first start. Raises FolderError."""
+    kept = folder.read(_TOKEN)
+    if kept is None:
+        token = secrets.token_urlsafe(32)
+        folder.write(_TOKEN, f"{token}\n".encode())
+        return token
+    token = kept.decode(errors="replace").strip()
+    if not re.fullmatch(r"[\w.~+/=-]{16,}", token, re.ASCII):
+        raise FolderError(
+            f"{folder.path / _TOKEN} holds no token of 16 characters or more; remove the file, "
+            "a new one will be made"
+        )
+    return token
+
+
+def write_access(folder: ServerFolder, access: Access) -> Path:
+    """Write the files for clients; where the kubeconfig is. Raises FolderError."""
+    endpoints = {"apiserver": access.url, "token": access.token}
+    folder.write(ENDPOINTS, msgspec.json.encode(endpoints))
+    return folder.write(KUBECONFIG, kubeconfig(access))
+
+
+def kubeconfig(access: Access) -> bytes:
+    """A file that `kubectl --kubeconfig` takes; all that it needs is in it."""
+    authority = base64.b64encode(access.authority).decode()
+    cluster = {"server": access.url, "certificate-authority-data": authority}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": {"token": access.token}}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
+        "current-context": _NAME,
+    }
+    text: str = yaml.safe_dump(document, sort_keys=False, width=4096)
+    return text.encode()

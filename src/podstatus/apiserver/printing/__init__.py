@@ -1,0 +1,5 @@
+"""Objects as Tables: the columns and rows that `kubectl get` shows.
+
+Pure. Used by the server and by the agent's own tables. Terminal output does not belong here. Tests:
+tests/apiserver/printing.
+"""

@@ -1,0 +1,109 @@
+"""Answers in another form than the objects themselves: Tables, and metadata alone.
+
+Upstream: pkg/endpoints/handlers/response.go and pkg/registry/rest/table.go, apiserver v0.36.4.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver.http.errors import bad_request
+from podstatus.apiserver.http.negotiation import META_V1, IncludeObject, wants_table
+from podstatus.apiserver.printing.printers import printer_of
+from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.strategies.base import Document, Printer
+from podstatus.kube.scalars.time import Time
+from podstatus.kube.unstructured import map_at, text_at
+
+__all__ = [
+    "include_object",
+    "partial_list",
+    "partial_metadata",
+    "printer_of",
+    "table_document",
+    "wants_table",
+]
+
+
+def include_object(value: str) -> IncludeObject:
+    """Read the parameter `includeObject` of a request for a Table. Raises Problem (400)."""
+    match value:
+        case "Metadata" | "None" | "Object":
+            return value
+        case "":
+            return "Metadata"
+    raise bad_request(
+        f'Unable to convert to Table as requested: includeObject: Invalid value: "{value}": '
+        "must be 'Metadata', 'Object', 'None', or empty"
+    )
+
+
+def table_document(
+    resource: Resource,
+    documents: Sequence[Document],
+    now: Time,
+    *,
+    list_metadata: Document | None = None,
+    include_object: IncludeObject = "Metadata",
+    headers: bool = True,
+    api_version: str = META_V1,
+) -> Document:
+    """The Table with a row for each object.
+
+    `list_metadata` is that of the list; None if there is but one object, which was got or
+    watched. A watch sends headers with its first event only.
+    """
+    printer = printer_of(resource)
+    rows = [
+        _row(printer, document, now) | {"object": _shown(resource, document, include_object)}
+        for document in documents
+    ]
+    return {
+        "kind": "Table",
+        "apiVersion": api_version,
+        "metadata": _version(documents) if list_metadata is None else list_metadata,
+        "columnDefinitions": msgspec.to_builtins(printer.columns) if headers else None,
+        "rows": rows,
+    }
+
+
+def partial_metadata(document: Document, *, api_version: str = META_V1) -> Document:
+    """The object's metadata alone."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": api_version,
+        "metadata": map_at(document, "metadata"),
+    }
+
+
+def partial_list(
+    documents: Sequence[Document], list_metadata: Document, *, api_version: str = META_V1
+) -> Document:
+    """The metadata of every object in a list."""
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": api_version,
+        "metadata": list_metadata,
+        "items": [partial_metadata(item, api_version=api_version) for item in documents],
+    }
+
+
+def _row(printer: Printer, document: Document, now: Time) -> Document:
+    row: Document = {"cells": printer.cells(document, now)}
+    if conditions := printer.conditions(document):
+        row["conditions"] = conditions
+    return row
+
+
+def _shown(resource: Resource, document: Document, include: IncludeObject) -> Any:
+    if include == "None":
+        return None
+    if include == "Metadata":
+        return partial_metadata(document)
+    return {**document, "kind": resource.kind, "apiVersion": resource.api_version}
+
+
+def _version(documents: Sequence[Document]) -> Document:
+    version = text_at(documents[0], "metadata", "resourceVersion") if documents else ""
+    return {"resourceVersion": version} if version else {}

@@ -1,0 +1,114 @@
+"""What of a resource is listed or watched, and as of when: the parameters, read and checked.
+
+Upstream: ValidateListOptions, pkg/apis/meta/internalversion/validation, apimachinery v0.36.4;
+ValidateListOptions, pkg/storage/interfaces.go, apiserver v0.36.4.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from podstatus.apiserver.http.errors import Problem, bad_request, invalid
+from podstatus.apiserver.request.continue_token import read_limit
+from podstatus.kube.validation.field_errors import Cause, forbidden, unsupported
+
+EXACT = "Exact"
+NOT_OLDER_THAN = "NotOlderThan"
+
+_MATCH = "resourceVersionMatch"
+_INITIAL = "sendInitialEvents"
+_VERSION = re.compile("[0-9]{1,19}")
+
+
+class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a list asks for."""
+
+    version: int | None = None
+    """The state then, or one not older; None for the newest."""
+    exact: bool = False
+    """The state then, and no other."""
+    limit: int = 0
+    token: str = ""
+
+
+def read_list_options(query: Mapping[str, str]) -> ListOptions:
+    """What a list asks for. Raises Problem."""
+    match, text, token = query.get(_MATCH, ""), query.get("resourceVersion", ""), _token(query)
+    causes = _continues(match, token)
+    if match and not text:
+        causes.insert(
+            0, forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided")
+        )
+    if match not in ("", EXACT, NOT_OLDER_THAN):
+        causes.append(unsupported(_MATCH, match, [EXACT, NOT_OLDER_THAN, ""]))
+    if match == EXACT and text == "0":
+        why = f'{_MATCH} "exact" is forbidden for resourceVersion "0"'
+        causes.append(forbidden(_MATCH, why))
+    if _INITIAL in query:
+        causes.append(forbidden(_INITIAL, f"{_INITIAL} is forbidden for list"))
+    _check(causes)
+    version, limit = read_version(text), read_limit(query.get("limit", "0"))
+    if version and token:
+        raise bad_request("specifying resource version is not allowed when using continue")
+    if version == 0 and not token:
+        # Any state will do: upstream has it in memory, and sends all of it.
+        return ListOptions(version=0)
+    # Pages of an old version began before there was a word for it.
+    exact = bool(version) and (match == EXACT or (bool(limit) and not match))
+    return ListOptions(version=version, exact=exact, limit=limit, token=token)
+
+
+def check_watch_options(query: Mapping[str, str]) -> None:
+    """Raises Problem if the parameters of a watch contradict each other."""
+    match, causes = query.get(_MATCH, ""), []
+    if _INITIAL in query and match != NOT_OLDER_THAN:
+        why = f"{_INITIAL} requires setting {_MATCH} to {NOT_OLDER_THAN}"
+        causes.append(forbidden(_MATCH, why))
+    if match and _INITIAL not in query:
+        why = f"{_MATCH} is forbidden for watch unless {_INITIAL} is provided"
+        causes.append(forbidden(_MATCH, why))
+    if match not in ("", NOT_OLDER_THAN):
+        causes.append(unsupported(_MATCH, match, [NOT_OLDER_THAN]))
+    _check(causes + _continues(match, _token(query)))
+
+
+def read_version(text: str) -> int | None:
+    """A resource version, None if none is asked for. Raises Problem."""
+    if not text:
+        return None
+    if not _VERSION.fullmatch(text):
+        raise Problem(
+            400, "BadRequest", f'resourceVersion: Invalid value: "{text[:40]}": not a number'
+        )
+    return int(text)
+
+
+def too_large(version: int, current: int) -> Problem:
+    """That version is still to come."""
+    return Problem(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {version}, current: {current}",
+        {
+            "causes": [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            ]
+        },
+        retry_after=1,
+    )
+
+
+def _token(query: Mapping[str, str]) -> str:
+    return query.get("continue", "")
+
+
+def _continues(match: str, token: str) -> list[Cause]:
+    if match and token:
+        return [forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided")]
+    return []
+
+
+def _check(causes: list[Cause]) -> None:
+    if causes:
+        raise invalid("ListOptions", "", causes, group="meta.k8s.io")

@@ -1,0 +1,198 @@
+"""Apply the patches that a client may send, by media type; merge patches (RFC 7386) are here.
+
+Upstream: pkg/endpoints/handlers/patch.go, apiserver v0.36.4; gopkg.in/evanphx/json-patch.v4,
+merge.go v4.13.0. Unlike the RFC, a merge patch also removes nulls from objects in a list, if the
+list replaces a value that is not an object.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver.http.errors import Problem, bad_request, unsupported_media_type
+from podstatus.apiserver.request.json_patch import (
+    MAX_OPERATIONS,
+    JsonPatchError,
+    JsonPatchTooLargeError,
+    apply_json_patch,
+)
+from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.strategies.base import Document
+from podstatus.kube.encoding.go_json import encode_document, plain_text
+from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
+
+
+def apply_merge_patch(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """The document that the patch makes. Neither is changed."""
+    result = dict(document)
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merged(result.get(key), change)
+    return result
+
+
+def _merged(old: Any, change: Any) -> Any:
+    if not isinstance(old, dict):
+        return _without_nulls(change)
+    return apply_merge_patch(old, change) if isinstance(change, dict) else change
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return list(map(_without_nulls, value)) if isinstance(value, list) else value
+
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+Apply = Callable[[Document, Any, Resource], Document]
+
+
+def check_patch_type(content_type: str) -> None:
+    """Refuse a patch of which the type alone is wrong. Raises Problem (415)."""
+    _apply_of(content_type)
+
+
+def apply_patch_of(
+    content_type: str, document: Document, body: bytes, resource: Resource
+) -> Document:
+    """The document that a patch makes. Raises Problem (400, 413, 415 or 422)."""
+    apply = _apply_of(content_type)
+    try:
+        return apply(document, _decoded(body, content_type), resource)
+    except RecursionError:
+        raise _unprocessable("the patch is nested too deeply") from None
+
+
+def shown_patch(content_type: str, body: bytes, patched: Document) -> str:
+    """What upstream repeats when a patch leads to what does not fit: a strategic patch itself,
+    for the others what they lead to."""
+    try:
+        if _media_type(content_type) == STRATEGIC_MERGE_PATCH:
+            return plain_text(_decoded(body, content_type))
+        return encode_document(patched).decode()
+    except RecursionError:
+        return "(nested too deeply)"
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip()
+
+
+def _apply_of(content_type: str) -> Apply:
+    media_type = _media_type(content_type)
+    if media_type in _TYPES:
+        return _TYPES[media_type]
+    if media_type == APPLY_PATCH:
+        raise unsupported_media_type(
+            "server-side apply is not served here; use client-side apply (kubectl apply "
+            f"--server-side=false), or send one of {', '.join(_TYPES)}"
+        )
+    raise unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(_TYPES)
+    )
+
+
+def _decoded(body: bytes, content_type: str) -> Any:
+    is_strategic = _media_type(content_type) == STRATEGIC_MERGE_PATCH
+    decoder = _STRATEGIC_DECODER if is_strategic else _DECODER
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request(f"error decoding patch: {error}") from error
+
+
+def _strategic_number(text: str) -> float:
+    """A strategic merge patch may spell an integer as 1e3 or 30.0; other patches may not.
+
+    Upstream: fromUnstructured, pkg/runtime/converter.go, apimachinery v0.36.4.
+    """
+    number = float(text)
+    if math.isinf(number):
+        why = f"json: cannot unmarshal number {text[:80]} into Go value of type float64"
+        raise bad_request(why)
+    return int(number) if number.is_integer() and abs(number) < _INT64 else number
+
+
+_INT64 = 2.0**63
+_DECODER = msgspec.json.Decoder()
+_STRATEGIC_DECODER = msgspec.json.Decoder(float_hook=_strategic_number)
+
+
+def _json_patch(document: Document, patch: Any, _: Resource) -> Document:
+    if patch is None:
+        return document
+    if not isinstance(patch, list) or not all(map(_is_operation, patch)):
+        raise bad_request("error decoding patch: expected a list of operations")
+    if len(patch) > MAX_OPERATIONS:
+        raise _too_large(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        )
+    try:
+        patched = apply_json_patch(document, patch)
+    except JsonPatchTooLargeError as error:
+        raise _too_large(str(error)) from error
+    except JsonPatchError as error:
+        raise _unprocessable(str(error)) from error
+    if not isinstance(patched, dict):
+        raise _unprocessable("the patch leaves no object")
+    return patched
+
+
+def _is_operation(operation: Any) -> bool:
+    if operation is None:
+        return True
+    if not isinstance(operation, dict):
+        return False
+    texts = (operation.get(name) for name in ("op", "path", "from"))
+    return all(text is None or isinstance(text, str) for text in texts)
+
+
+def _merge_patch(document: Document, patch: Any, _: Resource) -> Document:
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
+    return apply_merge_patch(document, _object(patch))
+
+
+def _strategic_merge_patch(document: Document, patch: Any, resource: Resource) -> Document:
+    try:
+        return apply_patch(document, _object({} if patch is None else patch), resource.schema)
+    except PatchFormatError as error:
+        raise bad_request(str(error)) from error
+    except NestedListError as error:
+        raise _unprocessable(str(error)) from error
+    except PatchError as error:
+        # Upstream answers 500 here; but it is the client's patch that makes no sense.
+        raise _unprocessable(str(error)) from error
+
+
+def _object(patch: Any) -> dict[str, Any]:
+    if not isinstance(patch, dict):
+        raise bad_request(f"error decoding patch: expected an object, got {type(patch).__name__}")
+    return patch
+
+
+def _too_large(why: str) -> Problem:
+    return Problem(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
+
+
+def _unprocessable(why: str) -> Problem:
+    """Upstream keeps the reason to itself; we add it as a cause, which kubectl shows."""
+    cause = {"reason": "FieldValueInvalid", "message": why, "field": "patch"}
+    message = "the server rejected our request due to an error in our request"
+    return Problem(422, "Invalid", message, {"causes": [cause]})
+
+
+_TYPES: dict[str, Apply] = {
+    JSON_PATCH: _json_patch,
+    MERGE_PATCH: _merge_patch,
+    STRATEGIC_MERGE_PATCH: _strategic_merge_patch,
+}

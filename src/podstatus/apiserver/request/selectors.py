@@ -1,0 +1,170 @@
+"""Label selectors and field selectors of lists and watches.
+
+A field selector is written `spec.nodeName=n1,status.phase!=Running`. It can name only the fields
+that its resource declares as selectable. In values, a backslash escapes a backslash, a comma or an
+equals sign.
+
+Upstream: ParseSelector, apimachinery v0.36.4, pkg/fields/selector.go; the conversions of field
+labels in pkg/apis/core/v1/conversion.go v1.36.4 and pkg/runtime/conversion.go v0.36.4.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver.http.errors import bad_request
+from podstatus.apiserver.resources import Resource
+from podstatus.kube import label_selector
+from podstatus.kube.label_selector import LabelSelector, LabelSelectorError, Requirement
+from podstatus.kube.scalars.go_text import go_quoted
+
+NAME = "metadata.name"
+NAMESPACE = "metadata.namespace"
+
+_TERM = re.compile(r"(?:\\.|[^\\,])*\\?", re.DOTALL)
+_OPERATOR = re.compile("!=|==|=")
+_OLD_NAMES = {"spec.host": "spec.nodeName"}
+
+SELECTABLE = {
+    "Pod": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.podIPs",
+        "status.nominatedNodeName",
+    ),
+    "Node": ("spec.unschedulable",),
+    "Namespace": ("status.phase",),
+    "Secret": ("type",),
+    "Event": (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ),
+}
+"""By kind, what can be asked for besides name and namespace."""
+
+
+class FieldRequirement(msgspec.Struct, frozen=True):
+    """What one field must be, or must not be."""
+
+    field: str
+    value: str
+    equal: bool = True
+
+
+class FieldSelector(msgspec.Struct, frozen=True):
+    """All of its requirements must be fulfilled; with none it selects everything."""
+
+    requirements: tuple[FieldRequirement, ...] = ()
+
+    def matches(self, fields: Mapping[str, str]) -> bool:
+        """Whether an object with these fields (see `object_fields`) is selected."""
+        return all(
+            (fields.get(requirement.field, "") == requirement.value) is requirement.equal
+            for requirement in self.requirements
+        )
+
+    def required(self, field: str) -> str | None:
+        """The only value that this field may have, if there is one."""
+        for requirement in self.requirements:
+            if requirement.field == field and requirement.equal:
+                return requirement.value
+        return None
+
+
+def object_fields(document: Mapping[str, Any], particular: Mapping[str, str]) -> dict[str, str]:
+    """What field selectors look at: name and namespace, and the fields of the resource."""
+    metadata = document.get("metadata") or {}
+    return {
+        NAME: metadata.get("name") or "",
+        NAMESPACE: metadata.get("namespace") or "",
+        **particular,
+    }
+
+
+def parse_field_selector(text: str, resource: Resource) -> FieldSelector:
+    """Read a `fieldSelector`. Raises Problem (400)."""
+    requirements = [_requirement(term, text) for term in sorted(_terms(text)) if term]
+    # A bare operator asks for nothing.
+    asking = [item for item in requirements if item.field or item.value]
+    return FieldSelector(tuple(_known(item, resource) for item in asking))
+
+
+def _terms(text: str) -> Iterator[str]:
+    position = 0
+    while position <= len(text):
+        match = _TERM.match(text, position)
+        assert match is not None  # noqa: S101 - it matches nothing at all, too
+        yield match[0]
+        position = match.end() + 1
+
+
+def _requirement(term: str, text: str) -> FieldRequirement:
+    operator = _OPERATOR.search(term)
+    if operator is None:
+        raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
+    value = _unescaped(term[operator.end() :])
+    return FieldRequirement(term[: operator.start()], value, operator[0] != "!=")
+
+
+def _unescaped(text: str) -> str:
+    characters, found = iter(text), []
+    for character in characters:
+        if character in ",=":
+            raise bad_request(
+                f"invalid field selector: unescaped character in value: {ord(character)}"
+            )
+        if character == "\\":
+            character = next(characters, "")  # noqa: PLW2901
+            if character not in ("\\", ",", "="):
+                sequence = f"invalid escape sequence: \\{character}"
+                raise bad_request(f"invalid field selector: {sequence}")
+        found.append(character)
+    return "".join(found)
+
+
+def _known(requirement: FieldRequirement, resource: Resource) -> FieldRequirement:
+    field = _OLD_NAMES.get(requirement.field, requirement.field)
+    particular = SELECTABLE.get(resource.kind, ())
+    if field in particular or field == NAME or (field == NAMESPACE and resource.namespaced):
+        return msgspec.structs.replace(requirement, field=field)
+    if particular:
+        raise bad_request(f"field label not supported: {requirement.field}")
+    raise bad_request(
+        f"{go_quoted(requirement.field)} is not a known field selector: "
+        f"only {go_quoted(NAME)}, {go_quoted(NAMESPACE)}"
+    )
+
+
+__all__ = [
+    "FieldRequirement",
+    "FieldSelector",
+    "LabelSelector",
+    "Requirement",
+    "object_fields",
+    "parse_field_selector",
+    "parse_label_selector",
+]
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """Read a `labelSelector`. Raises Problem (400)."""
+    try:
+        return label_selector.parse_label_selector(text)
+    except LabelSelectorError as error:
+        raise bad_request(str(error)) from error

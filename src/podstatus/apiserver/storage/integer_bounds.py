@@ -1,0 +1,44 @@
+"""Integers of stored objects that no Go client could read.
+
+Before integers were bounded as Go's types are, `periodSeconds: 2**40` could be stored, and every
+Go client that listed the pod failed. Such a value is read as the nearest one that fits; the next
+write of the object puts it on the disk.
+"""
+
+import re
+from typing import Any, Final
+
+from podstatus.apiserver.resources import RESOURCES
+from podstatus.apiserver.strategies.base import Document
+from podstatus.kube.patch.schema import Schema
+from podstatus.kube.validation.unmarshal import INTEGER_BOUNDS
+
+_LONG: Final = re.compile(rb"[:\[,]-?[0-9]{10}")
+"""An integer of ten digits: shorter ones fit an int32. As msgspec writes it, without spaces."""
+_SCHEMAS: Final = {resource.plural: resource.schema for resource in RESOURCES}
+_INTEGERS: Final = INTEGER_BOUNDS | {"IntOrString": INTEGER_BOUNDS["int32"]}
+
+
+def bounded(resource: str, data: bytes, document: Document) -> Document:
+    """The document with integers that fit their types: itself if all do. `data` is its text."""
+    schema = _SCHEMAS.get(resource)
+    if schema is None or not _LONG.search(data):
+        return document
+    fitting: Document = _fitting(document, schema)
+    return document if fitting == document else fitting
+
+
+def _fitting(value: Any, schema: Schema, element: Schema | None = None) -> Any:
+    if schema.type in _INTEGERS and isinstance(value, int):
+        low, high = _INTEGERS[schema.type]
+        return min(max(value, low), high)
+    if isinstance(value, list) and element is not None:
+        return [_fitting(item, element) for item in value]
+    if isinstance(value, dict) and schema.fields:
+        return {key: _member(key, item, schema) for key, item in value.items()}
+    return value
+
+
+def _member(key: str, value: Any, schema: Schema) -> Any:
+    field = schema.fields.get(key)
+    return value if field is None else _fitting(value, field.schema, field.element)

@@ -1,0 +1,306 @@
+"""The file the objects are in: SQLite in WAL mode, for one server, with a marker beside it.
+
+    objects.db            the objects, the version of the last deletion, the ID of the cluster
+    objects.db-wal        SQLite's journal: what is not in the file yet
+    objects.db-marker     what the file must hold (`podstatus.apiserver.storage.marker`)
+
+The server answers from memory, so files that other programs delete, truncate or overwrite
+while it runs make no answer wrong, but what is written to them is lost. `is_changed` notices
+that before the next change, and `rebuild` writes everything to a new file.
+
+    StoreError     the files cannot be used; the message says why and what to do
+"""
+
+import logging
+import sqlite3
+import stat
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from podstatus.apiserver.storage.marker import (
+    VERSION_BUMP,
+    MarkerError,
+    MarkerFile,
+    Verdict,
+    judge,
+    marker_path,
+    refusal,
+)
+from podstatus.base.sqlite_files import SqliteFiles
+
+logger = logging.getLogger(__name__)
+
+_TABLES = """
+BEGIN;
+CREATE TABLE IF NOT EXISTS objects (
+    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    version INTEGER NOT NULL, data BLOB NOT NULL,
+    UNIQUE (resource, namespace, name)
+);
+CREATE TABLE IF NOT EXISTS last_deletion (
+    one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS cluster (
+    one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL
+);
+INSERT OR IGNORE INTO last_deletion VALUES (1, 0);
+INSERT OR IGNORE INTO cluster VALUES (1, '{cluster}');
+PRAGMA user_version = {format};
+COMMIT;
+"""
+_LATEST = """
+SELECT max(coalesce((SELECT max(version) FROM objects), 0), version) FROM last_deletion
+"""
+_LAST_DELETION = "UPDATE last_deletion SET version = ?"
+DATABASE = "objects.db"
+"""Its usual name."""
+_FORMAT = 1
+"""Of the database, in its `user_version`."""
+
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Primary result codes of SQLite for a file that is damaged."""
+
+Row = tuple[str, str, str, int, bytes]
+"""Resource, namespace, name, version, data."""
+Statement = tuple[str, tuple[Any, ...]]
+
+
+class StoreError(Exception):
+    """The database cannot be used; the message says what to do."""
+
+
+class ObjectFile:
+    """The files of one server. Used by one thread."""
+
+    def __init__(self, path: Path, marker: MarkerFile, database: sqlite3.Connection) -> None:
+        self.path = path
+        self.database = database
+        self.cluster = _cluster(database)
+        """The ID of the cluster that the objects belong to."""
+        self.version = _version(database)
+        """The newest resource version in it when it was opened."""
+        self._marker = marker
+        self._files = SqliteFiles(path)
+        self._is_corrupt = False
+
+    @classmethod
+    def open(cls, path: Path, *, cluster: str = "") -> "ObjectFile":
+        """The files at this path; a new cluster begins if none ever was there.
+
+        `cluster` is the one that they have to hold, if that is known. Raises StoreError.
+        """
+        try:
+            return cls._open(path, cluster)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"cannot use the database {path}: {error}; is another server using the folder, or "
+                "is the disk full? If the file is damaged, restore it from a backup, or move it "
+                f"away together with {marker_path(path)} to begin with an empty cluster"
+            ) from error
+        except MarkerError as error:
+            raise StoreError(str(error)) from error
+
+    @classmethod
+    def _open(cls, path: Path, expected: str) -> "ObjectFile":
+        marker = MarkerFile(path)
+        said, marked = marker.read()
+        if marked and _is_empty(path):
+            # Not opened: SQLite would remove its journal, which may be all that is left.
+            raise StoreError(refusal(Verdict.EMPTY, path, 0, said))
+        database = _connect(path)
+        try:
+            cluster, version = _cluster(database), _version(database)
+            verdict = judge(cluster, version, said, marked=marked, boot=marker.boot)
+            _refuse(refusal(verdict, path, version, said))
+            if expected and cluster != expected:
+                _refuse(_another_cluster(path, expected))
+            _prepare(database, cluster or str(uuid.uuid4()))
+            if verdict in (Verdict.BEHIND, Verdict.UNMARKED) and version:
+                _bump(database, path, max(version, said.version if said else 0) + VERSION_BUMP)
+            made = cls(path, marker, database)
+            marker.write(made.cluster, made.version)
+        except BaseException:
+            database.close()
+            raise
+        return made
+
+    def rows(self) -> list[Row]:
+        """All objects. Raises StoreError."""
+        try:
+            rows: list[Row] = self.database.execute(
+                "SELECT resource, namespace, name, version, data FROM objects"
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(damaged(self.path, str(error))) from error
+        return rows
+
+    def write(self, version: int, statements: Sequence[Statement]) -> None:
+        """Execute all or none; this is the newest version then. Raises StoreError."""
+        try:
+            _execute(self.database, statements)
+        except sqlite3.Error as error:
+            if self.database.in_transaction:
+                self.database.execute("ROLLBACK")
+            self._files.remember()
+            self._is_corrupt = error.sqlite_errorcode & 0xFF in _CORRUPT
+            raise StoreError(
+                f"cannot write to the database: {error}; nothing was changed: make room, "
+                "then try again"
+            ) from error
+        self._files.remember()
+        self._marker.advance(version)
+
+    def is_changed(self) -> bool:
+        """Whether another program has changed the files since the last write."""
+        if self._is_corrupt or self._files.are_changed():
+            return True
+        return not self._marker.is_there()
+
+    def rebuild(self, rows: Iterable[Row], version: int) -> None:
+        """Write these objects, and nothing else, to a new file. Raises StoreError."""
+        logger.error("objects rewritten, other programs changed the files: path=%s", self.path)
+        temporary = self.path.with_name(f"{self.path.name}-rebuild")
+        try:
+            _write_whole(temporary, self.cluster, rows, version)
+            # Before the new file is there: SQLite would take the journal for its own.
+            Path(f"{self.path}-wal").unlink(missing_ok=True)
+            temporary.replace(self.path)
+            with suppress(sqlite3.Error):
+                self.database.close()
+            self.database = _connect(self.path)
+            self._files.remember()
+            self._is_corrupt = False
+            self._marker.write(self.cluster, version)
+        except (OSError, sqlite3.Error, MarkerError) as error:
+            raise StoreError(
+                f"{self.path} was changed by another program and cannot be rewritten: {error}; "
+                "nothing was changed: make room, or remove what is in its place"
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._marker.close()
+        self.database.close()
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether nothing is there. Raises OSError, StoreError."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return True
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreError(f"{path} is not a regular file; restore the database from a backup")
+    return found.st_size == 0
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """The database, as it is. Raises OSError, StoreError, sqlite3.Error."""
+    _is_empty(path)
+    # First, since SQLite gives its journal the permissions of the database.
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+        if found not in (0, _FORMAT):
+            _refuse(
+                f"the database {path} has format {found}, this version knows {_FORMAT}: "
+                "use the podstatus that wrote it, or another folder"
+            )
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _refuse(why: str) -> None:
+    """Raises StoreError, if there is a reason."""
+    if why:
+        raise StoreError(why)
+
+
+def _prepare(database: sqlite3.Connection, cluster: str) -> None:
+    """Have all tables there, on the disk: the marker that is written next says that they are."""
+    if _cluster(database):
+        return
+    database.executescript(_TABLES.format(cluster=cluster, format=_FORMAT))
+    database.execute("PRAGMA wal_checkpoint(FULL)")
+
+
+def _bump(database: sqlite3.Connection, path: Path, version: int) -> None:
+    logger.warning(
+        "database may be an older copy, resource versions go on from a later one: "
+        "path=%s version=%d",
+        path,
+        version,
+    )
+    database.execute(_LAST_DELETION, (version,))
+
+
+def _has_table(database: sqlite3.Connection, name: str) -> bool:
+    found = database.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
+    ).fetchone()
+    return found is not None
+
+
+def _cluster(database: sqlite3.Connection) -> str:
+    if not _has_table(database, "cluster"):
+        return ""
+    row = database.execute("SELECT id FROM cluster").fetchone()
+    return "" if row is None else str(row[0])
+
+
+def _version(database: sqlite3.Connection) -> int:
+    if not _has_table(database, "last_deletion"):
+        return 0
+    row = database.execute(_LATEST).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _write_whole(path: Path, cluster: str, rows: Iterable[Row], version: int) -> None:
+    """A file of its own with these objects, on the disk. Raises OSError, sqlite3.Error."""
+    for leftover in path.parent.glob(f"{path.name}*"):
+        leftover.unlink()
+    database = _connect(path)
+    try:
+        _prepare(database, cluster)
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO objects VALUES (?, ?, ?, ?, ?)", rows)
+        database.execute(_LAST_DELETION, (version,))
+        database.execute("COMMIT")
+        database.execute("PRAGMA wal_checkpoint(FULL)")
+    finally:
+        database.close()
+
+
+def _execute(database: sqlite3.Connection, statements: Sequence[Statement]) -> None:
+    """All statements or none; one alone is a transaction anyway."""
+    if len(statements) > 1:
+        database.execute("BEGIN")
+    for statement, values in statements:
+        database.execute(statement, values)
+    if len(statements) > 1:
+        database.execute("COMMIT")
+
+
+def _another_cluster(path: Path, expected: str) -> str:
+    return (
+        f"{path} does not hold cluster {expected}, whose pods run on this node: restore it from "
+        "a backup, or start the agent again to use what is there"
+    )
+
+
+def damaged(path: Path, why: str) -> str:
+    """What to do about a file that cannot be read."""
+    return (
+        f"{path} is damaged: {why}; restore it from a backup, or move it away together with "
+        f"{marker_path(path)} to begin with an empty cluster"
+    )

@@ -1,0 +1,94 @@
+"""What is particular about events.
+
+Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go v1.36.4.
+"""
+
+from podstatus.apiserver.strategies.base import Document, shaped
+from podstatus.apiserver.strategies.config import Plain
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.event import Event
+from podstatus.kube.validation.field_errors import Cause, invalid_value, invalid_values, required
+from podstatus.kube.validation.names import dns_subdomain, path_segment, qualified_name
+
+_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_LIMIT = 128
+_NOTE_LIMIT = 1024
+
+
+class EventStrategy(Plain):
+    """The rules of events. A PUT makes one that is not there."""
+
+    kind = Event
+    creates_on_update = True
+    qualified_finalizers = False
+    name_rule = staticmethod(path_segment)
+
+    def decode(self, document: Document) -> Document:
+        """The event as it is read. Raises ShapeError."""
+        return shaped(document, Event)
+
+    def validate_create(self, document: Document) -> list[Cause]:
+        """What is wrong with a new event: its own rules first, and only then those of names."""
+        return _validate(from_document(document, Event)) or super().validate_create(document)
+
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+        """What is wrong with a changed event."""
+        found = super().validate_update(new, old, subresource)
+        return found + _validate(from_document(new, Event))
+
+    def fields(self, document: Document) -> dict[str, str]:
+        """What events can be selected by."""
+        involved = document.get("involvedObject") or {}
+        reporter = document.get("reportingComponent", "")
+        source = (document.get("source") or {}).get("component")
+        return {f"involvedObject.{key}": involved.get(key, "") for key in _REFERENCE} | {
+            "reason": document.get("reason", ""),
+            "reportingComponent": reporter,
+            "source": source or reporter,
+            "type": document.get("type", ""),
+        }
+
+
+def _validate(event: Event) -> list[Cause]:
+    found = _validate_new(event) if event.event_time else _validate_old(event)
+    namespace = event.metadata.namespace
+    return found + invalid_values("namespace", namespace, dns_subdomain(namespace))
+
+
+def _validate_old(event: Event) -> list[Cause]:
+    """Events as they were before they had an event time."""
+    of, within = event.involved_object.namespace, event.metadata.namespace
+    if of == within or (not of and within in ("", "default")):
+        return []
+    return [_elsewhere(of)]
+
+
+def _validate_new(event: Event) -> list[Cause]:
+    found = []
+    of, within = event.involved_object.namespace, event.metadata.namespace
+    if not of and within not in ("default", "kube-system"):
+        found.append(_elsewhere(of))
+    reporter = event.reporting_component
+    if not reporter:
+        found.append(required("reportingComponent"))
+    found += invalid_values("reportingComponent", reporter, qualified_name(reporter))
+    for field, text in (
+        ("reportingInstance", event.reporting_instance),
+        ("action", event.action),
+        ("reason", event.reason),
+    ):
+        if not text:
+            found.append(required(field))
+        found += _validate_length(field, text, _LIMIT)
+    return found + _validate_length("message", event.message, _NOTE_LIMIT)
+
+
+def _validate_length(field: str, text: str, limit: int) -> list[Cause]:
+    if len(text.encode()) <= limit:
+        return []
+    return [invalid_value(field, "", f"can have at most {limit} characters")]
+
+
+def _elsewhere(namespace: str) -> Cause:
+    why = "does not match event.namespace"
+    return invalid_value("involvedObject.namespace", namespace, why)

@@ -1,0 +1,50 @@
+"""What is particular about leases.
+
+Upstream: pkg/registry/coordination/lease/strategy.go, pkg/apis/coordination/validation/
+validation.go v1.36.4.
+"""
+
+from podstatus.apiserver.strategies.base import Document, shaped
+from podstatus.apiserver.strategies.config import Plain
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.cluster import Lease
+from podstatus.kube.validation.field_errors import Cause, invalid_value
+
+_COORDINATED = ("strategy", "preferredHolder")
+
+
+class LeaseStrategy(Plain):
+    """The rules of leases. A PUT makes one that is not there, and must tell a resource version."""
+
+    kind = Lease
+    creates_on_update = True
+    qualified_finalizers = False
+    updates_unconditionally = False
+
+    def decode(self, document: Document) -> Document:
+        """The lease as it is read. Raises ShapeError."""
+        lease = shaped(document, Lease)
+        for name in _COORDINATED:  # of a feature that v1.36 has switched off
+            lease["spec"].pop(name, None)
+        return lease
+
+    def validate_create(self, document: Document) -> list[Cause]:
+        """What is wrong with a new lease."""
+        return super().validate_create(document) + _validate_spec(document)
+
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+        """What is wrong with a changed lease."""
+        return super().validate_update(new, old, subresource) + _validate_spec(new)
+
+
+def _validate_spec(document: Document) -> list[Cause]:
+    spec = from_document(document, Lease).spec
+    found = []
+    seconds, transitions = spec.lease_duration_seconds, spec.lease_transitions
+    if seconds is not None and seconds <= 0:
+        why = "must be greater than 0"
+        found.append(invalid_value("spec.leaseDurationSeconds", seconds, why))
+    if transitions is not None and transitions < 0:
+        why = "must be greater than or equal to 0"
+        found.append(invalid_value("spec.leaseTransitions", transitions, why))
+    return found

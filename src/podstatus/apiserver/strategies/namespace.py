@@ -1,0 +1,84 @@
+"""What is particular about namespaces.
+
+Upstream: pkg/registry/core/namespace/strategy.go, ValidateNamespace,
+ValidateNamespaceStatusUpdate, pkg/apis/core/validation/validation.go v1.36.4.
+"""
+
+from podstatus.apiserver.strategies.base import Document, changed_meta, shaped, updated_meta
+from podstatus.apiserver.strategies.config import Plain
+from podstatus.kube.objects.cluster import Namespace
+from podstatus.kube.validation.field_errors import Cause, invalid_value
+from podstatus.kube.validation.meta import validate_finalizers
+from podstatus.kube.validation.names import dns_label
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class NamespaceStrategy(Plain):
+    """The rules of namespaces."""
+
+    kind = Namespace
+    name_rule = staticmethod(dns_label)
+    namespaced = False
+
+    def decode(self, document: Document) -> Document:
+        """The namespace as it is read: with its name as a label, and active."""
+        namespace = shaped(document, Namespace)
+        namespace["status"].setdefault("phase", "Active")
+        return _labelled(namespace)
+
+    def prepare_create(self, document: Document) -> Document:
+        """A new namespace: active, to be emptied before it goes."""
+        namespace = self.decode(document)
+        finalizers = namespace["spec"].get("finalizers") or []
+        if "kubernetes" not in finalizers:
+            finalizers = [*finalizers, "kubernetes"]
+        return namespace | {
+            "spec": namespace["spec"] | {"finalizers": finalizers},
+            "status": {"phase": "Active"},
+        }
+
+    def validate_create(self, document: Document) -> list[Cause]:
+        """What is wrong with a new namespace."""
+        return super().validate_create(document) + _validate_spec(document)
+
+    def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
+        """The namespace with its old finalizers, and its old spec or its old status."""
+        namespace = _labelled(updated_meta(self.decode(new), old))
+        if subresource == "status":
+            return namespace | {"spec": old.get("spec") or {}}
+        kept = {key: value for key, value in namespace["spec"].items() if key != "finalizers"}
+        held = (old.get("spec") or {}).get("finalizers")
+        spec = kept | ({"finalizers": held} if held else {})
+        return namespace | {"spec": spec, "status": old.get("status") or {}}
+
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+        """What is wrong with a changed namespace."""
+        found = super().validate_update(new, old, subresource)
+        return found + (_validate_phase(new) if subresource == "status" else _validate_spec(new))
+
+    def fields(self, document: Document) -> dict[str, str]:
+        """What namespaces can be selected by."""
+        return {"status.phase": (document.get("status") or {}).get("phase", "")}
+
+
+def _labelled(namespace: Document) -> Document:
+    meta = namespace.get("metadata") or {}
+    if not meta.get("name"):
+        return namespace
+    return changed_meta(namespace, labels=(meta.get("labels") or {}) | {_NAME_LABEL: meta["name"]})
+
+
+def _validate_spec(namespace: Document) -> list[Cause]:
+    finalizers = (namespace.get("spec") or {}).get("finalizers") or []
+    return validate_finalizers("spec.finalizers", tuple(finalizers))
+
+
+def _validate_phase(namespace: Document) -> list[Cause]:
+    phase = (namespace.get("status") or {}).get("phase", "")
+    deleted = bool((namespace.get("metadata") or {}).get("deletionTimestamp"))
+    expected = "Terminating" if deleted else "Active"
+    if phase == expected:
+        return []
+    why = f"may only be '{expected}' if `deletionTimestamp` is {'not ' if deleted else ''}empty"
+    return [invalid_value("status.Phase", phase, why)]

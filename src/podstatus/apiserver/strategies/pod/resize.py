@@ -1,0 +1,178 @@
+"""Changing what the containers of a running pod ask for and may use.
+
+Upstream: ValidatePodResize, pkg/apis/core/validation/validation.go; dropNonResizeUpdates,
+pkg/registry/core/pod/strategy.go v1.36.4.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import structs
+
+from podstatus.apiserver.strategies.base import Document
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod, is_mirror_pod
+from podstatus.kube.qos import compute_pod_qos, get_pod_qos
+from podstatus.kube.restart_policy import is_restartable_init_container
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.validation.field_errors import Cause, forbidden, invalid_value
+from podstatus.kube.validation.meta import validate_meta_update
+from podstatus.kube.validation.pod_spec import validate_pod
+
+_RESIZED = ("cpu", "memory")
+_CONTAINERS = ("containers", "initContainers")
+
+_CPU_AND_MEMORY = "only cpu and memory resources{} are mutable"
+_ROOT = "[]"
+"""How upstream spells the path of the whole object."""
+
+_Amounts = Mapping[str, Quantity] | None
+
+
+def resized_spec(new: Document, old: Document) -> Document:
+    """The old spec with the resources of the new one; the new one if containers differ."""
+    if any(_names(new, kind) != _names(old, kind) for kind in _CONTAINERS):
+        return new
+    spec = dict(old)
+    for kind in _CONTAINERS:
+        if kind in old:
+            pairs = zip(new[kind], old[kind], strict=True)
+            spec[kind] = [_with_resources(before, after) for after, before in pairs]
+    return _with_pod_resources(spec, new)
+
+
+def validate_pod_resize(new: Pod, old: Pod) -> list[Cause]:
+    """What is wrong with a change of resources."""
+    if is_mirror_pod(old):
+        return [forbidden(_ROOT, "static pods cannot be resized")]
+    if old.spec.os is not None and old.spec.os.name == "windows":
+        return [forbidden(_ROOT, "windows pods cannot be resized")]
+    found = validate_meta_update(new.metadata, old.metadata)
+    found += validate_pod(new)
+    if get_pod_qos(old) != compute_pod_qos(new.spec):
+        why = "Pod QOS Class may not change as a result of resizing"
+        found.append(invalid_value("spec", new.status.qos_class, why))
+    if not _node_resizes(old):
+        found.append(forbidden("spec", "Pod running on node without support for resize"))
+    found += _validate_pod_level(new.spec.resources, old.spec.resources)
+    order = _validate_order(new, old)
+    return found + (order or _validate_containers(new, old))
+
+
+def _names(spec: Document, kind: str) -> list[str]:
+    return [container.get("name", "") for container in spec.get(kind) or []]
+
+
+def _with_resources(old: Document, new: Document) -> Document:
+    kept = {key: value for key, value in old.items() if key not in ("resources", "resizePolicy")}
+    taken = {key: new[key] for key in ("resources", "resizePolicy") if key in new}
+    return kept | taken
+
+
+def _with_pod_resources(spec: Document, new: Document) -> Document:
+    kept = {key: value for key, value in spec.items() if key != "resources"}
+    return kept | {"resources": new["resources"]} if "resources" in new else kept
+
+
+def _node_resizes(pod: Pod) -> bool:
+    """A node that can resize tells what resources a running container has."""
+    for status in pod.status.container_statuses or ():
+        if status.state.running is not None:
+            return status.resources is not None
+    return True
+
+
+def _validate_order(new: Pod, old: Pod) -> list[Cause]:
+    found: list[Cause] = []
+    for kind, after, before in (
+        ("containers", new.spec.containers or (), old.spec.containers or ()),
+        ("initContainers", new.spec.init_containers or (), old.spec.init_containers or ()),
+    ):
+        if len(after) != len(before):
+            why = f"{kind} may not be added or removed on resize"
+            found.append(forbidden(f"spec.{kind}", why))
+            continue
+        found += [
+            forbidden(
+                f"spec.{kind}[{index}].name", f"{kind} may not be renamed or reordered on resize"
+            )
+            for index, (one, other) in enumerate(zip(after, before, strict=True))
+            if one.name != other.name
+        ]
+    return found
+
+
+def _validate_containers(new: Pod, old: Pod) -> list[Cause]:
+    regular = list(zip(new.spec.containers or (), old.spec.containers or (), strict=True))
+    init = list(zip(new.spec.init_containers or (), old.spec.init_containers or (), strict=True))
+    found: list[Cause] = []
+    for kind, pairs in (("initContainers", init), ("containers", regular)):
+        for index, (after, before) in enumerate(pairs):
+            found += _nothing_removed(f"spec.{kind}[{index}].resources", after, before)
+    for after, before in regular:
+        if not _alike_but_for_cpu_and_memory(after, before):
+            found.append(forbidden("spec", _CPU_AND_MEMORY.format("")))
+    for index, (after, before) in enumerate(init):
+        found += _validate_init(f"spec.initContainers[{index}]", after, before)
+    return found
+
+
+def _validate_init(field: str, new: Container, old: Container) -> list[Cause]:
+    found = []
+    if not _alike_but_for_cpu_and_memory(new, old):
+        why = _CPU_AND_MEMORY.format(" for init or sidecar containers")
+        found.append(forbidden(field, why))
+    if not is_restartable_init_container(new) and not semantic_equal(new, old):
+        why = "non-sidecar init containers with a resize policy of RestartContainer"
+        found += [
+            forbidden(field, f"{why} cannot be resized")
+            for policy in new.resize_policy or ()
+            if policy.restart_policy == "RestartContainer"
+        ]
+    return found
+
+
+def _nothing_removed(field: str, new: Container, old: Container) -> list[Cause]:
+    found = []
+    if set(old.resources.requests or ()) - set(new.resources.requests or ()):
+        found.append(forbidden(f"{field}.requests", "resource requests cannot be removed"))
+    if set(old.resources.limits or ()) - set(new.resources.limits or ()):
+        found.append(forbidden(f"{field}.limits", "resource limits cannot be removed"))
+    return found
+
+
+def _alike_but_for_cpu_and_memory(new: Container, old: Container) -> bool:
+    # Upstream forgets the claims of the new container here, and so refuses any resize of one
+    # that had some.
+    munged = ResourceRequirements(
+        requests=_with_old_amounts(new.resources.requests, old.resources.requests),
+        limits=_with_old_amounts(new.resources.limits, old.resources.limits),
+    )
+    return semantic_equal(structs.replace(new, resources=munged), old)
+
+
+def _with_old_amounts(new: _Amounts, old: _Amounts) -> dict[str, Quantity]:
+    kept = {name: quantity for name, quantity in (new or {}).items() if name not in _RESIZED}
+    return kept | {name: q for name, q in (old or {}).items() if name in _RESIZED}
+
+
+def _validate_pod_level(
+    new: ResourceRequirements | None, old: ResourceRequirements | None
+) -> list[Cause]:
+    if new is None:
+        removed = old is not None and (old.requests or old.limits)
+        why = "pod-level resources cannot be removed"
+        return [forbidden("spec.resources", why)] if removed else []
+    old = old or ResourceRequirements()
+    found = []
+    for name, after, before in (
+        ("requests", new.requests, old.requests),
+        ("limits", new.limits, old.limits),
+    ):
+        if set(before or ()) - set(after or ()):
+            why = f"pod-level resource {name} cannot be removed"
+            found.append(forbidden(f"spec.resources.{name}", why))
+        if not semantic_equal(_with_old_amounts(after, before), before):
+            why = "only cpu and memory resources are mutable at pod-level"
+            found.append(forbidden("spec", why))
+    return found

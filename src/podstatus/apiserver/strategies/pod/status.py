@@ -1,0 +1,311 @@
+"""Validate an update of a pod's status: containers, conditions, addresses, resource claims.
+
+Upstream: ValidatePodStatusUpdate, validateContainerStatusUsers,
+validateContainerStatusAllocatedResourcesStatus, validatePodResourceClaimStatuses,
+validatePodExtendedResourceClaimStatus, pkg/apis/core/validation/validation.go v1.36.4.
+"""
+
+from collections.abc import Iterable
+
+from podstatus.apiserver.strategies.pod.update import validate_annotation_update
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.pod_status import (
+    ContainerExtendedResourceRequest,
+    ContainerStatus,
+    LinuxContainerUser,
+    PodCondition,
+    PodExtendedResourceClaimStatus,
+    PodStatus,
+    ResourceStatus,
+)
+from podstatus.kube.restart_policy import all_containers_could_restart, container_should_restart
+from podstatus.kube.validation.addresses import validate_addresses
+from podstatus.kube.validation.field_errors import (
+    Cause,
+    duplicate,
+    forbidden,
+    invalid_value,
+    invalid_values,
+    required,
+    too_long,
+    unchanged,
+    unsupported,
+    within,
+)
+from podstatus.kube.validation.meta import validate_meta_update
+from podstatus.kube.validation.names import dns_label, dns_subdomain, qualified_name
+from podstatus.kube.validation.pod_spec import validate_annotations
+
+_OF_THE_POD = "must match the name of an entry in `spec.resourceClaims`"
+_EXTENDED = "status.extendedResourceClaimStatus"
+_NO_CONTAINER = (
+    "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+)
+_NO_REQUEST = (
+    "must match the extended resource name of an entry in "
+    "spec.initContainers.resources.requests or spec.containers.resources.requests"
+)
+
+
+def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[Cause]:
+    """What is wrong with the claims that a status tells of."""
+    known = {claim.name for claim in spec.resource_claims or ()}
+    found: list[Cause] = []
+    seen: set[str] = set()
+    for index, told in enumerate(status.resource_claim_statuses or ()):
+        field = f"status.resourceClaimStatuses[{index}]"
+        if told.name not in known:
+            found.append(invalid_value(f"{field}.name", told.name, _OF_THE_POD))
+        if told.name in seen:
+            found.append(duplicate(f"{field}.name", told.name))
+        seen.add(told.name)
+        name = told.resource_claim_name
+        if name is not None:
+            found += invalid_values(f"{field}.resourceClaimName", name, dns_subdomain(name))
+    if status.extended_resource_claim_status is not None:
+        found += _validate_extended(status.extended_resource_claim_status, spec)
+    return found
+
+
+def _validate_extended(told: PodExtendedResourceClaimStatus, spec: PodSpec) -> list[Cause]:
+    mappings = told.request_mappings or ()
+    found = []
+    if not mappings:
+        why = "at least one request mapping is required"
+        found.append(required(f"{_EXTENDED}.requestMappings", why))
+    for index, mapping in enumerate(mappings):
+        field = f"{_EXTENDED}.requestMappings[{index}]"
+        found += _validate_mapping(field, mapping, spec)
+        if mapping in mappings[:index]:
+            found.append(duplicate(f"{field}.containerName", mapping.container_name))
+            found.append(duplicate(f"{field}.resourceName", mapping.resource_name))
+            found.append(duplicate(f"{field}.requestName", mapping.request_name))
+    if not told.resource_claim_name:
+        return [*found, required(f"{_EXTENDED}.resourceClaimName")]
+    wrong = dns_subdomain(told.resource_claim_name)
+    return found + invalid_values(f"{_EXTENDED}.resourceClaimName", told.resource_claim_name, wrong)
+
+
+def _validate_mapping(
+    field: str, mapping: ContainerExtendedResourceRequest, spec: PodSpec
+) -> list[Cause]:
+    containers = {c.name: c for c in (*(spec.init_containers or ()), *(spec.containers or ()))}
+    container = containers.get(mapping.container_name)
+    found = []
+    if container is None:
+        found.append(invalid_value(f"{field}.containerName", mapping.container_name, _NO_CONTAINER))
+    elif mapping.resource_name not in (container.resources.requests or {}):
+        found.append(invalid_value(f"{field}.resourceName", mapping.resource_name, _NO_REQUEST))
+    name = mapping.request_name
+    return found + invalid_values(f"{_EXTENDED}.requestName", name, dns_label(name))
+
+
+_ID_LIMIT = 2**31 - 1
+_HEALTH = ("Healthy", "Unhealthy", "Unknown")
+_MESSAGE_LIMIT = 1024
+
+
+def validate_users(field: str, statuses: Iterable[ContainerStatus], system: str) -> list[Cause]:
+    """What is wrong with the users that containers run as; `system` is the pod's, if it says."""
+    found: list[Cause] = []
+    for index, status in enumerate(statuses):
+        user = status.user.linux if status.user is not None else None
+        if user is None:
+            continue
+        path = f"{field}[{index}].user.linux"
+        if system == "windows":
+            found.append(forbidden(path, "cannot be set for a windows pod"))
+        elif system in ("", "linux"):
+            found += _validate_user(path, user)
+    return found
+
+
+def validate_allocated(
+    field: str, statuses: Iterable[ContainerStatus], containers: Iterable[Container]
+) -> list[Cause]:
+    """What is wrong with what is told of the devices that containers have."""
+    by_name = {container.name: container for container in reversed(tuple(containers))}
+    found: list[Cause] = []
+    for index, status in enumerate(statuses):
+        for number, told in enumerate(status.allocated_resources_status or ()):
+            path = f"{field}[{index}].allocatedResourcesStatus[{number}]"
+            container = by_name.get(status.name)
+            if container is not None:
+                found += _validate_resource(path, told.name, container)
+            found += _validate_health(path, told)
+    return found
+
+
+def forbid_allocated(field: str, statuses: Iterable[ContainerStatus]) -> list[Cause]:
+    """Ephemeral containers have no devices."""
+    return [
+        forbidden(
+            f"{field}[{index}].allocatedResourcesStatus",
+            "must not be specified in container status",
+        )
+        for index, status in enumerate(statuses)
+        if status.allocated_resources_status
+    ]
+
+
+def _validate_user(field: str, user: LinuxContainerUser) -> list[Cause]:
+    found = within(f"{field}.uid", user.uid, 0, _ID_LIMIT)
+    found += within(f"{field}.gid", user.gid, 0, _ID_LIMIT)
+    for index, group in enumerate(user.supplemental_groups or ()):
+        found += within(f"{field}.supplementalGroups[{index}]", group, 0, _ID_LIMIT)
+    return found
+
+
+def _validate_resource(field: str, name: str, container: Container) -> list[Cause]:
+    if name.startswith("claim:"):
+        claims = container.resources.claims or ()
+        known = {f"claim:{c.name}/{c.request}".removesuffix("/") for c in claims}
+        why = (
+            "must match one of the container's resource claims in a format "
+            "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+        )
+    else:
+        known = set(container.resources.requests or ())
+        why = "must match one of the container's resource requests"
+    return [] if name in known else [invalid_value(f"{field}.name", name, why)]
+
+
+def _validate_health(field: str, told: ResourceStatus) -> list[Cause]:
+    found = []
+    seen: set[str] = set()
+    for index, resource in enumerate(told.resources or ()):
+        path = f"{field}.resources[{index}]"
+        if resource.health not in _HEALTH:
+            found.append(unsupported(f"{path}.health", resource.health, _HEALTH))
+        if resource.message == "":
+            found.append(required(f"{path}.message", "must be non-empty if specified"))
+        elif len((resource.message or "").encode()) > _MESSAGE_LIMIT:
+            found.append(too_long(f"{path}.message", _MESSAGE_LIMIT))
+        if resource.resource_id in seen:
+            found.append(duplicate(f"{path}.resourceID", resource.resource_id))
+        seen.add(resource.resource_id)
+    return found
+
+
+_GATES = FeatureGates()
+_KNOWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+_NOT_NEGATIVE = "must be a non-negative integer"
+
+_Statuses = tuple[ContainerStatus, ...]
+
+
+def validate_pod_status_update(new: Pod, old: Pod) -> list[Cause]:
+    """What is wrong with a change of a pod's status."""
+    found = validate_meta_update(new.metadata, old.metadata)
+    found += validate_annotation_update(new, old)
+    found += validate_annotations(new)
+    found += _validate_conditions(new.status.conditions or ())
+    found += _validate_nomination(new, old)
+    if new.status.observed_generation < 0:
+        value = new.status.observed_generation
+        found.append(invalid_value("status.observedGeneration", value, _NOT_NEGATIVE))
+    found += unchanged("status.qosClass", new.status.qos_class, old.status.qos_class)
+    found += _validate_transitions(new.status, old)
+    found += validate_claim_statuses(new.status, new.spec)
+    return found + _validate_addresses(new.status, old.status) + _validate_details(new)
+
+
+def _validate_conditions(conditions: Iterable[PodCondition]) -> list[Cause]:
+    found: list[Cause] = []
+    for index, condition in enumerate(conditions):
+        field = f"status.conditions[{index}]"
+        if condition.observed_generation < 0:
+            path = f"{field}.observedGeneration"
+            found.append(invalid_value(path, condition.observed_generation, _NOT_NEGATIVE))
+        if condition.type not in _KNOWN_CONDITIONS:
+            wrong = qualified_name(condition.type)
+            found += invalid_values(f"{field}.Type", condition.type, wrong)
+    return found
+
+
+def _validate_nomination(new: Pod, old: Pod) -> list[Cause]:
+    field, name = "status.nominatedNodeName", new.status.nominated_node_name
+    if not name or name == old.status.nominated_node_name:
+        return []
+    found = invalid_values(field, name, dns_subdomain(name))
+    if old.spec.node_name:
+        found.append(forbidden(field, "may not be set on pods that are already bound to a node"))
+    return found
+
+
+def _validate_transitions(new: PodStatus, old: Pod) -> list[Cause]:
+    spec, before = old.spec, old.status
+    found: list[Cause] = []
+    if not all_containers_could_restart(spec):
+        for kind, after, then, containers in (
+            (
+                "containerStatuses",
+                new.container_statuses,
+                before.container_statuses,
+                spec.containers,
+            ),
+            (
+                "initContainerStatuses",
+                new.init_container_statuses,
+                before.init_container_statuses,
+                spec.init_containers,
+            ),
+        ):
+            found += _no_illegal_restart(kind, after or (), then or (), containers or (), spec)
+    return found + _no_illegal_restart(
+        "ephemeralContainerStatuses",
+        new.ephemeral_container_statuses or (),
+        before.ephemeral_container_statuses or (),
+        (),
+        spec,
+    )
+
+
+def _no_illegal_restart(
+    kind: str, new: _Statuses, old: _Statuses, containers: Iterable[Container], spec: PodSpec
+) -> list[Cause]:
+    """A container that ended does not run again, unless its pod says that it should."""
+    running = {status.name for status in new if status.state.terminated is None}
+    by_name = {container.name: container for container in reversed(tuple(containers))}
+    found = []
+    for index, status in enumerate(old):
+        ended = status.state.terminated
+        if ended is None or status.name not in running:
+            continue
+        container = by_name.get(status.name)
+        if container is None or not container_should_restart(
+            container, spec, ended.exit_code, _GATES
+        ):
+            why = "may not be transitioned to non-terminated state"
+            found.append(forbidden(f"status.{kind}[{index}].state", why))
+    return found
+
+
+def _validate_addresses(new: PodStatus, old: PodStatus) -> list[Cause]:
+    before = [address.ip for address in old.pod_ips or ()]
+    given = [address.ip for address in new.pod_ips or ()]
+    found = validate_addresses("status.podIPs", given, before)
+    of_host = [address.ip for address in new.host_ips or ()]
+    if not of_host:
+        return found
+    if of_host[0] != new.host_ip:
+        why = "must be equal to `hostIP`"
+        found.append(invalid_value("status.hostIPs[0].ip", of_host[0], why))
+    before = [address.ip for address in old.host_ips or ()]
+    return found + validate_addresses("status.hostIPs", of_host, before)
+
+
+def _validate_details(pod: Pod) -> list[Cause]:
+    status, spec = pod.status, pod.spec
+    regular, init = status.container_statuses or (), status.init_container_statuses or ()
+    ephemeral = status.ephemeral_container_statuses or ()
+    system = spec.os.name if spec.os is not None else ""
+    found = validate_users("status.containerStatuses", regular, system)
+    found += validate_users("status.initContainerStatuses", init, system)
+    found += validate_users("status.ephemeralContainerStatuses", ephemeral, system)
+    found += validate_allocated("status.containerStatuses", regular, spec.containers or ())
+    found += validate_allocated("status.initContainerStatuses", init, spec.init_containers or ())
+    return found + forbid_allocated("status.ephemeralContainerStatuses", ephemeral)

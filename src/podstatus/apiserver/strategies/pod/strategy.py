@@ -1,0 +1,202 @@
+"""What is particular about pods.
+
+Upstream: pkg/registry/core/pod/strategy.go v1.36.4.
+"""
+
+from typing import Any
+
+from msgspec import structs
+
+from podstatus.apiserver.strategies.base import (
+    DeleteOptions,
+    Document,
+    changed_meta,
+    shaped,
+    unknown_fields,
+    updated_meta,
+)
+from podstatus.apiserver.strategies.pod.admission import admitted_new, admitted_update
+from podstatus.apiserver.strategies.pod.resize import resized_spec, validate_pod_resize
+from podstatus.apiserver.strategies.pod.status import validate_pod_status_update
+from podstatus.apiserver.strategies.pod.update import validate_pod_update
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.qos import compute_pod_qos
+from podstatus.kube.validation.defaults import align_addresses, fill_spec
+from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.pod_spec import validate_new_pod
+
+_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_KEPT_ON_RESIZE = ("labels", "annotations", "finalizers", "ownerReferences")
+_GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "lastTransitionTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
+class PodStrategy:
+    """The rules of pods."""
+
+    creates_on_update = False
+    updates_unconditionally = True
+
+    def decode(self, document: Document) -> Document:
+        """The pod as it is read: types checked, defaults filled in. Raises ShapeError."""
+        pod = shaped(document, Pod)
+        fill_spec(pod["spec"])
+        align_addresses(pod["status"])
+        return pod
+
+    def decode_patched(self, document: Document, old: Document) -> Document:
+        """The pod as it is read after a patch, most of which are about the status alone."""
+        if document.get("spec") is not old["spec"]:
+            return self.decode(document)
+        pod = shaped(document | {"spec": {}}, Pod)
+        align_addresses(pod["status"])
+        return pod | {"spec": old["spec"]}
+
+    def unknown_fields(self, document: Document) -> list[str]:
+        """The paths of fields that pods do not have."""
+        return list(unknown_fields(document, Pod))
+
+    def prepare_create(self, document: Document) -> Document:
+        """A new pod: Pending, of the QoS class that its spec amounts to."""
+        pod = self.decode(document)
+        spec = admitted_new(pod["spec"])
+        status: Document = {
+            "phase": "Pending",
+            "qosClass": compute_pod_qos(from_document(spec, PodSpec)),
+        }
+        if spec.get("schedulingGates"):
+            made = pod["metadata"].get("creationTimestamp")
+            status["conditions"] = [_GATED | {"lastTransitionTime": made}]
+        return changed_meta(pod | {"spec": spec, "status": status}, generation=1)
+
+    def validate_create(self, document: Document) -> list[Cause]:
+        """What is wrong with a new pod."""
+        return validate_new_pod(from_document(document, Pod))
+
+    def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
+        """The pod as an update of its spec, its status or its resources leaves it."""
+        return self.update_decoded(self.decode(new), old, subresource)
+
+    def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
+        """The same for a pod that was decoded."""
+        pod = updated_meta(new, old)
+        if subresource == "status":
+            return _with_status(pod, old)
+        if subresource == "resize":
+            spec = resized_spec(pod["spec"], old["spec"])
+            before = old.get("metadata") or {}
+            pod = changed_meta(pod, **{key: before.get(key) for key in _KEPT_ON_RESIZE})
+        else:
+            spec = admitted_update(pod["spec"], old["spec"])
+        return _with_spec(pod, spec, old)
+
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+        """What is wrong with a prepared update."""
+        rules = {"status": validate_pod_status_update, "resize": validate_pod_resize}
+        validate = rules.get(subresource, validate_pod_update)
+        causes = validate(*_both(new, old))
+        return list(dict.fromkeys(causes))  # metadata is looked at from two sides
+
+    def grace_period(self, document: Document, options: DeleteOptions) -> int:
+        """For how long the node may take to stop the pod; 0 if it does not run anywhere."""
+        spec, status = document.get("spec") or {}, document.get("status") or {}
+        if not spec.get("nodeName") or is_terminal_phase(status.get("phase", "")):
+            return 0
+        period = options.grace_period_seconds
+        if period is None:
+            period = spec.get("terminationGracePeriodSeconds") or 0
+        return 1 if period < 0 else period
+
+    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[Cause]:
+        """Pods have no rules of their own about DELETE."""
+        del document, options
+        return []
+
+    def fields(self, document: Document) -> dict[str, str]:
+        """What pods can be selected by."""
+        spec, status = document.get("spec") or {}, document.get("status") or {}
+        addresses = [address.get("ip", "") for address in status.get("podIPs") or []]
+        return {
+            "spec.nodeName": spec.get("nodeName", ""),
+            "spec.restartPolicy": spec.get("restartPolicy", ""),
+            "spec.schedulerName": spec.get("schedulerName", ""),
+            "spec.serviceAccountName": spec.get("serviceAccountName", ""),
+            "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
+            "status.phase": status.get("phase", ""),
+            "status.podIP": addresses[0] if addresses else "",
+            # One may ask for it, but upstream never has a value for it.
+            "status.podIPs": "",
+            "status.nominatedNodeName": status.get("nominatedNodeName", ""),
+        }
+
+
+def _both(new: Document, old: Document) -> tuple[Pod, Pod]:
+    """Both pods with their types; a spec that they share is read once."""
+    before = from_document(old, Pod)
+    if new["spec"] is not old["spec"]:
+        return from_document(new, Pod), before
+    after = from_document(new | {"spec": {}}, Pod)
+    return structs.replace(after, spec=before.spec), before
+
+
+def _with_spec(pod: Document, spec: Document, old: Document) -> Document:
+    """The pod with this spec and its old status, one generation on if the spec changed."""
+    after, before = from_document(spec, PodSpec), from_document(old["spec"], PodSpec)
+    if not semantic_equal(after, before):
+        generation = (old.get("metadata") or {}).get("generation", 0)
+        pod = changed_meta(pod, generation=generation + 1)
+    return pod | {"spec": spec, "status": old.get("status") or {}}
+
+
+def _with_status(pod: Document, old: Document) -> Document:
+    before = old.get("metadata") or {}
+    kept = {key: before.get(key) for key in ("deletionTimestamp", "ownerReferences")}
+    status, then = dict(pod["status"]), old.get("status") or {}
+    for key in ("qosClass", "observedGeneration"):
+        if not status.get(key) and then.get(key):
+            status[key] = then[key]
+    if status.get("conditions"):
+        status["conditions"] = _with_generations(status["conditions"], then)
+    return changed_meta(pod, **kept) | {"spec": old["spec"], "status": _without_gated(status)}
+
+
+def _with_generations(conditions: list[Document], old: Document) -> list[Document]:
+    """Conditions that tell no generation keep the one they told before."""
+    left: dict[str, list[Any]] = {}
+    for condition in old.get("conditions") or []:
+        left.setdefault(condition["type"], []).append(condition.get("observedGeneration"))
+    told = []
+    for condition in conditions:
+        before = left.get(condition["type"])
+        generation = before.pop(0) if before else None
+        kept = generation and not condition.get("observedGeneration")
+        told.append(condition | {"observedGeneration": generation} if kept else condition)
+    return told
+
+
+def _without_gated(status: Document) -> Document:
+    """The status without fields of features that v1.36 has switched off."""
+    status = {k: v for k, v in status.items() if k != "nodeAllocatableResourceClaimStatuses"}
+    for kind in _STATUSES:
+        if status.get(kind):
+            status[kind] = [_without_image_digests(told) for told in status[kind]]
+    return status
+
+
+def _without_image_digests(told: Document) -> Document:
+    if not told.get("volumeMounts"):
+        return told
+    mounts = [
+        {key: value for key, value in mount.items() if key != "volumeStatus"}
+        for mount in told["volumeMounts"]
+    ]
+    return told | {"volumeMounts": mounts}

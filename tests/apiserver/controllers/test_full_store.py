@@ -1,0 +1,128 @@
+"""What the controllers could not write, they write when there is room again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from podstatus.apiserver.controllers.namespaces import NamespaceCleaner
+from podstatus.apiserver.controllers.scheduler import Scheduler
+from podstatus.apiserver.registry import Registry
+from podstatus.apiserver.storage.store import Key, Store, StoreError
+from podstatus.apiserver.strategies.base import DeleteOptions, Document
+from podstatus.apiserver.strategies.by_resource import STRATEGIES
+from podstatus.testing.clock import FakeClock, settle
+from tests.apiserver.controllers.test_scheduling import node
+from tests.apiserver.test_registry import NAMESPACES, PODS, pod, target
+
+
+class FullStore(Store):
+    """In memory, and without room when it is told so."""
+
+    is_full = False
+
+    def _write(self, version: int, *statements: tuple[str, tuple[Any, ...]]) -> None:
+        if self.is_full:
+            raise StoreError("cannot write to the database: disk is full")
+        super()._write(version, *statements)
+
+
+class Rig:
+    """A store with a namespace, and those who look after it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = FullStore(None, lambda _, __: {})
+        self.registry = Registry(self.store, STRATEGIES, self.clock)
+        name = {"metadata": {"name": "default"}}
+        self.registry.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace"} | name)
+
+    @asynccontextmanager
+    async def served_by(self, controller: Scheduler | NamespaceCleaner) -> AsyncIterator[None]:
+        self.store.listener = controller.notice
+        running = asyncio.create_task(controller.run())
+        await settle()
+        yield
+        running.cancel()
+        await asyncio.wait([running])
+
+    def stored(self, resource: str, name: str, namespace: str = "") -> Document | None:
+        found = self.store.get(resource, Key(namespace, name))
+        return None if found is None else found.document()
+
+    def create_node(self) -> None:
+        document = {"apiVersion": "v1", "kind": "Node"} | node()
+        self.registry.create(target("/api/v1/nodes"), document)
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"]
+
+
+def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        rig = Rig()
+        rig.create_node()
+        async with rig.served_by(Scheduler(rig.store, rig.registry, rig.clock)):
+            rig.registry.create(PODS, pod(node=""))
+            rig.store.is_full = True
+            await rig.clock.advance(10)
+            rig.store.is_full = False
+            await rig.clock.advance(1)
+        bound = rig.stored("pods", "a", "default")
+        assert bound is not None
+        assert bound["spec"]["nodeName"] == "n1"
+
+    with caplog.at_level("INFO"):
+        asyncio.run(scene())
+    assert lines(caplog) == [
+        "binding pods failed, will retry: error=cannot write to the database: disk is full",
+        "pod bound: pod=default/a node=n1",
+        "binding pods works again",
+    ]
+
+
+def test_that_a_pod_fits_nowhere_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        rig = Rig()
+        rig.create_node()
+        async with rig.served_by(Scheduler(rig.store, rig.registry, rig.clock)):
+            waiting = pod(node="")
+            waiting["spec"]["nodeSelector"] = {"disk": "none"}
+            rig.registry.create(PODS, waiting)
+            rig.store.is_full = True
+            await rig.clock.advance(10)
+            rig.store.is_full = False
+            await rig.clock.advance(10)
+        (event,) = rig.store.objects("events")
+        assert event.document()["reason"] == "FailedScheduling"
+        assert event.document().get("series") is None
+
+    asyncio.run(scene())
+    assert len(lines(caplog)) == 1
+
+
+def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        rig = Rig()
+        cleaner = NamespaceCleaner(rig.store, rig.registry, rig.clock)
+        async with rig.served_by(cleaner):
+            name = {"metadata": {"name": "x"}}
+            rig.registry.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace"} | name)
+            rig.registry.delete(target("/api/v1/namespaces/x"), DeleteOptions())
+            rig.store.is_full = True
+            await rig.clock.advance(10)
+            assert rig.stored("namespaces", "x") is not None
+            rig.store.is_full = False
+            await rig.clock.advance(1)
+            assert rig.stored("namespaces", "x") is None
+
+    with caplog.at_level("INFO"):
+        asyncio.run(scene())
+    assert lines(caplog) == [
+        "emptying namespaces failed, will retry: error=cannot write to the database: disk is full",
+        "namespace removed: namespace=x",
+        "emptying namespaces works again",
+    ]

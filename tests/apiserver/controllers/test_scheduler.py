@@ -1,0 +1,237 @@
+"""Pods without a node get one, seen through a real socket."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.apiserver.controllers.test_scheduling import node, pod
+
+Document = dict[str, Any]
+PODS = "/api/v1/namespaces/default/pods"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServerThread]:
+    with running_api_server(tmp_path / "server", schedule=True) as server:
+        yield server
+
+
+def create_node(server: ApiServerThread, document: Document) -> None:
+    document = {"apiVersion": "v1", "kind": "Node"} | document
+    assert server.request("POST", "/api/v1/nodes", document)[0] == 201
+
+
+def create_pod(server: ApiServerThread, name: str, document: Document | None = None) -> None:
+    document = (document or pod()) | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}
+    code, answered = server.request("POST", PODS, document)
+    assert code == 201, answered
+
+
+def wait_for(server: ApiServerThread, name: str, is_so: Callable[[Document], bool]) -> Document:
+    """The pod, once it is so; by a watch, so nobody polls."""
+    with closing(server.connect()) as connection:
+        path = f"{PODS}?watch=1&fieldSelector=metadata.name={name}"
+        connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
+        response = connection.getresponse()
+        while True:
+            found: Document = json.loads(response.readline())["object"]
+            if is_so(found):
+                return found
+
+
+def node_of(document: Document) -> str:
+    name: str = document["spec"].get("nodeName", "")
+    return name
+
+
+def scheduled(document: Document) -> Document:
+    conditions = document["status"].get("conditions") or []
+    found: Document = next((c for c in conditions if c["type"] == "PodScheduled"), {})
+    return found
+
+
+def test_a_pod_is_bound_to_a_ready_node(server: ApiServerThread) -> None:
+    create_node(server, node())
+    create_pod(server, "web")
+    bound = wait_for(server, "web", lambda found: node_of(found) == "n1")
+    assert scheduled(bound)["status"] == "True"
+
+
+def test_a_pod_that_came_first_is_bound_when_a_node_becomes_ready(server: ApiServerThread) -> None:
+    create_node(server, node(ready="False"))
+    create_pod(server, "web")
+    status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    server.request("PATCH", "/api/v1/nodes/n1/status", status, MERGE)
+    wait_for(server, "web", lambda found: node_of(found) == "n1")
+
+
+def test_without_a_ready_node_nothing_is_written(server: ApiServerThread) -> None:
+    create_node(server, node("n0", ready="False"))
+    create_pod(server, "early")
+    before = server.stored("pods", "early", "default")
+    create_pod(server, "other", pod(nodeName="n0"))
+    assert server.stored("pods", "early", "default") == before
+    assert before is not None
+    assert scheduled(before) == {}
+
+
+def test_a_full_node_takes_the_next_pod_when_one_has_gone(server: ApiServerThread) -> None:
+    create_node(server, node())
+    for name in ("a", "b"):
+        create_pod(server, name)
+        wait_for(server, name, lambda found: node_of(found) == "n1")
+    create_pod(server, "c")
+    told = wait_for(server, "c", lambda found: bool(scheduled(found)))
+    assert scheduled(told) | {"lastTransitionTime": ""} == {
+        "type": "PodScheduled",
+        "observedGeneration": 1,
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": "",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Too many pods.",
+    }
+    server.request("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0})
+    bound = wait_for(server, "c", lambda found: node_of(found) == "n1")
+    assert scheduled(bound)["status"] == "True"
+
+
+def test_a_pod_that_has_ended_makes_room(server: ApiServerThread) -> None:
+    create_node(server, node())
+    create_pod(server, "a", pod({"cpu": "2"}))
+    wait_for(server, "a", lambda found: node_of(found) == "n1")
+    create_pod(server, "b", pod({"cpu": "2"}))
+    server.request("PATCH", f"{PODS}/a/status", {"status": {"phase": "Succeeded"}}, MERGE)
+    wait_for(server, "b", lambda found: node_of(found) == "n1")
+
+
+@pytest.mark.parametrize(
+    "spec", [{"schedulerName": "mine"}, {"schedulingGates": [{"name": "example.com/later"}]}]
+)
+def test_pods_of_others_are_left_alone(server: ApiServerThread, spec: Document) -> None:
+    create_node(server, node())
+    create_pod(server, "theirs", pod(**spec))
+    create_pod(server, "large", pod({"cpu": "9"}, **spec))
+    create_pod(server, "ours")
+    wait_for(server, "ours", lambda found: node_of(found) == "n1")
+    for name in ("theirs", "large"):
+        theirs = server.stored("pods", name, "default")
+        assert theirs is not None
+        assert node_of(theirs) == ""
+        assert scheduled(theirs).get("reason") != "Unschedulable"
+
+
+def events(server: ApiServerThread, pod: str) -> list[Document]:
+    found = server.all_stored("events", "default")
+    return [event for event in found if event["involvedObject"]["name"] == pod]
+
+
+def test_what_is_decided_is_told_in_events(server: ApiServerThread) -> None:
+    create_node(server, node())
+    create_pod(server, "web", pod({"cpu": "3"}))
+    waiting = wait_for(server, "web", lambda found: bool(scheduled(found)))
+    (failed,) = events(server, "web")
+    assert (failed["type"], failed["reason"]) == ("Warning", "FailedScheduling")
+    assert failed["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert failed["message"] == scheduled(waiting)["message"]
+    assert failed["reportingComponent"] == "default-scheduler"
+    assert failed["involvedObject"]["uid"] == waiting["metadata"]["uid"]
+    create_node(server, large_node("n2"))
+    wait_for(server, "web", lambda found: node_of(found) == "n2")
+    (bound,) = [event for event in events(server, "web") if event != failed]
+    assert (bound["type"], bound["reason"]) == ("Normal", "Scheduled")
+    assert bound["message"] == "Successfully assigned default/web to n2"
+    assert "series" not in bound
+
+
+def large_node(name: str, **spec: Any) -> Document:
+    large = node(name, **spec)
+    return large | {"status": large["status"] | {"allocatable": {"cpu": "9", "pods": "9"}}}
+
+
+def says(message: str) -> Callable[[Document], bool]:
+    return lambda found: scheduled(found).get("message") == message
+
+
+def test_the_same_is_told_once_and_counted_when_it_is_so_again(server: ApiServerThread) -> None:
+    create_node(server, node())
+    create_pod(server, "web", pod({"cpu": "3"}))
+    short, cordoned = "1 Insufficient cpu", "1 node(s) were unschedulable"
+    told = []
+    for number in range(4):
+        wanted = f"0/1 nodes are available: {cordoned if number % 2 else short}."
+        wait_for(server, "web", says(wanted))
+        told.append(wanted)
+        # Looked at again for the room, and nothing is new.
+        create_pod(server, f"gone-{number}", pod(nodeName="n1"))
+        server.request("DELETE", f"{PODS}/gone-{number}", {"gracePeriodSeconds": 0})
+        change = {"spec": {"unschedulable": not number % 2}}
+        assert server.request("PATCH", "/api/v1/nodes/n1", change, MERGE)[0] == 200
+    by_message = {event["message"]: event for event in events(server, "web")}
+    assert set(by_message) == set(told)
+    series = by_message[told[1]]["series"]
+    assert series["count"] == 2
+    assert series["lastObservedTime"]
+
+
+@pytest.mark.parametrize(
+    ("where", "waiting", "why"),
+    [
+        (node(), pod(nodeSelector={"disk": "hdd"}), "didn't match Pod's node affinity/selector"),
+        (node(unschedulable=True), pod(), "were unschedulable"),
+        (node(taints=[{"key": "own", "effect": "NoSchedule"}]), pod(), "had untolerated taint(s)"),
+    ],
+)
+def test_a_pod_that_a_ready_node_refuses_says_so(
+    server: ApiServerThread, where: Document, waiting: Document, why: str
+) -> None:
+    create_node(server, where)
+    create_pod(server, "web", waiting)
+    told = scheduled(wait_for(server, "web", lambda found: bool(scheduled(found))))
+    message = f"0/1 nodes are available: 1 node(s) {why}."
+    assert (told["status"], told["reason"], told["message"]) == ("False", "Unschedulable", message)
+    assert [event["message"] for event in events(server, "web")] == [message]
+
+
+def test_a_pod_of_the_same_name_has_events_of_its_own(server: ApiServerThread) -> None:
+    create_node(server, node())
+    uids = set()
+    for _ in range(2):
+        create_pod(server, "web", pod({"cpu": "3"}))
+        told = wait_for(server, "web", lambda found: bool(scheduled(found)))
+        uids.add(told["metadata"]["uid"])
+        server.request("DELETE", f"{PODS}/web", {"gracePeriodSeconds": 0})
+    assert {event["involvedObject"]["uid"] for event in events(server, "web")} == uids
+
+
+def test_long_names_and_long_messages_fit_into_an_event(server: ApiServerThread) -> None:
+    create_node(server, node())
+    name = ".".join(["a" * 63] * 3 + ["b" * 61])
+    requests = {f"example.com/{letter * 60}": "1" for letter in "abcdefghijklmnopqrstuvwxyz"}
+    limited = pod(requests)
+    limited["spec"]["containers"][0]["resources"]["limits"] = requests
+    create_pod(server, name, limited)
+    told = wait_for(server, name, lambda found: bool(scheduled(found)))
+    assert len(scheduled(told)["message"]) > 1024
+    (event,) = events(server, name)
+    assert len(event["message"]) == 1024
+    assert event["message"].endswith(" ...")
+    assert len(event["metadata"]["name"]) == 253
+
+
+def test_pods_that_wait_are_bound_after_a_restart(tmp_path: Path) -> None:
+    with running_api_server(tmp_path, durable=True) as server:
+        create_node(server, node())
+        create_pod(server, "taken", pod({"cpu": "2"}, nodeName="n1"))
+        create_pod(server, "large", pod({"cpu": "1"}))
+        create_pod(server, "small")
+    with running_api_server(tmp_path, durable=True, schedule=True) as server:
+        wait_for(server, "small", lambda found: node_of(found) == "n1")
+        large = wait_for(server, "large", lambda found: bool(scheduled(found)))
+        assert scheduled(large)["reason"] == "Unschedulable"

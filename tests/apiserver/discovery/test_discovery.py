@@ -1,0 +1,196 @@
+"""What the server tells about itself, as clients read it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from podstatus.apiserver.discovery.endpoints import Page, find_page
+from podstatus.apiserver.resources import RESOURCES
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+OLDER = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+KUBECTL = f"{AGGREGATED},{OLDER},application/json"
+PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+def page(path: str, accept: str = "application/json") -> Page:
+    found = find_page(path, accept, address="127.0.0.1:6443")
+    assert found is not None, path
+    return found
+
+
+def document(path: str, accept: str = "application/json") -> Any:
+    return json.loads(page(path, accept).body)
+
+
+def rows(path: str) -> dict[str, Any]:
+    return {row["name"]: row for row in document(path)["resources"]}
+
+
+# As kube-apiserver v1.36.4 tells them (api/discovery/api__v1.json), without the storage hash.
+ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+RECORDED = [
+    {"kind": "Pod", "name": "pods", "namespaced": True, "singularName": "pod", "verbs": ALL_VERBS}
+    | {"shortNames": ["po"], "categories": ["all"]},
+    {"kind": "Node", "name": "nodes", "namespaced": False, "singularName": "node"}
+    | {"shortNames": ["no"], "verbs": ALL_VERBS},
+    {"kind": "Namespace", "name": "namespaces", "namespaced": False, "singularName": "namespace"}
+    | {"shortNames": ["ns"], "verbs": [verb for verb in ALL_VERBS if verb != "deletecollection"]},
+    {"kind": "Secret", "name": "secrets", "namespaced": True, "singularName": "secret"}
+    | {"verbs": ALL_VERBS},
+    {"kind": "Pod", "name": "pods/status", "namespaced": True, "singularName": ""}
+    | {"verbs": ["get", "patch", "update"]},
+    {"kind": "Pod", "name": "pods/log", "namespaced": True, "singularName": "", "verbs": ["get"]},
+    {"kind": "Binding", "name": "pods/binding", "namespaced": True, "singularName": ""}
+    | {"verbs": ["create"]},
+    {"kind": "PodExecOptions", "name": "pods/exec", "namespaced": True, "singularName": ""}
+    | {"verbs": ["create", "get"]},
+    {"kind": "NodeProxyOptions", "name": "nodes/proxy", "namespaced": False, "singularName": ""}
+    | {"verbs": ["create", "delete", "get", "patch", "update"]},
+]
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=lambda row: str(row["name"]))
+def test_resources_are_told_as_kube_apiserver_tells_them(recorded: dict[str, Any]) -> None:
+    assert rows("/api/v1")[recorded["name"]] == recorded
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+def test_every_resource_is_found_plain_and_aggregated(resource: Any) -> None:
+    assert resource.plural in rows(resource.prefix)
+    told = document("/apis" if resource.group else "/api", KUBECTL)
+    group = next(i for i in told["items"] if i["metadata"].get("name", "") == resource.group)
+    found = {row["resource"]: row for row in group["versions"][0]["resources"]}
+    below = [row["subresource"] for row in found[resource.plural].get("subresources", [])]
+    assert below == sorted(resource.subresources)
+
+
+def test_groups_are_told() -> None:
+    version = {"groupVersion": "coordination.k8s.io/v1", "version": "v1"}
+    group = {"name": "coordination.k8s.io", "versions": [version], "preferredVersion": version}
+    assert document("/apis")["groups"] == [group]
+    named = {"kind": "APIGroup", "apiVersion": "v1"} | group
+    assert document("/apis/coordination.k8s.io") == named
+    assert document("/api")["versions"] == ["v1"]
+    assert document("/api")["serverAddressByClientCIDRs"][0]["serverAddress"] == "127.0.0.1:6443"
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (KUBECTL, "APIGroupDiscoveryList"),
+        (AGGREGATED, "APIGroupDiscoveryList"),
+        (f"{AGGREGATED};profile=nopeer,{KUBECTL}", "APIGroupDiscoveryList"),
+        (f"{OLDER},application/json", "APIGroupList"),
+        (f"application/json,{AGGREGATED}", "APIGroupList"),
+        ("application/json", "APIGroupList"),
+        ("*/*", "APIGroupList"),
+        ("", "APIGroupList"),
+    ],
+)
+def test_the_first_type_that_can_be_served_is(accept: str, kind: str) -> None:
+    answer = page("/apis", accept)
+    assert json.loads(answer.body)["kind"] == kind
+    assert ("apidiscovery.k8s.io" in answer.content_type) is (kind == "APIGroupDiscoveryList")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_health_is_ok(path: str) -> None:
+    assert page(path).body == b"ok"
+
+
+def test_the_version_is_that_of_the_api_with_who_serves_it() -> None:
+    told = document("/version")
+    assert (told["major"], told["minor"]) == ("1", "36")
+    assert told["gitVersion"].endswith("+podstatus")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v2",
+        "/apis/none",
+        "/apis/coordination.k8s.io/v9",
+        "/apis//v1",
+        "/api/v1/pods",
+        "/openapi",
+        "/openapi/v3/api/v2",
+        "/openapi/v4",
+        "/nothing",
+    ],
+)
+def test_what_is_no_page_is_left_to_others(path: str) -> None:
+    assert find_page(path) is None
+
+
+def test_a_client_that_wants_protobuf_alone_is_told_so() -> None:
+    assert page("/openapi/v2", PROTOBUF).code == 406
+    assert page("/openapi/v2", f"{PROTOBUF},application/json").code == 200
+
+
+def schemas(path: str = "/openapi/v3/api/v1") -> dict[str, Any]:
+    found: dict[str, Any] = document(path)["components"]["schemas"]
+    return found
+
+
+def test_the_index_leads_to_the_documents() -> None:
+    index = document("/openapi/v3")["paths"]
+    assert set(index) == {"api/v1", "apis/coordination.k8s.io/v1"}
+    for entry in index.values():
+        assert document(entry["serverRelativeURL"].partition("?")[0])["openapi"] == "3.0.0"
+
+
+def test_lists_carry_how_they_are_patched() -> None:
+    spec = schemas()["io.k8s.api.core.v1.PodSpec"]["properties"]
+    assert spec["containers"] == {
+        "type": "array",
+        "items": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"},
+        "x-kubernetes-patch-strategy": "merge",
+        "x-kubernetes-patch-merge-key": "name",
+    }
+    assert spec["volumes"]["x-kubernetes-patch-strategy"] == "merge,retainKeys"
+    assert "x-kubernetes-patch-strategy" not in spec["tolerations"]
+    meta = schemas()["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]["properties"]
+    assert meta["finalizers"]["x-kubernetes-patch-strategy"] == "merge"
+    assert "x-kubernetes-patch-merge-key" not in meta["finalizers"]
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if "$ref" in value else set()
+        return own.union(*map(references, value.values()))
+    return set().union(*map(references, value)) if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize(
+    "path", ["/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/coordination.k8s.io/v1"]
+)
+def test_every_reference_leads_somewhere(path: str) -> None:
+    told = document(path)
+    for reference in references(told):
+        found = told
+        for key in reference.removeprefix("#/").split("/"):
+            found = found[key]
+        assert found["type"] == "object"
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+def test_kubectl_finds_that_patch_validates_fields(resource: Any) -> None:
+    told = document(f"/openapi/v3{resource.prefix}")
+    kind = {"group": resource.group, "kind": resource.kind, "version": resource.version}
+    patches = [item["patch"] for item in told["paths"].values() if "patch" in item]
+    own = [patch for patch in patches if patch["x-kubernetes-group-version-kind"] == kind]
+    assert own
+    for patch in own:
+        assert "fieldValidation" in {parameter["name"] for parameter in patch["parameters"]}
+        assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+    named = [s for s in told["components"]["schemas"].values() if kind in s.get(KINDS, [])]
+    assert len(named) == 1
+
+
+KINDS = "x-kubernetes-group-version-kind"
+
+
+def test_version_2_has_no_words_that_only_version_3_has() -> None:
+    assert b"oneOf" not in page("/openapi/v2").body

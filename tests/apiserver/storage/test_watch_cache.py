@@ -1,0 +1,183 @@
+"""Who watches what: history, selections, queues of bounded size."""
+
+import asyncio
+
+import pytest
+
+from podstatus.apiserver.storage.store import Change, Key, Store, Stored
+from podstatus.apiserver.storage.watch_cache import Event, Hub, TooOldError
+
+A, B = Key("default", "a"), Key("other", "b")
+
+
+class Rig:
+    """A store with a hub."""
+
+    def __init__(self, most_changes: int = 100) -> None:
+        self.store = Store.open(None, lambda _, document: {"word": document.get("word", "")})
+        self.hub = Hub(self.store.version, most_changes=most_changes)
+        self.store.listener = self.hub.publish
+
+    def put(self, key: Key, word: str = "") -> Stored:
+        document = {"metadata": {"name": key.name, "namespace": key.namespace}, "word": word}
+        return self.store.put("pods", key, document)
+
+    def delete(self, key: Key) -> Stored:
+        stored = self.store.get("pods", key)
+        assert stored is not None
+        return self.store.delete("pods", key, stored.document())
+
+
+def everything(_: Stored) -> bool:
+    return True
+
+
+def is_chosen(stored: Stored) -> bool:
+    return stored.fields["word"] == "chosen"
+
+
+def told(events: list[Event]) -> list[tuple[str, str, int]]:
+    return [(event.type, event.object.key.name, event.version) for event in events]
+
+
+def versions(changes: list[Change]) -> list[int]:
+    return [change.version for change in changes]
+
+
+def test_changes_since_a_version_are_known() -> None:
+    rig = Rig()
+    for word in "xyz":
+        rig.put(A, word)
+    assert versions(rig.hub.since("pods", 1)) == [2, 3]
+    assert versions(rig.hub.since("pods", 3)) == []
+    assert versions(rig.hub.since("nodes", 0)) == []
+
+
+def test_what_is_forgotten_is_too_old() -> None:
+    rig = Rig(most_changes=2)
+    for word in "wxyz":
+        rig.put(A, word)
+    assert versions(rig.hub.since("pods", 2)) == [3, 4]
+    with pytest.raises(TooOldError):
+        rig.hub.since("pods", 1)
+
+
+def test_what_came_before_a_restart_is_too_old() -> None:
+    hub = Hub(7)
+    assert hub.since("pods", 7) == []
+    with pytest.raises(TooOldError):
+        hub.since("pods", 6)
+
+
+def test_compaction_forgets_everything_of_every_resource() -> None:
+    rig = Rig()
+    rig.put(A)
+    rig.put(A, "x")
+    rig.hub.compact()
+    assert rig.hub.since("pods", 2) == []
+    for resource in ("pods", "nodes"):
+        with pytest.raises(TooOldError):
+            rig.hub.since(resource, 1)
+
+
+def test_the_state_at_a_version_can_be_had_again() -> None:
+    rig = Rig()
+    rig.put(A, "1")
+    rig.put(B, "2")
+    rig.put(A, "3")
+    rig.delete(B)
+    now = {stored.key: stored for stored in rig.store.objects("pods")}
+    words = [
+        {key.name: s.fields["word"] for key, s in rig.hub.state_at("pods", v, now).items()}
+        for v in range(5)
+    ]
+    assert words == [{}, {"a": "1"}, {"a": "1", "b": "2"}, {"a": "3", "b": "2"}, {"a": "3"}]
+
+
+def test_a_watcher_sees_its_namespace_in_order() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        all_, one = (rig.hub.watch("pods", everything, namespace=n) for n in (None, "other"))
+        rig.put(A)
+        rig.put(B)
+        rig.delete(A)
+        assert told(await all_.changes()) == [
+            ("ADDED", "a", 1),
+            ("ADDED", "b", 2),
+            ("DELETED", "a", 3),
+        ]
+        assert told(await one.changes()) == [("ADDED", "b", 2)]
+
+    asyncio.run(scenario())
+
+
+def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        watcher = rig.hub.watch("pods", is_chosen, namespace=None)
+        for word in ("no", "chosen", "chosen", "no", "no"):
+            rig.put(A, word)
+        rig.delete(A)
+        events = await watcher.changes()
+        assert told(events) == [("ADDED", "a", 2), ("MODIFIED", "a", 3), ("DELETED", "a", 4)]
+        last = events[-1].object.document()
+        assert (last["word"], last["metadata"]["resourceVersion"]) == ("chosen", "4")
+
+    asyncio.run(scenario())
+
+
+def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        lazy = rig.hub.watch("pods", everything, namespace=None, most_bytes=1000)
+        eager = rig.hub.watch("pods", everything, namespace=None, most_bytes=1000)
+        seen = 0
+        for number in range(50):
+            rig.put(A, f"{number:050}")
+            seen += len(await eager.changes())
+        assert (seen, lazy.is_cut_off, eager.is_cut_off) == (50, True, False)
+        assert await lazy.changes() == []
+        assert await lazy.changes() == []
+
+    asyncio.run(scenario())
+
+
+def test_who_has_gone_hears_no_more() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        watcher = rig.hub.watch("pods", everything, namespace=None)
+        rig.hub.unwatch("pods", watcher)
+        rig.put(A)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await watcher.changes()
+
+    asyncio.run(scenario())
+
+
+def test_large_changes_are_forgotten_sooner() -> None:
+    rig = Rig()
+    rig.hub = Hub(rig.store.version, most_kept_bytes=2500)
+    rig.store.listener = rig.hub.publish
+    for letter in "wxyz":
+        rig.put(A, letter * 1000)
+    assert versions(rig.hub.since("pods", 2)) == [3, 4]
+    with pytest.raises(TooOldError):
+        rig.hub.since("pods", 1)
+
+
+def test_whoever_sends_to_a_watcher_is_told_that_it_was_cut_off() -> None:
+    async def cut_off() -> list[str]:
+        rig, told = Rig(), list[str]()
+        rig.hub.watch(
+            "pods",
+            everything,
+            namespace=None,
+            most_bytes=100,
+            on_overflow=lambda: told.append("overflow"),
+        )
+        rig.put(A, "x" * 200)
+        rig.put(A, "y" * 200)
+        return told
+
+    assert asyncio.run(cut_off()) == ["overflow"]

@@ -32,8 +32,8 @@ from podstatus.kube.validation.pod_spec import validate_new_pod
 from podstatus.observe.summary.pod import summarize
 from podstatus.observe.transitions.status_transitions import transitions
 from podstatus.pods.api_status import generate_api_pod_status
-from podstatus.sources.manifest import read_manifest
-from podstatus.sources.static_pods import Origin
+from podstatus.sources.manifest.decode import read_manifest
+from podstatus.sources.manifest.static_pods import Origin
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.terminate import terminated_status
 from podstatus.workers.actions import compute_pod_actions

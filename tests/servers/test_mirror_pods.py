@@ -14,17 +14,17 @@ pytest.importorskip("aiohttp", reason="sources need podstatus[agent]")
 from podstatus.base.backoff import Backoff
 from podstatus.client import ApiClient, ReflectorPolicy, kubeconfig_access
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
-from podstatus.sources.api import ApiSource
-from podstatus.sources.changes import PodChange
-from podstatus.sources.folder import FolderSource
-from podstatus.sources.mirrors import MirrorPods
+from podstatus.sources.api_source import ApiSource
+from podstatus.sources.file_source import FolderSource
+from podstatus.sources.mirror_controller import MirrorPods
 from podstatus.sources.mux import Mux
+from podstatus.sources.pod_changes import PodChange
 from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import NODES, RealServer, Server
 from tests.servers.mortal import Mortal, mortal
 from tests.servers.pods import pod, pods
-from tests.sources.manifests import named
 from tests.support.loops import until
+from tests.support.manifests import named
 
 NODE = NODES[0]
 QUICK = ReflectorPolicy(backoff=Backoff(first=0.1, most=0.5))

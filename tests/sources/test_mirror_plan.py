@@ -7,7 +7,6 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.difference import CONFIG_HASH
 from podstatus.sources.mirror_plan import (
     CreateMirror,
     MirrorStep,
@@ -16,8 +15,9 @@ from podstatus.sources.mirror_plan import (
     mirror_body,
     plan_mirrors,
 )
+from podstatus.sources.pod_changes import CONFIG_HASH
 from podstatus.testing.builders import make_pod
-from tests.sources.manifests import WEB, read
+from tests.support.manifests import WEB, read
 
 
 def static(name: str, hashed: str = "1") -> Pod:

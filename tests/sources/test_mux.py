@@ -8,7 +8,8 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.changes import (
+from podstatus.sources.mux import Mux, Refused
+from podstatus.sources.pod_changes import (
     PodAdded,
     PodChange,
     PodDeleting,
@@ -16,7 +17,6 @@ from podstatus.sources.changes import (
     PodRemoved,
     PodUpdated,
 )
-from podstatus.sources.mux import Mux, Refused
 from podstatus.testing.builders import make_pod
 
 

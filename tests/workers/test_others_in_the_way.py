@@ -7,7 +7,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.sources.changes import PodAdded, PodReconciled, PodRemoved
+from podstatus.sources.pod_changes import PodAdded, PodReconciled, PodRemoved
 from podstatus.status.manager import StatusManager
 from podstatus.status.metrics import Counters
 from podstatus.status.startup_latency import StartupLatencyTracker

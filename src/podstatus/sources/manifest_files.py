@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.manifest import MOST_BYTES, Manifest, ManifestProblem, read_manifest
-from podstatus.sources.static_pods import Origin
+from podstatus.sources.manifest.decode import MOST_BYTES, Manifest, ManifestProblem, read_manifest
+from podstatus.sources.manifest.static_pods import Origin
 
 State = Literal["there", "missing", "unreadable"]
 

@@ -11,15 +11,16 @@ from typing import TypeVar
 import msgspec
 
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.sources.changes import (
+from podstatus.sources.pod_changes import (
     PodAdded,
     PodChange,
     PodDeleting,
     PodReconciled,
     PodRemoved,
     PodUpdated,
+    difference,
+    oldest_first,
 )
-from podstatus.sources.difference import difference, oldest_first
 
 logger = logging.getLogger(__name__)
 

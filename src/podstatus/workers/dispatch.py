@@ -16,7 +16,8 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodDirectory
-from podstatus.sources.changes import (
+from podstatus.sources.mux import Refused
+from podstatus.sources.pod_changes import (
     PodAdded,
     PodChange,
     PodDeleting,
@@ -24,7 +25,6 @@ from podstatus.sources.changes import (
     PodRemoved,
     PodUpdated,
 )
-from podstatus.sources.mux import Refused
 from podstatus.status.decide.foreign_writes import with_own_parts
 from podstatus.status.decide.generate import need_to_reconcile_pod_readiness
 from podstatus.status.manager import StatusManager

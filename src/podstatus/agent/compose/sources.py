@@ -18,14 +18,14 @@ from podstatus.events.recorder import Recorder
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.runtime.port import Runtime, RuntimeDownError
-from podstatus.sources.api import SOURCE as API
-from podstatus.sources.api import ApiSource
-from podstatus.sources.folder import SOURCE as FILE
-from podstatus.sources.folder import FolderSource
-from podstatus.sources.manifest import ManifestProblem
-from podstatus.sources.mirrors import MirrorPods
-from podstatus.sources.url import SOURCE as HTTP
-from podstatus.sources.url import UrlSource
+from podstatus.sources.api_source import SOURCE as API
+from podstatus.sources.api_source import ApiSource
+from podstatus.sources.file_source import SOURCE as FILE
+from podstatus.sources.file_source import FolderSource
+from podstatus.sources.manifest.decode import ManifestProblem
+from podstatus.sources.mirror_controller import MirrorPods
+from podstatus.sources.url_source import SOURCE as HTTP
+from podstatus.sources.url_source import UrlSource
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import yaml
 
 from podstatus.alerts.model import Mistake, Place
 from podstatus.alerts.rules.durations import SpanError, parse_span
-from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
+from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 LARGEST = 1 << 20
 """Characters of a file of rules; 1,000 rules have some 300,000."""

@@ -13,7 +13,7 @@ import yaml
 from podstatus.agent.settings.schema.kubelet_fields import FIELDS
 from podstatus.agent.settings.schema.setting import Given, shown
 from podstatus.agent.settings.schema.table import SETTINGS
-from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
+from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 KIND = "KubeletConfiguration"
 API_VERSION = "kubelet.config.k8s.io/v1beta1"

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.manifest import Manifest, read_manifest
-from podstatus.sources.static_pods import Origin
-from podstatus.sources.yaml_documents import (
+from podstatus.sources.manifest.decode import Manifest, read_manifest
+from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest.yaml_documents import (
     Budget,
     DocumentError,
     read_document,

@@ -1,8 +1,8 @@
 """Texts of manifests, and how to read them."""
 
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.manifest import Manifest, read_manifest
-from podstatus.sources.static_pods import Origin
+from podstatus.sources.manifest.decode import Manifest, read_manifest
+from podstatus.sources.manifest.static_pods import Origin
 
 SEEN = Time.parse("2026-01-01T00:00:00Z")
 FILE = Origin(source="file", place="/m/a.yaml", node_name="node-1")

@@ -14,7 +14,7 @@ from podstatus.kube.objects.pod import (
     is_mirror_pod,
     is_static_pod,
 )
-from podstatus.sources.api import ApiSource, from_api
+from podstatus.sources.api_source import ApiSource, from_api
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.testing.clock import FakeClock, settle
 from tests.support.fake_source import FakeSource

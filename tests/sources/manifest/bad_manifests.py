@@ -1,6 +1,6 @@
 """Manifests that somebody wrote by mistake, and what they are told."""
 
-from tests.sources.manifests import WEB, named
+from tests.support.manifests import WEB, named
 
 POD = "document 1, pod default/web: "
 ONE = "document 1: "

@@ -16,10 +16,9 @@ from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import in_daemon_thread
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.manifest import MOST_BYTES, Manifest, ManifestProblem, read_manifest
-from podstatus.sources.manifest_memory import ManifestMemory
-from podstatus.sources.problem_book import OnProblem, ignore_problem
-from podstatus.sources.static_pods import Origin
+from podstatus.sources.manifest.decode import MOST_BYTES, Manifest, ManifestProblem, read_manifest
+from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest_cache import ManifestMemory, OnProblem, ignore_problem
 
 SOURCE: Final = "http"
 TIMEOUT_SECONDS = 10.0

@@ -14,6 +14,8 @@ from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import in_daemon_thread
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
+from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest_cache import ManifestMemory, OnProblem, ProblemBook, ignore_problem
 from podstatus.sources.manifest_files import (
     Known,
     Listing,
@@ -21,9 +23,6 @@ from podstatus.sources.manifest_files import (
     list_manifests,
     read_changed,
 )
-from podstatus.sources.manifest_memory import ManifestMemory
-from podstatus.sources.problem_book import OnProblem, ProblemBook, ignore_problem
-from podstatus.sources.static_pods import Origin
 
 SOURCE: Final = "file"
 LOOK_SECONDS = 1.0

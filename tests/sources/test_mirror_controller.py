@@ -15,10 +15,10 @@ from podstatus.kube.errors import (
     UnavailableError,
 )
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
-from podstatus.sources.mirrors import MirrorPods
+from podstatus.sources.mirror_controller import MirrorPods
 from podstatus.testing.clock import FakeClock, settle
-from tests.sources.manifests import WEB, read
 from tests.support.loops import in_loop
+from tests.support.manifests import WEB, read
 
 DOWN = UnavailableError("the server is down")
 

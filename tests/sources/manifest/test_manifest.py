@@ -9,10 +9,10 @@ import yaml
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.pod import is_mirror_pod, is_static_pod
 from podstatus.kube.objects.pod_spec import Toleration
-from podstatus.sources.static_pods import Origin
-from podstatus.sources.yaml_documents import DocumentError, read_document, split_documents
-from tests.sources.bad_manifests import BAD
-from tests.sources.manifests import FILE, URL, WEB, named, read
+from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest.yaml_documents import DocumentError, read_document, split_documents
+from tests.sources.manifest.bad_manifests import BAD
+from tests.support.manifests import FILE, URL, WEB, named, read
 
 
 @pytest.mark.parametrize(("text", "told"), BAD.values(), ids=BAD.keys())

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 import yaml
 
-from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
+from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 _SEPARATOR = re.compile(r"^---(?=[ \t\r]|$)", re.MULTILINE)
 # Possessive: a text of comments that is no document after all is not tried again line by line.

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.sources import folder, manifest_files
-from podstatus.sources.folder import FIRST_LOOKS, FolderSource
-from podstatus.sources.manifest import ManifestProblem
+from podstatus.sources import file_source, manifest_files
+from podstatus.sources.file_source import FIRST_LOOKS, FolderSource
+from podstatus.sources.manifest.decode import ManifestProblem
 from podstatus.sources.manifest_files import list_manifests
 from podstatus.testing.clock import FakeClock
-from tests.sources.manifests import WEB, named
 from tests.support.loops import in_loop, until
+from tests.support.manifests import WEB, named
 
 
 class Scene:
@@ -278,12 +278,12 @@ async def test_a_file_that_changes_while_it_is_read_is_read_the_next_time(
     scene.write("a.yaml", named("a"))
     scene.write("b.yaml", named("b"))
     with monkeypatch.context() as patched:
-        patched.setattr(folder, "list_manifests", Writer(scene))
+        patched.setattr(file_source, "list_manifests", Writer(scene))
         assert await scene.look(FIRST_LOOKS - 1) is None
     scene.write("a.yaml", named("a"))
     assert await scene.look() == ["a-node-1", "b-node-1"]
     with monkeypatch.context() as patched:
-        patched.setattr(folder, "list_manifests", Writer(scene))
+        patched.setattr(file_source, "list_manifests", Writer(scene))
         scene.write("a.yaml", named("c"))
         assert await scene.look(3) is None
 
@@ -294,7 +294,7 @@ async def test_a_file_that_never_comes_to_rest_does_not_hold_up_the_others_for_l
 ) -> None:
     scene.write("b.yaml", named("b"))
     scene.write("a.yaml", named("a"))
-    monkeypatch.setattr(folder, "list_manifests", Writer(scene))
+    monkeypatch.setattr(file_source, "list_manifests", Writer(scene))
     assert await scene.look(FIRST_LOOKS) == ["b-node-1"]
 
 

@@ -1,16 +1,53 @@
-"""What a new state of a pod means to those who run it.
+"""The changes of the pods that a node is to run, and which change a new state of a pod is.
 
-Upstream: checkAndUpdatePod and podsDifferSemantically, pkg/kubelet/config/config.go v1.36.4.
-Unlike there, a change that matters to nobody (a finalizer, an owner) is told as a reconciliation,
-so that what is kept of a pod is never older than what its source has.
+Unlike upstream, a change that no consumer acts on (a finalizer, an owner) is a reconciliation, so
+that the stored pod is never older than its source's.
+
+Upstream: PodOperation, pkg/kubelet/types/pod_update.go; checkAndUpdatePod and
+podsDifferSemantically, pkg/kubelet/config/config.go v1.36.4.
 """
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
+import msgspec
 from msgspec import structs
 
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
-from podstatus.sources.changes import PodDeleting, PodReconciled, PodUpdated
+
+
+class PodAdded(msgspec.Struct, frozen=True):
+    """Pods are there that were not, the oldest first. Some may be on their way out already."""
+
+    pods: tuple[Pod, ...]
+
+
+class PodUpdated(msgspec.Struct, frozen=True):
+    """What a pod is to be has changed."""
+
+    pod: Pod
+
+
+class PodDeleting(msgspec.Struct, frozen=True):
+    """Somebody asked for the deletion of a pod, or changed one that is being deleted."""
+
+    pod: Pod
+
+
+class PodRemoved(msgspec.Struct, frozen=True):
+    """A pod is not wanted any more; as it was last told."""
+
+    pod: Pod
+
+
+class PodReconciled(msgspec.Struct, frozen=True):
+    """A pod is to be what it was; its status differs, or something that workers do not read."""
+
+    pod: Pod
+
+
+PodChange: TypeAlias = PodAdded | PodUpdated | PodDeleting | PodRemoved | PodReconciled
+
 
 CONFIG_SEEN = "kubernetes.io/config.seen"
 CONFIG_HASH = "kubernetes.io/config.hash"

@@ -6,7 +6,7 @@ import pytest
 
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod_spec import PodSpec
-from podstatus.sources.api_references import api_references
+from podstatus.sources.manifest.api_references import api_references
 
 
 def volume(**source: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import yaml
 
 from podstatus.agent.settings.schema.kubelet_config import read_config
 from podstatus.alerts.rules.yaml_reader import YamlReader
-from podstatus.sources.yaml_bounds import BoundsError, YamlBounds, check_bounds
+from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 BOUNDS = YamlBounds(max_depth=5, max_nodes=100, max_characters=1000)
 

@@ -11,12 +11,12 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.sources import url as url_module
-from podstatus.sources.manifest import ManifestProblem
-from podstatus.sources.url import UrlSource, shown_url
+from podstatus.sources import url_source as url_module
+from podstatus.sources.manifest.decode import ManifestProblem
+from podstatus.sources.url_source import UrlSource, shown_url
 from podstatus.testing.clock import FakeClock
-from tests.sources.manifests import WEB, named
 from tests.support.loops import in_loop, until
+from tests.support.manifests import WEB, named
 
 SECRET = "s3cr3t-of-the-header"  # noqa: S105 - nobody's
 

@@ -7,8 +7,14 @@ from podstatus.kube.objects.meta import ManagedFieldsEntry, OwnerReference
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.changes import PodDeleting, PodReconciled, PodUpdated
-from podstatus.sources.difference import CONFIG_SEEN, difference, oldest_first
+from podstatus.sources.pod_changes import (
+    CONFIG_SEEN,
+    PodDeleting,
+    PodReconciled,
+    PodUpdated,
+    difference,
+    oldest_first,
+)
 from podstatus.testing.builders import make_pod
 
 DELETED = Time.parse("2026-01-01T00:00:00Z")

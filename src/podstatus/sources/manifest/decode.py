@@ -19,9 +19,9 @@ from podstatus.kube.validation.defaults import fill_spec
 from podstatus.kube.validation.pod_spec import validate_new_pod
 from podstatus.kube.validation.strict_fields import first_field_errors
 from podstatus.kube.validation.unmarshal import unmarshal_error, value_fits
-from podstatus.sources.api_references import api_references
-from podstatus.sources.static_pods import Origin, content_hash, make_static_pod
-from podstatus.sources.yaml_documents import (
+from podstatus.sources.manifest.api_references import api_references
+from podstatus.sources.manifest.static_pods import Origin, content_hash, make_static_pod
+from podstatus.sources.manifest.yaml_documents import (
     Budget,
     DocumentError,
     Written,

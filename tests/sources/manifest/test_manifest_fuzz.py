@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podstatus.kube.patch.schema import POD, Schema, schema_of
-from tests.sources.manifests import WEB, read
+from tests.support.manifests import WEB, read
 
 RICH: dict[str, Any] = yaml.safe_load(
     WEB

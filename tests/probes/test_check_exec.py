@@ -8,7 +8,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container, EnvVar, EnvVarSource, ExecAction
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec, probe_command
-from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
 from podstatus.testing.clock import FakeClock
 from tests.workers.node_in_memory import in_loop

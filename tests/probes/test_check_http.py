@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from podstatus.probes.check_http import check_http
-from podstatus.probes.checked import MOST_OUTPUT, CannotCheckError, Checked
+from podstatus.probes.check_result import MOST_OUTPUT, CannotCheckError, Checked
 from podstatus.probes.http_target import HttpTarget
-from podstatus.probes.names import Names
-from tests.probes.answering import HOST, closed_port, deaf_port, http, raw_server
+from podstatus.probes.resolver import Names
 from tests.probes.certificates import own_certificate
+from tests.support.loopback_servers import HOST, closed_port, deaf_port, http, raw_server
 from tests.workers.node_in_memory import in_loop
 
 SECONDS = 30.0

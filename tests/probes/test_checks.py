@@ -7,12 +7,12 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.probes.checks import Checks
 from podstatus.probes.targets import Target, find_targets
 from podstatus.testing.clock import FakeClock
-from tests.probes.answering import HOST, http, raw_server
-from tests.probes.probed import probed_pod, shown
+from tests.support.loopback_servers import HOST, http, raw_server
+from tests.support.probed_pods import probed_pod, shown
 from tests.workers.node_in_memory import in_loop
 from tests.workers.world_in_memory import TroubledRuntime
 

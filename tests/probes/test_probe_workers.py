@@ -10,12 +10,12 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.probes.targets import Target
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.port import ProbeResult
 from podstatus.testing.clock import FakeClock
-from tests.probes.probed import START, a_probe, probed_pod, shown
+from tests.support.probed_pods import START, a_probe, probed_pod, shown
 from tests.workers.node_in_memory import in_loop
 from tests.workers.world_in_memory import ListeningRecorder
 

@@ -8,7 +8,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.probes.targets import find_started, find_targets
 from podstatus.probes.thresholds import Kind
 from podstatus.testing.builders import make_pod
-from tests.probes.probed import a_probe, probed_pod, shown
+from tests.support.probed_pods import a_probe, probed_pod, shown
 
 POD = probed_pod(startup=a_probe(), readiness=a_probe(), liveness=a_probe())
 DELETED = structs.replace(

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import Pod
-from podstatus.probes.checked import Checked
+from podstatus.probes.check_result import Checked
 from podstatus.probes.targets import Target
 from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 

@@ -13,8 +13,8 @@ import importlib
 from typing import Any
 
 from podstatus.kube.scalars.go_text import go_duration
-from podstatus.probes.checked import CannotCheckError, Checked
-from podstatus.probes.dial_words import place
+from podstatus.probes.check_result import CannotCheckError, Checked
+from podstatus.probes.dial_error import place
 from podstatus.probes.http_target import USER_AGENT
 
 _METHOD = "/grpc.health.v1.Health/Check"

@@ -9,11 +9,11 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from podstatus.probes.checked import MOST_OUTPUT, CannotCheckError, Checked
-from podstatus.probes.dial_words import dial_words
-from podstatus.probes.http_session import MOST_REQUESTS, REDIRECTS, http_session
+from podstatus.probes.check_result import MOST_OUTPUT, CannotCheckError, Checked
+from podstatus.probes.dial_error import dial_words
+from podstatus.probes.http_client import MOST_REQUESTS, REDIRECTS, http_session
 from podstatus.probes.http_target import HttpTarget
-from podstatus.probes.names import Names
+from podstatus.probes.resolver import Names
 
 _NO_HEADERS_IN_TIME = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 _NO_BODY_IN_TIME = (

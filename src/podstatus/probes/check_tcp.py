@@ -7,9 +7,9 @@ connection may block for a second: not in an event loop.
 import asyncio
 import socket
 
-from podstatus.probes.checked import Checked
-from podstatus.probes.dial_words import REFUSED, dial_words, place
-from podstatus.probes.names import Names
+from podstatus.probes.check_result import Checked
+from podstatus.probes.dial_error import REFUSED, dial_words, place
+from podstatus.probes.resolver import Names
 
 
 async def check_tcp(host: str, port: int, *, seconds: float, names: Names) -> Checked:

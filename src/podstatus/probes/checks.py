@@ -7,11 +7,11 @@ from podstatus.base.clock import Clock
 from podstatus.probes.check_exec import check_exec, probe_command
 from podstatus.probes.check_grpc import check_grpc
 from podstatus.probes.check_http import check_http
+from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.probes.check_tcp import check_tcp
-from podstatus.probes.checked import CannotCheckError, Checked
 from podstatus.probes.http_target import BadTargetError, find_port, http_target
-from podstatus.probes.names import Names
-from podstatus.probes.punctual import punctual
+from podstatus.probes.loop_lag import punctual
+from podstatus.probes.resolver import Names
 from podstatus.probes.targets import Target
 from podstatus.probes.thresholds import rules_of
 from podstatus.runtime.port import Runtime

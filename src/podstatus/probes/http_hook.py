@@ -11,10 +11,10 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from podstatus.probes.dial_words import dial_words
-from podstatus.probes.http_session import MOST_REQUESTS, REDIRECTS, http_session
+from podstatus.probes.dial_error import dial_words
+from podstatus.probes.http_client import MOST_REQUESTS, REDIRECTS, http_session
 from podstatus.probes.http_target import HttpTarget
-from podstatus.probes.names import Names
+from podstatus.probes.resolver import Names
 
 MOST_BODY = 10 * 1024
 """Bytes of an answer that are waited for. Upstream's."""

@@ -19,7 +19,7 @@ from podstatus.events.event import about_container
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.probes.targets import ProbeKey, Target, find_started, find_targets
 from podstatus.probes.thresholds import Outcome, Row, Rules, count, first_due, rules_of
 from podstatus.runtime.port import ProbeResult

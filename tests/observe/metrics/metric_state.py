@@ -39,7 +39,7 @@ from podstatus.status.metrics import Counters
 from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.life import PodLife, Stage
-from tests.probes.probed import a_probe, probed_pod, shown
+from tests.support.probed_pods import a_probe, probed_pod, shown
 
 AT = 1_700_000_000_500_000_000
 STATIC = {"kubernetes.io/config.source": "file"}

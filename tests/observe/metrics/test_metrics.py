@@ -29,7 +29,7 @@ from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.targets import find_targets
 from podstatus.probes.thresholds import Outcome
 from tests.observe.metrics.metric_state import Watched
-from tests.probes.probed import a_probe, probed_pod, shown
+from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.web.fake_alerts import FakeAlerts, an_alert
 
 

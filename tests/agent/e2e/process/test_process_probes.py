@@ -10,7 +10,7 @@ import yaml
 
 from tests.agent_process import Cluster, Document, condition, container, is_ready, until
 from tests.api_servers import Server
-from tests.probes.answering import closed_port
+from tests.support.loopback_servers import closed_port
 from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
 from tests.support.processes.process_node import PYTHON
 

@@ -10,7 +10,7 @@ import pytest
 from podstatus.probes.check_tcp import check_tcp
 from podstatus.probes.http_hook import get_for_hook
 from podstatus.probes.http_target import HttpTarget
-from podstatus.probes.names import Names
+from podstatus.probes.resolver import Names
 from tests.workers.node_in_memory import in_loop
 
 

@@ -13,11 +13,11 @@ from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec
-from podstatus.probes.checked import CannotCheckError
+from podstatus.probes.check_result import CannotCheckError
 from podstatus.probes.checks import Checks
-from tests.probes.answering import HOST, raw_server
 from tests.probes.test_check_exec import Command, Talker
 from tests.probes.test_checks import target
+from tests.support.loopback_servers import HOST, raw_server
 from tests.workers.node_in_memory import in_loop
 from tests.workers.world_in_memory import TroubledRuntime
 

@@ -10,7 +10,7 @@ import socket
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from podstatus.probes.names import Names
+from podstatus.probes.resolver import Names
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 MOST_REQUESTS = 10

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable
 
 from podstatus.base.clock import Clock
-from podstatus.probes.checked import CannotCheckError, Checked
+from podstatus.probes.check_result import CannotCheckError, Checked
 
 LATE_SECONDS = 0.2
 """By which a timer may go off too late on a machine that is busy."""

@@ -9,10 +9,10 @@ from msgspec import structs
 from podstatus.kube.objects.node import Node, NodeCondition, NodeSystemInfo
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.conditions import Stated
-from podstatus.node.make_node import NodeServices, make_node
+from podstatus.node.compose import NodeServices, make_node
+from podstatus.node.decide.conditions import Stated
+from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.node.ports import NodeApi
-from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.node_api import InMemoryNodeApi

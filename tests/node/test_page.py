@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.scalars.time import Time
-from podstatus.node.conditions import update_conditions
-from podstatus.node.pressure import CONDITION_OF, IGNORED
+from podstatus.node.decide.conditions import update_conditions
+from podstatus.node.decide.pressure import CONDITION_OF, IGNORED
 from podstatus.node.settings import DEFAULT_EVICTION_HARD, NodeSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "node.md").read_text()

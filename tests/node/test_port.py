@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podstatus.node.make_node import make_node
+from podstatus.node.compose import make_node
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.node_api import InMemoryNodeApi

@@ -16,7 +16,7 @@ from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.time import parse_micro
-from podstatus.node.conditions import STATED, Stated
+from podstatus.node.decide.conditions import STATED, Stated
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import NODES, Document, RealServer, Server

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.kube.objects.node import NodeCondition
-from podstatus.node.health import NodeHealth
+from podstatus.node.ports import NodeHealth
 from tests.node.scene import INFO, MACHINE, SETTINGS, NodeScene
 
 FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
-from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, UsageSnapshot
+from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import HistoryError, Moment
 from podstatus.observe.snapshot_cache import Board

@@ -33,7 +33,7 @@ from podstatus.cli.stop_message import BuiltNode, program
 from podstatus.cli.terminal import print_table
 from podstatus.cli.timeline import timeline
 from podstatus.cli.watch import watch
-from podstatus.node.system_info import UPSTREAM_VERSION
+from podstatus.node.machine.system_info import UPSTREAM_VERSION
 
 app = typer.Typer(
     name="podstatus",

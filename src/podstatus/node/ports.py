@@ -1,8 +1,12 @@
-"""What the node needs from others. Any object with these methods will do."""
+"""What the node needs from others: API, events, health. Any object with these methods will do.
 
-from collections.abc import Sequence
+`NodeHealth` is the health of the agent's own checks and heartbeats: why the node is not Ready.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from podstatus.base.heartbeat import Heartbeats
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 
@@ -47,3 +51,25 @@ class Health(Protocol):
 
     def problems(self) -> Sequence[str]:
         """Why the node is not Ready; nothing if it is."""
+
+
+Check = Callable[[], str | None]
+"""What is wrong, or None. Called with every computation of the status: must not block."""
+
+
+class NodeHealth:
+    """The problems that others have, and the vital services that are not heard of any more."""
+
+    def __init__(self, *checks: Check, heartbeats: Heartbeats | None = None) -> None:
+        self._checks = checks
+        self._heartbeats = heartbeats
+
+    def problems(self) -> tuple[str, ...]:
+        """All of them, in the order of the checks; services that stand still come last.
+
+        Upstream: runtimeErrors, runtime.go v1.36.4.
+        """
+        told = [problem for check in self._checks if (problem := check())]
+        stalled = [] if self._heartbeats is None else self._heartbeats.stalled()
+        vital = (found for found in stalled if found.is_vital)
+        return *told, *(f"{found.name} is not healthy: {found}" for found in vital)

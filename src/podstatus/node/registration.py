@@ -13,12 +13,12 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.objects.node import Node
-from podstatus.node.conditions import NodeEvent
 from podstatus.node.deadline import within
-from podstatus.node.describe import Descriptor, NodeFacts
-from podstatus.node.own_node import OwnNode
+from podstatus.node.decide.conditions import NodeEvent
+from podstatus.node.decide.node_object import Descriptor, NodeFacts
+from podstatus.node.decide.status_patch import status_patch
+from podstatus.node.node_cache import OwnNode
 from podstatus.node.ports import NodeApi
-from podstatus.node.status_patch import status_patch
 
 logger = logging.getLogger(__name__)
 

@@ -16,16 +16,16 @@ from podstatus.base.failure_log import Trouble
 from podstatus.events import reasons
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.objects.node import Node
-from podstatus.node.conditions import NodeEvent, is_ready, status_event
 from podstatus.node.deadline import within
-from podstatus.node.describe import Descriptor
-from podstatus.node.observe import NodeObserver
-from podstatus.node.own_node import OwnNode
+from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event
+from podstatus.node.decide.node_object import Descriptor
+from podstatus.node.decide.status_patch import has_changed, status_patch
+from podstatus.node.facts import NodeObserver
+from podstatus.node.node_cache import OwnNode
 from podstatus.node.ports import NodeApi, NodeEvents
 from podstatus.node.registration import Registration
-from podstatus.node.reports import Reports
+from podstatus.node.report_schedule import Reports
 from podstatus.node.settings import NodeSettings
-from podstatus.node.status_patch import has_changed, status_patch
 
 logger = logging.getLogger(__name__)
 

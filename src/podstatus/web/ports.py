@@ -12,7 +12,7 @@ from podstatus.kube.objects.authentication import (
     TokenReviewStatus,
 )
 from podstatus.kube.objects.pod import Pod
-from podstatus.node.reading import UsageSnapshot
+from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.streams import Logging, Talking
 

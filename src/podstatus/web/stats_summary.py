@@ -14,7 +14,7 @@ import msgspec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
-from podstatus.node.reading import MachineReading, UsageSnapshot
+from podstatus.node.decide.readings import MachineReading, UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.ports import Machine
 from podstatus.web.queries import Query

@@ -19,7 +19,7 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, Taint
-from podstatus.node.own_node import OwnNode
+from podstatus.node.node_cache import OwnNode
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.server_access import ServerAccess
 from tests.api_servers import NODES, RealServer

@@ -19,7 +19,7 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
-from podstatus.node.reading import CpuTimes, MachineReading, UsageSnapshot
+from podstatus.node.decide.readings import CpuTimes, MachineReading, UsageSnapshot
 from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import Moment
 from podstatus.observe.metrics.kubelet_collector import NodeState

@@ -39,7 +39,7 @@ from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
-from podstatus.node.conditions import Stated
+from podstatus.node.decide.conditions import Stated
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.measured import measured

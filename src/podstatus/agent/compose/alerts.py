@@ -34,7 +34,7 @@ from podstatus.base.clock import Clock
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.node import Taint
-from podstatus.node.conditions import Stated
+from podstatus.node.decide.conditions import Stated
 from podstatus.observe.status_view import Observatory
 from podstatus.runtime.relist import RuntimeView
 

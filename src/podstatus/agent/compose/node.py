@@ -11,16 +11,16 @@ from podstatus.events.event import about_node
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.node.addresses import node_addresses
-from podstatus.node.conditions import Stated, is_ready
-from podstatus.node.health import Check, NodeHealth
-from podstatus.node.make_node import make_node
-from podstatus.node.pressure import parse_thresholds
+from podstatus.node.compose import make_node
+from podstatus.node.decide.conditions import Stated, is_ready
+from podstatus.node.decide.pressure import parse_thresholds
+from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine.reader import SlowDisk
+from podstatus.node.machine.system_info import kubelet_version, read_system_info
+from podstatus.node.machine.usage import NodeUsage
+from podstatus.node.ports import Check, NodeHealth
+from podstatus.node.pressure_monitor import Shortage
 from podstatus.node.settings import NodeSettings
-from podstatus.node.shortage import Shortage
-from podstatus.node.slow_disk import SlowDisk
-from podstatus.node.system_info import kubelet_version, read_system_info
-from podstatus.node.usage import NodeUsage
 from podstatus.runtime.port import Labelled, Metered, MeteredInside, Resizing, Runtime
 
 

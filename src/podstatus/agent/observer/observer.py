@@ -25,7 +25,7 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import Contact
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError
-from podstatus.node.system_info import kubelet_version
+from podstatus.node.machine.system_info import kubelet_version
 from podstatus.observe.history.store import History, HistoryError, KnownPod
 from podstatus.observe.history.writer import Scribe
 from podstatus.observe.metrics.model import Later, Told

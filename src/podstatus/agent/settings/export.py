@@ -19,7 +19,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.duration import write_duration
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.system_info import kubelet_version
+from podstatus.node.machine.system_info import kubelet_version
 from podstatus.web.ports import AboutAgent
 from podstatus.workers.shutdown_plan import Period
 

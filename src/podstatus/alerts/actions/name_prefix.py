@@ -5,7 +5,7 @@ So no rule can change what others, or the node itself, have put there.
 
 from podstatus.alerts.ports import DeedError
 from podstatus.kube.validation.label_names import label_key_faults
-from podstatus.node.conditions import STATED
+from podstatus.node.decide.conditions import STATED
 
 OWN = STATED
 

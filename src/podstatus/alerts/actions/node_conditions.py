@@ -13,7 +13,7 @@ from podstatus.alerts.ports import DeedError
 from podstatus.alerts.rules.durations import SpanError, parse_span
 from podstatus.base.clock import Clock
 from podstatus.base.token_bucket import Allowance
-from podstatus.node.conditions import Stated
+from podstatus.node.decide.conditions import Stated
 
 KIND = "nodeCondition"
 TTL = "1h"

@@ -30,7 +30,7 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.node_selection import NO_EXECUTE
 from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.scalars.time import Time
-from podstatus.node.own_node import OwnNode
+from podstatus.node.node_cache import OwnNode
 from podstatus.node.ports import NodeApi, NodeEvents
 
 logger = logging.getLogger(__name__)

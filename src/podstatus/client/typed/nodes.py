@@ -78,7 +78,7 @@ def _read(body: bytes, kind: type[W]) -> W:
 
 
 class NodeWatcher(Protocol):
-    """Who wants to see a node: `podstatus.node.own_node.OwnNode` does."""
+    """Who wants to see a node: `podstatus.node.node_cache.OwnNode` does."""
 
     def update(self, node: Node) -> None:
         """It is new or has changed."""

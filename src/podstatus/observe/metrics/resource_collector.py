@@ -7,7 +7,7 @@ import msgspec
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.kube.objects.usage import Usage
-from podstatus.node.reading import UsageSnapshot
+from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.observe.metrics import kubelet_catalog as table
 from podstatus.observe.metrics.model import At, Labels, Metric, Told, one, told
 from podstatus.runtime.port import RuntimePod

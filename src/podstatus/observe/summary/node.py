@@ -13,7 +13,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
-from podstatus.node.reading import UsageSnapshot
+from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.observe.status_view import NodeSummary
 
 _SHOWN = ("cpu", "memory")

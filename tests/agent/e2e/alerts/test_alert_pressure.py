@@ -12,8 +12,8 @@ from msgspec import structs
 
 from podstatus.alerts.model import Alert
 from podstatus.alerts.ports import Alerts
-from podstatus.node.machine import read_machine
-from podstatus.node.reading import MachineReading
+from podstatus.node.decide.readings import MachineReading
+from podstatus.node.machine.reader import read_machine
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import NODE, AlertingNode, SkippingClock, until
 from tests.agent.e2e.alerts.hurried_rules import hurried_rules

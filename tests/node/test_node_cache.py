@@ -8,8 +8,8 @@ from msgspec import structs
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node
-from podstatus.node.health import NodeHealth
-from podstatus.node.own_node import OwnNode
+from podstatus.node.node_cache import OwnNode
+from podstatus.node.ports import NodeHealth
 from podstatus.testing.clock import FakeClock
 
 WOULD_BE = Node(metadata=ObjectMeta(name="node-c"))

@@ -8,10 +8,9 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.node.disk_forecast import DiskForecast
-from podstatus.node.machine import read_machine
-from podstatus.node.reading import MachineReading, UsageSnapshot, node_usage
-from podstatus.node.slow_disk import SlowDisk
+from podstatus.node.decide.disk_forecast import DiskForecast
+from podstatus.node.decide.readings import MachineReading, UsageSnapshot, node_usage
+from podstatus.node.machine.reader import SlowDisk, read_machine
 
 logger = logging.getLogger(__name__)
 

@@ -12,14 +12,13 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.node import addresses
-from podstatus.node.addresses import node_addresses
-from podstatus.node.machine import read_disk, read_machine
-from podstatus.node.reading import CpuTimes, DiskReading, MachineReading, node_usage
+from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, node_usage
+from podstatus.node.machine import addresses
+from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine.reader import SlowDisk, read_disk, read_machine
+from podstatus.node.machine.system_info import architecture, kubelet_version, read_system_info
+from podstatus.node.machine.usage import NodeUsage
 from podstatus.node.settings import NodeSettings
-from podstatus.node.slow_disk import SlowDisk
-from podstatus.node.system_info import architecture, kubelet_version, read_system_info
-from podstatus.node.usage import NodeUsage
 from podstatus.testing.clock import FakeClock
 from tests.node.scene import DISK, GI, MACHINE
 

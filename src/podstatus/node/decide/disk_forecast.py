@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from podstatus.node.reading import DiskReading
+from podstatus.node.decide.readings import DiskReading
 
 _SECOND = 1_000_000_000
 _SPAN = 3600 * _SECOND

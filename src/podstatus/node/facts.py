@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import NodeAddress, NodeSystemInfo
 from podstatus.kube.scalars.time import Time
-from podstatus.node.conditions import Stated
-from podstatus.node.describe import NodeFacts
+from podstatus.node.decide.conditions import Stated
+from podstatus.node.decide.node_object import NodeFacts
+from podstatus.node.decide.pressure import PressureHistory, Threshold, pressures, recovered
+from podstatus.node.decide.readings import MachineReading, UsageSnapshot
 from podstatus.node.ports import Health
-from podstatus.node.pressure import PressureHistory, Threshold, pressures, recovered
-from podstatus.node.reading import MachineReading, UsageSnapshot
 
 
 class NodeObserver:

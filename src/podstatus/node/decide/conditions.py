@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.node import NodeCondition
 from podstatus.kube.scalars.time import Time
-from podstatus.node.pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
+from podstatus.node.decide.pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 
 READY = "Ready"
 TRUE, FALSE = "True", "False"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus.node.pressure import parse_thresholds
-from podstatus.node.reading import MachineReading
+from podstatus.node.decide.pressure import parse_thresholds
+from podstatus.node.decide.readings import MachineReading
+from podstatus.node.machine.reader import SlowDisk
+from podstatus.node.machine.usage import NodeUsage
+from podstatus.node.pressure_monitor import Shortage
 from podstatus.node.settings import DEFAULT_EVICTION_HARD
-from podstatus.node.shortage import Shortage
-from podstatus.node.slow_disk import SlowDisk
-from podstatus.node.usage import NodeUsage
 from podstatus.testing.clock import FakeClock
 from tests.node.scene import DISK, MACHINE, NodeScene
 

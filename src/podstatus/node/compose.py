@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import NodeSystemInfo
-from podstatus.node.addresses import node_addresses
-from podstatus.node.conditions import Stated
-from podstatus.node.describe import Descriptor
+from podstatus.node.decide.conditions import Stated
+from podstatus.node.decide.node_object import Descriptor
+from podstatus.node.decide.pressure import parse_thresholds
+from podstatus.node.decide.readings import UsageSnapshot
+from podstatus.node.facts import NodeObserver
 from podstatus.node.lease import LeaseService
-from podstatus.node.observe import NodeObserver
-from podstatus.node.own_node import OwnNode
+from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.node_cache import OwnNode
 from podstatus.node.ports import Health, NodeApi, NodeEvents
-from podstatus.node.pressure import parse_thresholds
-from podstatus.node.reading import UsageSnapshot
 from podstatus.node.registration import Registration
 from podstatus.node.settings import NodeSettings
 from podstatus.node.status import NodeStatusService

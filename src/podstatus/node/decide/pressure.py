@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
-from podstatus.node.reading import MachineReading
+from podstatus.node.decide.readings import MachineReading
 
 MEMORY_PRESSURE = "MemoryPressure"
 DISK_PRESSURE = "DiskPressure"

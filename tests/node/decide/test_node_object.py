@@ -8,9 +8,9 @@ from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, NodeStatus, Taint
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.node.addresses import node_addresses
-from podstatus.node.describe import Descriptor, NodeFacts
-from podstatus.node.pressure import parse_thresholds
+from podstatus.node.decide.node_object import Descriptor, NodeFacts
+from podstatus.node.decide.pressure import parse_thresholds
+from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import INFO, MACHINE, SETTINGS
 

@@ -20,10 +20,15 @@ from podstatus.kube.objects.node import (
 )
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.node.capacity import HUGE_PAGES, missing_capacity, node_allocatable, node_capacity
-from podstatus.node.conditions import NodeEvent, Stated, update_conditions
-from podstatus.node.pressure import Threshold
-from podstatus.node.reading import MachineReading
+from podstatus.node.decide.capacity import (
+    HUGE_PAGES,
+    missing_capacity,
+    node_allocatable,
+    node_capacity,
+)
+from podstatus.node.decide.conditions import NodeEvent, Stated, update_conditions
+from podstatus.node.decide.pressure import Threshold
+from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import NodeSettings
 
 HOSTNAME = "kubernetes.io/hostname"

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.capacity import binary, missing_capacity, node_allocatable, node_capacity
-from podstatus.node.pressure import parse_thresholds
+from podstatus.node.decide.capacity import binary, missing_capacity, node_allocatable, node_capacity
+from podstatus.node.decide.pressure import parse_thresholds
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import MACHINE
 

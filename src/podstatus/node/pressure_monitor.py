@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.node.pressure import Threshold, pressures
-from podstatus.node.reading import MachineReading
+from podstatus.node.decide.pressure import Threshold, pressures
+from podstatus.node.decide.readings import MachineReading
 
 _RECOVERY_SECONDS: Final = 30.0
 """After the last shortage in which the status is brought up to date with every reading."""

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from podstatus.node.pressure import PressureHistory, parse_thresholds, pressures, recovered
-from podstatus.node.reading import MachineReading
+from podstatus.node.decide.pressure import PressureHistory, parse_thresholds, pressures, recovered
+from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import DEFAULT_EVICTION_HARD
 from tests.node.scene import DISK, GI, MACHINE
 

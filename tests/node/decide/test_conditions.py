@@ -9,7 +9,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.node import NodeCondition
 from podstatus.kube.scalars.time import Time
-from podstatus.node.conditions import (
+from podstatus.node.decide.conditions import (
     STATED,
     Conditions,
     Stated,

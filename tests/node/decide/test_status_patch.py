@@ -13,9 +13,9 @@ from podstatus.kube.objects.node import Node, NodeAddress, NodeCondition, NodeSt
 from podstatus.kube.patch import NODE, apply_patch
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.node.addresses import node_addresses
+from podstatus.node.decide.status_patch import has_changed, status_patch
+from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.settings import NodeSettings
-from podstatus.node.status_patch import has_changed, status_patch
 from tests.node.scene import NodeScene
 
 LATER = Time.parse("2100-01-01T01:00:00Z")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from podstatus.node.disk_forecast import DiskForecast
-from podstatus.node.reading import DiskReading
+from podstatus.node.decide.disk_forecast import DiskForecast
+from podstatus.node.decide.readings import DiskReading
 
 SECOND = 1_000_000_000
 GIB = 2**30

@@ -36,10 +36,10 @@ from podstatus.sources.manifest.decode import read_manifest
 from podstatus.sources.manifest.static_pods import Origin
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.terminate import terminated_status
-from podstatus.workers.actions import compute_pod_actions
-from podstatus.workers.crash_loops import CrashLoops
-from podstatus.workers.pod_limits import find_excess
-from podstatus.workers.stopping import stop_order
+from podstatus.workers.actions.compute import compute_pod_actions
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.termination_order import stop_order
+from podstatus.workers.admission.pod_limits import find_excess
 
 RESULTS = Path(__file__).parent / "results" / "containers.json"
 SIZES = (10, 1_000, 10_000)

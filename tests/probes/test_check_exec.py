@@ -11,8 +11,8 @@ from podstatus.probes.check_exec import check_exec, probe_command
 from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
 from podstatus.testing.clock import FakeClock
-from tests.workers.node_in_memory import in_loop
-from tests.workers.world_in_memory import TroubledRuntime
+from tests.support.node_in_memory import in_loop
+from tests.support.world_in_memory import TroubledRuntime
 
 
 class Command:

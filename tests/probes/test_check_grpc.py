@@ -11,7 +11,7 @@ import pytest
 from podstatus.probes.check_grpc import check_grpc
 from podstatus.probes.check_result import CannotCheckError, Checked
 from tests.support.loopback_servers import HOST, closed_port, raw_server
-from tests.workers.node_in_memory import in_loop
+from tests.support.node_in_memory import in_loop
 
 grpc = pytest.importorskip("grpc", reason="needs podstatus[grpc]")
 

@@ -11,7 +11,7 @@ from podstatus.probes.http_target import HttpTarget
 from podstatus.probes.resolver import Names
 from tests.probes.certificates import own_certificate
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, http, raw_server
-from tests.workers.node_in_memory import in_loop
+from tests.support.node_in_memory import in_loop
 
 SECONDS = 30.0
 SOON = 0.1

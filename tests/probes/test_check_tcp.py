@@ -9,7 +9,7 @@ from podstatus.probes.check_result import Checked
 from podstatus.probes.check_tcp import check_tcp
 from podstatus.probes.resolver import Names
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, raw_server
-from tests.workers.node_in_memory import in_loop
+from tests.support.node_in_memory import in_loop
 
 GOOD = Checked(success=True)
 

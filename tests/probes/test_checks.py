@@ -12,9 +12,9 @@ from podstatus.probes.checks import Checks
 from podstatus.probes.targets import Target, find_targets
 from podstatus.testing.clock import FakeClock
 from tests.support.loopback_servers import HOST, http, raw_server
+from tests.support.node_in_memory import in_loop
 from tests.support.probed_pods import probed_pod, shown
-from tests.workers.node_in_memory import in_loop
-from tests.workers.world_in_memory import TroubledRuntime
+from tests.support.world_in_memory import TroubledRuntime
 
 
 def target(probe: Probe, pod_ip: str = HOST) -> Target:

@@ -18,8 +18,8 @@ from podstatus.probes.checks import Checks
 from tests.probes.test_check_exec import Command, Talker
 from tests.probes.test_checks import target
 from tests.support.loopback_servers import HOST, raw_server
-from tests.workers.node_in_memory import in_loop
-from tests.workers.world_in_memory import TroubledRuntime
+from tests.support.node_in_memory import in_loop
+from tests.support.world_in_memory import TroubledRuntime
 
 HELD_UP_SECONDS = 1.5
 

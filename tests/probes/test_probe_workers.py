@@ -15,9 +15,9 @@ from podstatus.probes.targets import Target
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.port import ProbeResult
 from podstatus.testing.clock import FakeClock
+from tests.support.node_in_memory import in_loop
 from tests.support.probed_pods import START, a_probe, probed_pod, shown
-from tests.workers.node_in_memory import in_loop
-from tests.workers.world_in_memory import ListeningRecorder
+from tests.support.world_in_memory import ListeningRecorder
 
 GOOD, BAD = Checked(success=True), Checked(success=False, output="no")
 Answer = Checked | Exception | float

@@ -11,7 +11,7 @@ from podstatus.probes.check_tcp import check_tcp
 from podstatus.probes.http_hook import get_for_hook
 from podstatus.probes.http_target import HttpTarget
 from podstatus.probes.resolver import Names
-from tests.workers.node_in_memory import in_loop
+from tests.support.node_in_memory import in_loop
 
 
 @in_loop

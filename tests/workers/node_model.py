@@ -11,10 +11,10 @@ from podstatus.kube.objects.pod import CONFIG_SOURCE, Pod, PodUID, is_terminal_p
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.workers.life import Ending, Stage
+from podstatus.workers.lifecycle.state_machine import Ending, Stage
 from podstatus.workers.policy import WorkerPolicy
-from tests.workers.node_in_memory import NAMESPACE, NodeInMemory
-from tests.workers.world_in_memory import brief
+from tests.support.node_in_memory import NAMESPACE, NodeInMemory
+from tests.support.world_in_memory import brief
 
 AT_REST = 150
 """Seconds after which all that went wrong has been tried again, with the longest wait."""

@@ -20,8 +20,8 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod
-from podstatus.workers.actions import PodActions, Verdicts, compute_pod_actions
-from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.actions.compute import PodActions, Verdicts, compute_pod_actions
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 
 NOW = Time.parse("2024-06-01T12:00:00Z")
 READY = SandboxFacts(id="box-0", state=SandboxState.READY, ip="10.0.0.1")

@@ -8,7 +8,7 @@ from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import Pod
 from podstatus.probes.check_result import Checked
 from podstatus.probes.targets import Target
-from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 KILLING = "Killing: Container a failed {} probe, will be restarted"
 

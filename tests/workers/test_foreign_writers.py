@@ -6,7 +6,7 @@ from msgspec import structs
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodReadinessGate
-from tests.workers.node_in_memory import NAMESPACE, NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NAMESPACE, NodeInMemory, a_pod, in_loop
 
 BY_MEDDLER = "by another client; the node owns it and has set it back to"
 

@@ -14,8 +14,8 @@ from podstatus.kube.objects.containers import (
     SleepAction,
 )
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.workers.life import Ending
-from tests.workers.node_in_memory import NodeInMemory, SetClock, a_pod, in_loop
+from podstatus.workers.lifecycle.state_machine import Ending
+from tests.support.node_in_memory import NodeInMemory, SetClock, a_pod, in_loop
 from tests.workers.pods import with_rule
 
 EXEC = from_document({"exec": {"command": ["true"]}}, LifecycleHandler)

@@ -15,13 +15,13 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.probes.http_hook import get_for_hook
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.workers.containers import Containers
-from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer
 from podstatus.workers.hooks import Hooks
-from podstatus.workers.pod_actions import ContainerKind, PodActions, StartContainer
+from podstatus.workers.pod_executor import Containers
 from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
 from tests.runtime.process.pods import pod_of
-from tests.workers.world_in_memory import ListeningRecorder
+from tests.support.world_in_memory import ListeningRecorder
 
 
 class Node:

@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.kube.objects.pod import Pod, PodUID
-from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 
 async def start_behind_its_back(node: NodeInMemory, pod: Pod) -> None:

@@ -10,9 +10,9 @@ from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.events import FakeEventSink
-from podstatus.workers.actions import compute_pod_actions
-from podstatus.workers.containers import Containers
-from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.actions.compute import compute_pod_actions
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.pod_executor import Containers
 
 
 def test_a_new_sandbox_in_place_of_another_is_told() -> None:

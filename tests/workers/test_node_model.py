@@ -15,7 +15,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import Probe
 from podstatus.kube.objects.pod import Pod
-from tests.workers.node_in_memory import a_pod
+from tests.support.node_in_memory import a_pod
 from tests.workers.node_model import NodeModel
 
 Happening = tuple[str, dict[str, Any]]

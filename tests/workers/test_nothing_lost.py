@@ -5,9 +5,9 @@ import pytest
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.workers.life import Ending, PodLife, Stage
+from podstatus.workers.lifecycle.state_machine import Ending, PodLife, Stage
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.support.status_fleet import MemoryOutbox
-from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 
 MANY = [f"p{number}" for number in range(12)]
 """More than have to fail before the API server counts as away."""

@@ -3,8 +3,8 @@
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.probes.targets import Target
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.support.probed_pods import a_probe, probed_pod
-from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.workers.test_housekeeping import start_behind_its_back
 from tests.workers.test_pods_stay import a_static_pod
 

@@ -14,19 +14,19 @@ from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.events import FakeEventSink
-from podstatus.workers.admission import Admission, Admitted
-from podstatus.workers.containers import Containers
-from podstatus.workers.crash_loops import CrashLoops
-from podstatus.workers.dispatch import Dispatcher
-from podstatus.workers.grants import Grants
-from podstatus.workers.life import begun, removed
-from podstatus.workers.lives import Lives
-from podstatus.workers.occupancy import Occupancy
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.admission.admit import Admission, Admitted
+from podstatus.workers.admission.resource_fit import Taken
+from podstatus.workers.allocation.allocations import Grants
+from podstatus.workers.allocation.request_totals import Occupancy
+from podstatus.workers.dispatcher import Dispatcher
+from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.lifecycle.state_machine import begun, removed
+from podstatus.workers.pod_executor import Containers
+from podstatus.workers.pod_syncer import PodSteps
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_book import ProbeBook
-from podstatus.workers.steps import PodSteps
-from podstatus.workers.taken import Taken
+from podstatus.workers.probe_results import ProbeBook
 
 
 def a_pod(name: str, *, source: str = "api", uid: str = "") -> Pod:

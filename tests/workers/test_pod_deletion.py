@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.workers.policy import WorkerPolicy
-from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 
 @in_loop

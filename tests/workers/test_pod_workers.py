@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.workers.life import Ending, Stage
-from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
+from podstatus.workers.lifecycle.state_machine import Ending, Stage
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 PULLED = 'Pulled: Container image "a:1" already present on machine and can be accessed by the pod'
 

@@ -7,7 +7,7 @@ import pytest
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.state import MemoryState
 from podstatus.kube.objects.pod import Pod
-from tests.workers.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 # Static pods
 

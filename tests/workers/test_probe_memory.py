@@ -15,11 +15,11 @@ from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.events import FakeEventSink
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.workers.containers import Containers
-from podstatus.workers.crash_loops import CrashLoops
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.pod_executor import Containers
+from podstatus.workers.pod_syncer import PodSteps
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_book import ProbeBook
-from podstatus.workers.steps import PodSteps
+from podstatus.workers.probe_results import ProbeBook
 
 UID = PodUID("uid-p")
 

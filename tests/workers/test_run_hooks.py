@@ -18,7 +18,7 @@ from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.hooks import Hooks
 from tests.runtime.talking import FakeTalk, MuteRuntime, TalkingRuntime
-from tests.workers.world_in_memory import ListeningRecorder
+from tests.support.world_in_memory import ListeningRecorder
 
 WHERE = 'for Container "a" in Pod "p_ns(uid-p)" failed - error: '
 EXEC = {"exec": {"command": ["sh", "-c", "exit 6"]}}

@@ -12,7 +12,7 @@ from podstatus.cli.client.api_server import CannotAskError
 from podstatus.cli.get import RootDir, complaining, mistaken
 from podstatus.cli.terminal import show
 from podstatus.kube.scalars.duration import DurationError, parse_duration
-from podstatus.workers.shutdown import DRAINED, OFF
+from podstatus.workers.shutdown.manager import DRAINED, OFF
 
 _LOOK_SECONDS = 0.2
 Timeout = Annotated[

@@ -22,7 +22,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.probes.http_target import BadTargetError, HttpTarget, http_target
 from podstatus.runtime.port import Runtime, SelfHooking
 from podstatus.runtime.run_command import CannotRunCommandError, run_command
-from podstatus.workers.actions import pod_text
+from podstatus.workers.actions.compute import pod_text
 
 logger = logging.getLogger(__name__)
 

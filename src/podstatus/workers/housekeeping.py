@@ -12,9 +12,9 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.relist import RuntimeView
 from podstatus.status.manager import StatusManager
-from podstatus.workers.lives import Lives
+from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.pod_syncer import PodSteps
 from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.steps import PodSteps
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.relist import RuntimeView
-from podstatus.workers.life import (
+from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.lifecycle.state_machine import (
     Ending,
     PodLife,
     Stage,
@@ -31,10 +32,9 @@ from podstatus.workers.life import (
     stopped,
     updated,
 )
-from podstatus.workers.lives import Lives
-from podstatus.workers.observer import NoObserver, WorkObserver
+from podstatus.workers.pod_syncer import PodSteps
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.steps import PodSteps
+from podstatus.workers.ports import NoObserver, WorkObserver
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.workers.shutdown_plan import Period
+from podstatus.workers.shutdown.plan import Period
 
 HEAD = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
 

@@ -18,7 +18,7 @@ from podstatus.base.aio import SystemClock
 from podstatus.client.auth.files import UnreadableError
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import firing
-from tests.workers.node_in_memory import in_loop
+from tests.support.node_in_memory import in_loop
 
 
 class Disk:

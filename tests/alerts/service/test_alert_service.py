@@ -23,8 +23,8 @@ from podstatus.observe.status_view import NodeSummary
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock
 from tests.support.alert_rules import ENVIRONMENTS, LocalEvaluator
+from tests.support.node_in_memory import in_loop
 from tests.web.fake_observatory import FakeObservatory
-from tests.workers.node_in_memory import in_loop
 
 LOG = Action(kind="log")
 RULES = """

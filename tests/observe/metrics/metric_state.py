@@ -38,7 +38,7 @@ from podstatus.status.decide.update import ContainerType, Termination
 from podstatus.status.metrics import Counters
 from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
-from podstatus.workers.life import PodLife, Stage
+from podstatus.workers.lifecycle.state_machine import PodLife, Stage
 from tests.support.probed_pods import a_probe, probed_pod, shown
 
 AT = 1_700_000_000_500_000_000

@@ -1,6 +1,6 @@
 """How far a drain is, in words."""
 
-from podstatus.workers.shutdown import Progress
+from podstatus.workers.shutdown.manager import Progress
 
 _MOST_NAMES = 5
 

@@ -30,25 +30,24 @@ from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Undelivered
 from podstatus.status.startup_latency import StartupLatencyTracker
-from podstatus.workers.actuation import Actuation
-from podstatus.workers.admission import Admission, Rejected, admit
-from podstatus.workers.containers import Containers
-from podstatus.workers.crash_loops import CrashLoops
-from podstatus.workers.dispatch import Dispatcher
-from podstatus.workers.fits import most_pods
-from podstatus.workers.grants import Grants
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.admission.admit import Admission, Rejected, admit
+from podstatus.workers.admission.resource_fit import Taken, most_pods
+from podstatus.workers.allocation.allocations import Grants
+from podstatus.workers.allocation.request_totals import Occupancy
+from podstatus.workers.allocation.resize_actuator import Actuation
+from podstatus.workers.allocation.resize_controller import Resizes
+from podstatus.workers.dispatcher import Dispatcher
 from podstatus.workers.hooks import Hooks
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.life import PodLife
-from podstatus.workers.lives import Lives
-from podstatus.workers.occupancy import Occupancy
+from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.lifecycle.state_machine import PodLife
+from podstatus.workers.pod_executor import Containers
+from podstatus.workers.pod_syncer import PodSteps
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_book import ProbeBook
-from podstatus.workers.resize_decision import Decision, decide_resize
-from podstatus.workers.resizes import Resizes
-from podstatus.workers.steps import PodSteps
-from podstatus.workers.taken import Taken
+from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.resize.decision import Decision, decide_resize
 
 
 class Beside(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,9 +13,9 @@ from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.relist import RuntimeView
-from podstatus.workers.admission import Rejected
-from podstatus.workers.shutdown import Shutdown
-from podstatus.workers.shutdown_plan import longest
+from podstatus.workers.admission.admit import Rejected
+from podstatus.workers.shutdown.manager import Shutdown
+from podstatus.workers.shutdown.plan import longest
 
 _LOOK_SECONDS = 0.1
 _TELL_SECONDS = 1.0

@@ -44,7 +44,7 @@ from podstatus.base.aio import wall_nanos
 from podstatus.client.auth.config import Access
 from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
 from podstatus.client.errors import KubeconfigError
-from podstatus.workers.shutdown_plan import longest
+from podstatus.workers.shutdown.plan import longest
 
 logger = logging.getLogger(__name__)
 

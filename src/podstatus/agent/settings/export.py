@@ -21,7 +21,7 @@ from podstatus.kube.scalars.duration import write_duration
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.web.ports import AboutAgent
-from podstatus.workers.shutdown_plan import Period
+from podstatus.workers.shutdown.plan import Period
 
 CLASSIFIED = "CLASSIFIED"
 """What upstream shows in place of a secret."""

@@ -7,7 +7,7 @@ import msgspec
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.workers.shutdown_plan import Period, two_periods
+from podstatus.workers.shutdown.plan import Period, two_periods
 
 AUTO, KEEP, DRAIN = "auto", "keep", "drain"
 

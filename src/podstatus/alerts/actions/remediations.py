@@ -19,7 +19,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.relist import RuntimeView
-from podstatus.workers.probe_book import ProbeBook
+from podstatus.workers.probe_results import ProbeBook
 
 
 class KnownPods:

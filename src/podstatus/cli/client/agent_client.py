@@ -19,7 +19,7 @@ from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.unstructured import text_at, value_at
-from podstatus.workers.shutdown import Progress
+from podstatus.workers.shutdown.manager import Progress
 
 _ANSWER_SECONDS = 10.0
 """For a connection and the head of an answer. What follows may take as long as it likes."""

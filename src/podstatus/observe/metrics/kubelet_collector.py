@@ -14,7 +14,7 @@ from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.measured import RUN_POD
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.metrics import Counts
-from podstatus.workers.life import PodLife, Stage
+from podstatus.workers.lifecycle.state_machine import PodLife, Stage
 
 _SECOND = 1_000_000_000
 _STATIC = ("", "true")

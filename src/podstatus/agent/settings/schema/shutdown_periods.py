@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from podstatus.agent.settings.schema.setting import Kind, NotAllowedError
-from podstatus.workers.shutdown_plan import Period
+from podstatus.workers.shutdown.plan import Period
 
 _PAIR = re.compile(r"(-?\d{1,10})=(\d{1,9})", re.ASCII)
 _FIELDS = {"priority", "shutdownGracePeriodSeconds"}

@@ -1,0 +1,143 @@
+"""A pod's spec beside what its runtime knows: the questions that decisions about it ask."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.containers import Container, Probe
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.runtime_facts import (
+    ContainerFacts,
+    ContainerRunState,
+    PodFacts,
+    SandboxState,
+)
+from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
+from podstatus.kube.scalars.time import Time
+from podstatus.workers.actions.model import ContainerKind, StartContainer, StopContainer, Verdicts
+from podstatus.workers.resize.plan import NO_RESIZE, ResizePlan
+
+
+class PodView(msgspec.Struct, frozen=True, kw_only=True):
+    """What every container of a pod is looked at with."""
+
+    pod: Pod
+    facts: PodFacts
+    verdicts: Verdicts
+    gates: FeatureGates
+    by_name: Mapping[str, Sequence[ContainerFacts]]
+    """The attempts at each container, newest first."""
+    resize: ResizePlan = NO_RESIZE
+
+    @property
+    def regular(self) -> tuple[Container, ...]:
+        """The regular containers."""
+        return self.pod.spec.containers or ()
+
+    @property
+    def init(self) -> tuple[Container, ...]:
+        """Init containers and sidecars, in their order."""
+        return self.pod.spec.init_containers or ()
+
+    def newest(self, container: Container) -> ContainerFacts | None:
+        """The newest attempt at a container."""
+        return next(iter(self.by_name.get(container.name, ())), None)
+
+    def here(self, container: Container) -> ContainerFacts | None:
+        """The newest attempt at a container, if it was made in the sandbox of today."""
+        attempt = self.newest(container)
+        return attempt if attempt is not None and attempt.active else None
+
+    def attempts(self, container: Container) -> Sequence[ContainerFacts]:
+        """All attempts at a container, newest first."""
+        return self.by_name.get(container.name, ())
+
+    def last_exit(self, container: Container) -> Time | None:
+        """When the newest attempt that has ended did so."""
+        for attempt in self.attempts(container):
+            if attempt.state is ContainerRunState.EXITED:
+                return attempt.finished_at
+        return None
+
+    def something_is_left(self) -> bool:
+        """Whether there is a sandbox or a container that could be stopped."""
+        return any(s.state is SandboxState.READY for s in self.facts.sandboxes) or any(
+            c.state is not ContainerRunState.EXITED for c in self.facts.containers
+        )
+
+    def restarts_after(self, container: Container, exit_code: int) -> bool:
+        """Whether a container that ended so is started again.
+
+        Upstream: ShouldContainerBeRestarted, pkg/kubelet/container/helpers.go v1.36.4.
+        """
+        spec = self.pod.spec
+        if self.gates.container_restart_rules:
+            return container_should_restart(container, spec, exit_code, self.gates)
+        if is_restartable_init_container(container):
+            return True
+        return spec.restart_policy != "Never" and not (
+            spec.restart_policy == "OnFailure" and exit_code == 0
+        )
+
+    def restarts_when_stopped(self, container: Container) -> bool:
+        """Whether a container that we end is started again; there is no exit code to ask for."""
+        has_own = self.gates.container_restart_rules or is_restartable_init_container(container)
+        own = container.restart_policy if has_own else None
+        return (own or self.pod.spec.restart_policy) != "Never"
+
+    def to_start(self, container: Container, kind: ContainerKind) -> StartContainer:
+        """The next start of a container."""
+        attempts = self.attempts(container)
+        count = attempts[0].restart_count if attempts else None
+        return StartContainer(
+            container=container,
+            kind=kind,
+            restart_count=len(attempts) if count is None else count + 1,
+            last_exit=self.last_exit(container),
+        )
+
+    def is_changed(self, container: Container, attempt: ContainerFacts) -> bool:
+        """Whether it runs something else than the spec says now.
+
+        Nothing but the image of a container can be changed; upstream looks at nothing else.
+        """
+        return attempt.image not in ("", container.image)
+
+    def fault(self, container: Container, attempt: ContainerFacts) -> StopContainer | None:
+        """Why a container that runs must not go on; None if it may."""
+        verdicts = self.verdicts
+        if self.is_changed(container, attempt):
+            return self._fault(attempt, "definition changed", None)
+        if verdicts.liveness.get(attempt.id) is False:
+            return self._fault(attempt, "failed liveness probe", container.liveness_probe)
+        if verdicts.startup.get(attempt.id) is False:
+            return self._fault(attempt, "failed startup probe", container.startup_probe)
+        if attempt.id in verdicts.unwanted:
+            return self._fault(attempt, "restart requested", None)
+        return None
+
+    def resize_restart(self, attempt: ContainerFacts) -> StopContainer | None:
+        """The end of a container that is started again for its new resources, whatever its policy.
+
+        None if it is not. Unlike in other messages an init container is called a container.
+        """
+        if attempt.name not in self.resize.restart:
+            return None
+        message = f"Container {attempt.name} resize requires restart"
+        return StopContainer(container=attempt, message=message)
+
+    def _fault(self, attempt: ContainerFacts, what: str, probe: Probe | None) -> StopContainer:
+        # A pod without a grace has none that a probe could change.
+        has_grace = self.pod.spec.termination_grace_period_seconds is not None
+        return StopContainer(
+            container=attempt,
+            message=f"{attempt.name} {what}",
+            grace_seconds=probe.termination_grace_period_seconds if probe and has_grace else None,
+        )
+
+
+def try_stopping(attempt: ContainerFacts, what: str) -> StopContainer:
+    """Stop what may be running, so that there are never two of it."""
+    message = f'{what} is in "unknown" state, try killing it before restart'
+    return StopContainer(container=attempt, message=message)

@@ -1,0 +1,69 @@
+"""Which regular containers of an initialized pod go on, have to be stopped or started.
+
+Upstream: computePodActions, kuberuntime_manager.go v1.36.4.
+"""
+
+import msgspec
+from msgspec import structs
+
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
+from podstatus.workers.actions.model import ContainerKind, StartContainer, StopContainer
+from podstatus.workers.actions.pod_view import PodView, try_stopping
+
+_WHAT = "Container"
+
+
+class RegularPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do about regular containers."""
+
+    alive: bool
+    """One of them runs on or is to be started; otherwise the pod is done."""
+    stop: tuple[StopContainer, ...] = ()
+    start: tuple[StartContainer, ...] = ()
+
+
+class _Step(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do about one of them."""
+
+    goes_on: bool = False
+    stop: StopContainer | None = None
+    again: bool = False
+
+
+def plan_regular_containers(view: PodView) -> RegularPlan:
+    """What has to be done, if all init containers are done."""
+    steps = [_step(view, container) for container in view.regular]
+    starting = [c for c, step in zip(view.regular, steps, strict=True) if step.again]
+    return RegularPlan(
+        alive=any(step.goes_on or step.again for step in steps),
+        stop=tuple(step.stop for step in steps if step.stop is not None),
+        start=tuple(view.to_start(container, ContainerKind.REGULAR) for container in starting),
+    )
+
+
+def _step(view: PodView, container: Container) -> _Step:
+    attempt = view.newest(container)
+    if attempt is None:
+        return _Step(again=True)
+    match attempt.state:
+        case ContainerRunState.RUNNING:
+            return _running(view, container, attempt)
+        case ContainerRunState.CREATED:
+            # Made and started is one step: the start failed.
+            return _Step(again=True)
+        case ContainerRunState.UNKNOWN:
+            return _Step(stop=try_stopping(attempt, _WHAT), again=True)
+    return _Step(again=view.restarts_after(container, attempt.exit_code))
+
+
+def _running(view: PodView, container: Container, attempt: ContainerFacts) -> _Step:
+    fault = view.fault(container, attempt)
+    if fault is None and (stop := view.resize_restart(attempt)) is not None:
+        return _Step(stop=stop, again=True)
+    if fault is None:
+        return _Step(goes_on=True)
+    # A new definition is for a new attempt, whatever the policy.
+    again = view.is_changed(container, attempt) or view.restarts_when_stopped(container)
+    message = f"{_WHAT} {fault.message}" + (", will be restarted" if again else "")
+    return _Step(stop=structs.replace(fault, message=message), again=again)

@@ -1,0 +1,131 @@
+"""Requested resources of pods, and whether a node has enough left for another pod.
+
+CPU counts in thousandths, all else in whole units, as in upstream's messages. Pass pods with their
+allocation: the resources that a pod may use now count, not the resize that its status reports.
+
+Upstream: fitsRequest, pkg/scheduler/framework/plugins/noderesources/fit.go v1.36.4;
+removeMissingExtendedResources, pkg/kubelet/lifecycle/predicate.go.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.pod_resources import pod_requests
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.workers.admission.host_ports import HostPort, host_ports
+
+CPU, MEMORY, STORAGE = "cpu", "memory", "ephemeral-storage"
+_NANO = 10**9
+_MOST = 2**63 - 1
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What some pods have together."""
+
+    pods: int = 0
+    amounts: Mapping[str, int] = {}
+    ports: tuple[HostPort, ...] = ()
+
+
+def taken_by(specs: Iterable[PodSpec]) -> Taken:
+    """What pods of these specs have; give their allocation, if they were granted something else."""
+    amounts: Counter[str] = Counter()
+    ports: list[HostPort] = []
+    count = 0
+    for spec in specs:
+        amounts.update(counted(pod_requests(spec)))
+        ports.extend(host_ports(spec))
+        count += 1
+    return Taken(pods=count, amounts=amounts, ports=tuple(ports))
+
+
+def counted(quantities: Mapping[str, Quantity]) -> dict[str, int]:
+    """The amounts of what nodes run out of; upstream does not look at any other name."""
+    return {name: amount(name, q) for name, q in quantities.items() if _is_counted(name)}
+
+
+def amount(resource: str, quantity: Quantity) -> int:
+    """Rounded up. What no int64 holds is more than any node has, and stays that."""
+    unit = _NANO // 1000 if resource == CPU else _NANO
+    try:
+        return min(_MOST, -(-quantity.nanos // unit))
+    except QuantityError:
+        return _MOST
+
+
+def is_extended(resource: str) -> bool:
+    """Whether a resource is neither Kubernetes' own nor a quota's.
+
+    Upstream: IsExtendedResourceName, pkg/apis/core/v1/helper/helpers.go v1.36.4.
+    """
+    return (
+        "/" in resource
+        and "kubernetes.io/" not in resource
+        and not resource.startswith("requests.")
+    )
+
+
+def _is_counted(resource: str) -> bool:
+    return (
+        resource in (CPU, MEMORY, STORAGE)
+        or is_extended(resource)
+        or "kubernetes.io/" in resource
+        or resource.startswith(("hugepages-", "attachable-volumes-"))
+    )
+
+
+PODS = "pods"
+_ORDER = (CPU, MEMORY, STORAGE)
+
+
+class Shortage(msgspec.Struct, frozen=True, kw_only=True):
+    """A resource of which the node has not enough."""
+
+    resource: str
+    requested: int
+    used: int
+    capacity: int
+
+    @property
+    def message(self) -> str:
+        """In upstream's words."""
+        return (
+            f"Node didn't have enough resource: {self.resource}, requested: {self.requested}, "
+            f"used: {self.used}, capacity: {self.capacity}"
+        )
+
+
+def shortages(spec: PodSpec, *, node: Node, others: Taken, max_pods: int) -> list[Shortage]:
+    """What is missing: pods first, then cpu, memory, ephemeral storage, and the rest by name.
+
+    An extended resource that the node does not have at all is somebody else's business: the
+    cluster may hand it out, and the node does not ask for it.
+    """
+    capacity = counted(node.status.allocatable or {})
+    requested, used = counted(pod_requests(spec)), others.amounts
+    looked_at = [n for n in sorted(requested, key=_place) if n in capacity or not is_extended(n)]
+    short = [
+        _shortage(PODS, 1, others.pods, max_pods),
+        *(_shortage(n, requested[n], used.get(n, 0), capacity.get(n, 0)) for n in looked_at),
+    ]
+    return [shortage for shortage in short if shortage is not None]
+
+
+def most_pods(node: Node, otherwise: int) -> int:
+    """How many pods the node says that it takes; so many, if it does not say."""
+    shown = (node.status.allocatable or {}).get(PODS)
+    return otherwise if shown is None else amount(PODS, shown)
+
+
+def _place(resource: str) -> tuple[int, str]:
+    return (_ORDER.index(resource) if resource in _ORDER else len(_ORDER), resource)
+
+
+def _shortage(resource: str, requested: int, used: int, capacity: int) -> Shortage | None:
+    if requested <= 0 or requested <= capacity - used:
+        return None
+    return Shortage(resource=resource, requested=requested, used=used, capacity=capacity)

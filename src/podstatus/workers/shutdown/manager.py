@@ -1,0 +1,223 @@
+"""End the pods of a node that shuts down, or is to be empty: group by group, by priority.
+
+While it is on, the node is not Ready and takes no pods. It stays on until somebody cancels it or
+the agent ends: the next agent knows nothing of it.
+
+Upstream: managerImpl and podManager, pkg/kubelet/nodeshutdown v1.36.4.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from podstatus.base.aio import steady_nanos
+from podstatus.base.clock import Clock
+from podstatus.events import reasons
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.runtime.relist import RuntimeView
+from podstatus.workers.admission.admit import Rejected
+from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.lifecycle.state_machine import Ending, Stage
+from podstatus.workers.pod_workers import PodWorkers
+from podstatus.workers.shutdown.plan import Group, Period, grace_within, group_by_priority
+
+logger = logging.getLogger(__name__)
+
+SHUTDOWN = Ending(
+    reason="Terminated",
+    message="Pod was terminated in response to imminent node shutdown.",
+    disrupts=True,
+)
+NOT_TAKEN = Rejected(
+    reason=reasons.NODE_SHUTDOWN, message="Pod was rejected as the node is shutting down."
+)
+NOT_READY = "node is shutting down"
+
+OFF, DRAINING, DRAINED = "off", "draining", "drained"
+_SECOND = 1_000_000_000
+_LOOK_SECONDS = 0.1
+_AGAIN_SECONDS = 1.0
+"""How often it is looked for pods that have come late, from before the shutdown."""
+
+
+class EventsOfNode(Protocol):
+    """Who is told what the node does."""
+
+    def normal(self, reason: str, message: str) -> None:
+        """Something that is meant to be."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a shutdown is."""
+
+    state: str
+    """off, draining or drained."""
+    ending: int = 0
+    """How many pods are being ended together,"""
+    priority: int = 0
+    """of this priority and above it,"""
+    seconds: int = 0
+    """within so many seconds."""
+    left: tuple[str, ...] = ()
+    """The pods that have not ended yet, in all groups: namespace/name. Once it is off, those that
+    nobody told to end; `ending` are the others then."""
+
+
+class Shutdown:
+    """Ends all pods once it is begun. For one event loop; what it is told never waits."""
+
+    def __init__(
+        self,
+        lives: Lives,
+        workers: PodWorkers,
+        view: RuntimeView,
+        periods: Sequence[Period],
+        *,
+        events: EventsOfNode,
+        clock: Clock,
+        on_change: Callable[[], None] = lambda: None,
+        monotonic: Callable[[], int] = steady_nanos,
+    ) -> None:
+        """`on_change` is told when it begins and when it is cancelled: the node's health.
+
+        `monotonic`: nanoseconds of a clock that nobody sets.
+        """
+        self._lives = lives
+        self._workers = workers
+        self._view = view
+        self._periods = periods
+        self._events = events
+        self._clock = clock
+        self._monotonic = monotonic
+        self._on_change = on_change
+        self._begun = asyncio.Event()
+        self._through = asyncio.Event()
+        self._group: Group | None = None
+        self._times = 0
+        """How often it was begun."""
+
+    # What is told
+
+    def begin(self) -> None:
+        """End all pods, and take none; nothing changes if that is so already."""
+        if self._begun.is_set():
+            return
+        logger.info("node shuts down: pods=%d", len(self._left()))
+        self._begun.set()
+        self._times += 1
+        self._events.normal(reasons.NODE_SHUTDOWN, "Shutdown manager detected shutdown event")
+        self._on_change()
+
+    def cancel(self) -> None:
+        """Take pods again. What was told to end goes on ending."""
+        if not self._begun.is_set():
+            return
+        logger.info("shutdown of the node is cancelled: pods=%d", len(self._left()))
+        self._begun.clear()
+        self._through.clear()
+        self._events.normal(
+            reasons.NODE_SHUTDOWN, "Shutdown manager detected shutdown cancellation"
+        )
+        self._on_change()
+
+    # What is asked
+
+    @property
+    def is_on(self) -> bool:
+        """Whether pods are ended, and none is taken."""
+        return self._begun.is_set()
+
+    def problem(self) -> str | None:
+        """Why the node is not Ready, if it is because of this."""
+        return NOT_READY if self.is_on else None
+
+    def not_taken(self, pod: Pod) -> Rejected | None:
+        """Why a new pod is not taken, if it is because of this.
+
+        One that runs here already is not new, but heard of late: it is ended with the others.
+        """
+        return NOT_TAKEN if self.is_on and self._view.find(pod.uid) is None else None
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        if not self.is_on:
+            return self._progress_of_none()
+        left = tuple(f"{pod.namespace}/{pod.name}" for pod in self._lives.active_pods())
+        if not left:
+            return Progress(state=DRAINED)
+        group = self._group
+        if group is None:
+            return Progress(state=DRAINING, left=left)
+        return Progress(
+            state=DRAINING,
+            ending=len(group.pods),
+            priority=group.priority,
+            seconds=group.seconds,
+            left=left,
+        )
+
+    def _progress_of_none(self) -> Progress:
+        lives = self._lives.all()
+        stay = [life for life in lives if life.pod is not None and life.stage is Stage.SYNC]
+        return Progress(
+            state=OFF,
+            ending=sum(life.stage is Stage.TERMINATING for life in lives),
+            left=tuple(f"{life.namespace}/{life.name}" for life in stay),
+        )
+
+    async def through(self) -> None:
+        """Come back when every group has ended, or has had its time."""
+        await self._through.wait()
+
+    # The work
+
+    async def run(self) -> None:
+        """Wait until it is begun, and end pods then; until cancelled."""
+        while True:
+            await self._begun.wait()
+            times = self._times
+            await self.end_once()
+            # One that was begun anew meanwhile has pods that were not looked at.
+            if self.is_on and times == self._times:
+                self._through.set()
+            await self._clock.wait(_AGAIN_SECONDS)
+
+    async def end_once(self) -> None:
+        """End all pods that there are, one group after the other."""
+        try:
+            for group in group_by_priority(self._periods, self._lives.active_pods()):
+                if self.is_on:
+                    self._group = group
+                    await self._end(group)
+        finally:
+            self._group = None
+
+    async def _end(self, group: Group) -> None:
+        """Tell all of a group to end, and wait for them, as long as the group has."""
+        logger.info(
+            "ending pods: priority=%d pods=%d seconds=%d",
+            group.priority,
+            len(group.pods),
+            group.seconds,
+        )
+        for pod in group.pods:
+            self._workers.kill(pod.uid, SHUTDOWN, grace_within(group, pod))
+        # Not so many looks: on a busy machine each of them takes longer than it should.
+        until = self._monotonic() + group.seconds * _SECOND
+        uids = {pod.uid for pod in group.pods}
+        while uids & self._left() and self._monotonic() < until and self.is_on:
+            await self._clock.wait(_LOOK_SECONDS)
+        if late := uids & self._left():
+            logger.warning(
+                "pods have not ended in time: priority=%d pods=%d seconds=%d",
+                group.priority,
+                len(late),
+                group.seconds,
+            )
+
+    def _left(self) -> set[PodUID]:
+        running = (Stage.SYNC, Stage.TERMINATING)
+        return {life.uid for life in self._lives.all() if life.stage in running}

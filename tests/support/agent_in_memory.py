@@ -1,0 +1,246 @@
+"""The services that look after pods, wired as the agent wires them, in virtual time."""
+
+import asyncio
+from typing import Any
+
+from podstatus.agent.compose.status_events import StatusEvents
+from podstatus.checkpoint.state import MemoryState
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.observe.metrics.work_counters import WorkCounts
+from podstatus.pods.pod_manager import PodDirectory
+from podstatus.probes.workers import Check, ProbeWorkers
+from podstatus.runtime.measured import measured
+from podstatus.runtime.port import Resizing, SelfProbing
+from podstatus.runtime.relist import RuntimeView
+from podstatus.sources.mux import Mux
+from podstatus.status.manager import StatusManager
+from podstatus.status.metrics import Counters
+from podstatus.status.ports import Outbox
+from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.testing.clock import FakeClock
+from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.admission.admit import Admission, admit
+from podstatus.workers.admission.resource_fit import Taken
+from podstatus.workers.allocation.allocations import Grants
+from podstatus.workers.allocation.request_totals import Occupancy
+from podstatus.workers.allocation.resize_actuator import Actuation
+from podstatus.workers.allocation.resize_controller import Resizes
+from podstatus.workers.dispatcher import Dispatcher
+from podstatus.workers.housekeeping import Housekeeping
+from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.pod_executor import Containers
+from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.pod_workers import PodWorkers
+from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.resize.decision import Decision, decide_resize
+from podstatus.workers.shutdown.manager import Shutdown
+from podstatus.workers.shutdown.plan import two_periods
+from tests.support.world_in_memory import ListeningRecorder, TroubledApi, TroubledRuntime
+
+NODE = from_document(
+    {
+        "metadata": {"name": "node"},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
+    },
+    Node,
+)
+
+
+class AgentInMemory:
+    """What ends with the agent: its services, and all they remember."""
+
+    def __init__(
+        self,
+        clock: FakeClock,
+        api: TroubledApi,
+        runtime: TroubledRuntime,
+        recorder: ListeningRecorder,
+        state: MemoryState,
+        *,
+        policy: WorkerPolicy,
+        relist: float,
+        chance: float,
+        check: Check | None = None,
+        outbox: Outbox | None = None,
+    ) -> None:
+        """`check`: the agent probes by it; otherwise the runtime says what probes find."""
+        self._runtime = runtime
+        self.work = WorkCounts()
+        counted = measured(runtime, self.work, clock)
+        self.directory = PodDirectory()
+        self.lives = Lives(self.directory, all_known=self.all_delivered)
+        self.view = RuntimeView(
+            counted,
+            clock=clock,
+            on_change=self.wake,
+            period=relist,
+            chance=lambda: 0.5,
+            observer=self.work,
+            monotonic=clock.now,
+        )
+        latency = StartupLatencyTracker(Counters(), clock=clock)
+        self.statuses = StatusManager(
+            api,
+            self.directory,
+            self.lives,
+            startup_latency=latency,
+            events=StatusEvents(recorder, "node"),
+            outbox=outbox,
+            state=state,
+            clock=clock,
+            redecide=self._redecide,
+        )
+        self.grants = Grants(state)
+        actuation = Actuation(
+            counted, self.grants, self.statuses, recorder, on_done=self._there_is_room
+        )
+        self.book = ProbeBook(self.statuses, self.wake)
+        self._probes = check and ProbeWorkers(
+            check,
+            recorder,
+            on_result=self.book.take,
+            clock=clock,
+            random=lambda: chance,
+            observer=self.work,
+        )
+        self.steps = PodSteps(
+            counted,
+            self.view,
+            self.statuses,
+            recorder,
+            containers=Containers(
+                counted,
+                recorder,
+                crash_loops=CrashLoops(),
+                clock=clock,
+                actuation=actuation,
+                observer=self.work,
+                monotonic=clock.now,
+            ),
+            book=self.book,
+            clock=clock,
+            policy=policy,
+            host_ips=lambda: ["192.168.7.1"],
+            probes=self._probes,
+            actuation=actuation,
+        )
+        self.workers = PodWorkers(
+            self.lives,
+            self.steps,
+            self.view,
+            recorder,
+            clock=clock,
+            policy=policy,
+            on_finished=lambda _: self._there_is_room(),
+            random=lambda: chance,
+            observer=self.work,
+        )
+        occupancy = Occupancy(self.lives, self.grants)
+        self.resizes = Resizes(
+            self.lives,
+            self.grants,
+            self.statuses,
+            recorder,
+            occupancy,
+            decide=self._decide,
+            wake=self.wake,
+            all_delivered=self.all_delivered,
+            clock=clock,
+        )
+        self.dispatcher = Dispatcher(
+            self.directory,
+            self.lives,
+            self.workers,
+            self.statuses,
+            recorder,
+            self.grants,
+            occupancy,
+            admit=self._admit,
+            startup_latency=latency,
+            on_mirror=lambda: None,
+            clock=clock,
+            gates=policy.gates,
+            resizes=self.resizes,
+        )
+        self.mux = Mux({"api", "file"}, self._handle)
+        self.housekeeping = Housekeeping(
+            self.directory,
+            self.lives,
+            self.workers,
+            self.steps,
+            self.statuses,
+            self.view,
+            all_delivered=self.all_delivered,
+            clock=clock,
+            period=policy.housekeeping,
+        )
+        self.node_events: list[str] = []
+        self.shutdown = Shutdown(
+            self.lives,
+            self.workers,
+            self.view,
+            two_periods(30, 10),
+            events=self,
+            clock=clock,
+            on_change=lambda: None,
+            monotonic=clock.now,
+        )
+        self.broken: list[Exception] = []
+        """What came out of the dispatcher: nothing should."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for service in (
+                self.statuses,
+                self.view,
+                self.workers,
+                self.housekeeping,
+                self.shutdown,
+                self.resizes,
+            ):
+                tasks.create_task(service.run())
+            if self._probes is None:
+                tasks.create_task(self._follow_probes(self._runtime))
+            else:
+                tasks.create_task(self._probes.run())
+
+    def wake(self, uid: PodUID) -> None:
+        """Have a pod looked at."""
+        self.workers.wake(uid)
+
+    def _redecide(self, uid: PodUID) -> bool:
+        return self.dispatcher.redecide(uid)
+
+    def normal(self, reason: str, message: str) -> None:
+        """Events of the node."""
+        self.node_events.append(f"{reason}: {message}")
+
+    def _admit(self, pod: Pod, others: Taken) -> Admission:
+        rejected = self.shutdown.not_taken(pod)
+        return rejected or admit(pod, node=NODE, others=others, max_pods=110)
+
+    def all_delivered(self) -> bool:
+        """Whether every source has delivered."""
+        return self.mux.all_delivered
+
+    def _there_is_room(self) -> None:
+        self.resizes.retry()
+
+    def _decide(self, pod: Pod, granted: Pod, others: Taken) -> Decision:
+        can = isinstance(self._runtime, Resizing)
+        return decide_resize(pod, granted, node=NODE, others=others, max_pods=110, resizes=can)
+
+    def _handle(self, change: Any) -> None:
+        try:
+            self.dispatcher.handle(change)
+        except Exception as error:
+            self.broken.append(error)
+            raise
+
+    async def _follow_probes(self, runtime: SelfProbing) -> None:
+        async for result in runtime.probe_results():
+            self.book.take(result)

@@ -1,0 +1,194 @@
+"""What pods were granted and have of it: in which order it is written, and who counts what."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import cast
+
+import pytest
+
+from podstatus.checkpoint.state import MemoryState
+from podstatus.kube.objects.allocation import PodResourceInfo
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.workers.allocation.allocations import Grants, ResourceBook
+from tests.support.node_in_memory import a_pod, asking, in_loop
+
+UID = PodUID("uid-p")
+
+
+def cpu_of(pod: Pod) -> str:
+    (container,) = pod.spec.containers or ()
+    return str((container.resources.requests or {})["cpu"])
+
+
+def p(cpu: str) -> Pod:
+    return asking(a_pod("p"), cpu)
+
+
+class Book:
+    """Notes what is written, and cannot write when it is full."""
+
+    def __init__(self, name: str, book: ResourceBook, written: list[str]) -> None:
+        self._name, self._book, self._written = name, book, written
+        self.is_full = False
+        self.fails = 0
+        """How often to, of some pods at once."""
+        self.writes = 0
+        """Of some pods at once."""
+
+    def pod_resource_info(self, uid: str) -> PodResourceInfo | None:
+        return self._book.pod_resource_info(uid)
+
+    def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
+        if self.is_full:
+            raise OSError("no space left")
+        self._book.set_pod_resource_info(uid, info)
+        requests = info.container_resources["a"].requests or {}
+        self._written.append(f"{self._name}={requests['cpu']}")
+
+    def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
+        self.writes += 1
+        if self.is_full or self.writes <= self.fails:
+            raise OSError("no space left")
+        for uid, info in infos.items():
+            self.set_pod_resource_info(uid, info)
+
+
+class Books:
+    def __init__(self) -> None:
+        state = MemoryState()
+        self.written: list[str] = []
+        self.allocated = Book("allocated", state.allocated, self.written)
+        self.actuated = Book("actuated", state.actuated, self.written)
+
+
+@in_loop
+async def test_what_is_in_force_is_written_before_another_grant() -> None:
+    books = Books()
+    grants = Grants(books)
+    await grants.settle(p("1"))
+    await grants.grant(p("2"))
+    assert books.written == ["allocated=1", "actuated=1", "allocated=2"]
+    await grants.grant(p("3"))
+    assert books.written[3:] == ["allocated=3"]
+    await grants.put_in_force(p("3"), ["a"])
+    await grants.put_in_force(p("3"), ["a"])
+    assert books.written[4:] == ["actuated=3"]
+
+
+@pytest.mark.parametrize("full", ["allocated", "actuated"])
+@in_loop
+async def test_a_grant_that_cannot_be_written_is_none(full: str) -> None:
+    books = Books()
+    grants = Grants(books)
+    await grants.settle(p("1"))
+    cast(Book, getattr(books, full)).is_full = True
+    with pytest.raises(OSError, match="no space left"):
+        await grants.grant(p("2"))
+    assert cpu_of(grants.granted(p("2"))) == "1"
+    assert cpu_of(grants.held(p("2"))) == "1"
+
+
+@in_loop
+async def test_a_pod_that_was_never_resized_has_one_entry() -> None:
+    books = Books()
+    grants = Grants(books)
+    await grants.settle(p("1"))
+    await grants.put_in_force(p("1"), ["a"])
+    assert (books.written, grants.in_force(UID)) == (["allocated=1"], None)
+
+
+@in_loop
+async def test_a_promise_counts_and_not_what_is_asked_for_later() -> None:
+    grants = Grants()
+    grants.promise(p("1"))
+    assert cpu_of(grants.granted(p("9"))) == "1"
+    await grants.settle(p("9"))
+    assert cpu_of(grants.settled(p("9"))) == "1"
+    grants.promise(p("5"))
+    assert cpu_of(grants.granted(p("9"))) == "1"
+
+
+@in_loop
+async def test_what_is_being_granted_counts_before_it_is_written() -> None:
+    grants = Grants()
+    await grants.settle(p("1"))
+    granting = asyncio.create_task(grants.grant(p("2")))
+    await asyncio.sleep(0)
+    assert (cpu_of(grants.held(p("2"))), cpu_of(grants.settled(p("2")))) == ("2", "1")
+    await granting
+    assert cpu_of(grants.settled(p("2"))) == "2"
+
+
+@in_loop
+async def test_what_was_not_given_back_is_held() -> None:
+    grants = Grants()
+    await grants.settle(p("3"))
+    await grants.grant(p("1"))
+    assert (cpu_of(grants.granted(p("1"))), cpu_of(grants.held(p("1")))) == ("1", "3")
+    await grants.put_in_force(p("1"), ["a"])
+    assert cpu_of(grants.held(p("1"))) == "1"
+
+
+@in_loop
+async def test_a_first_grant_and_a_resize_at_once_end_with_the_resize() -> None:
+    grants = Grants()
+    grants.promise(p("1"))
+    settling = asyncio.create_task(grants.settle(p("2")))
+    await asyncio.sleep(0)
+    granting = asyncio.create_task(grants.grant(p("2")))
+    await settling
+    assert (cpu_of(grants.settled(p("2"))), cpu_of(grants.granted(p("2")))) == ("1", "2")
+    await granting
+    assert cpu_of(grants.settled(p("2"))) == "2"
+
+
+@in_loop
+async def test_the_grants_of_all_who_wait_are_written_at_once() -> None:
+    books, pods = Books(), [asking(a_pod(f"p{number}"), "1") for number in range(100)]
+    grants = Grants(books)
+    await asyncio.gather(*map(grants.settle, pods))
+    assert all(books.allocated.pod_resource_info(pod.uid) for pod in pods)
+    assert books.allocated.writes == 2, "the first, and those that came meanwhile"
+
+
+@in_loop
+async def test_who_waits_is_told_that_it_could_not_be_written_and_may_try_again() -> None:
+    books, pods = Books(), [asking(a_pod(f"p{number}"), "1") for number in range(5)]
+    grants = Grants(books)
+    books.allocated.is_full = True
+    told = await asyncio.gather(*map(grants.settle, pods), return_exceptions=True)
+    assert [type(it) for it in told] == [OSError] * 5
+    books.allocated.is_full = False
+    await grants.settle(pods[3])
+    settled = [pod for pod in pods if books.allocated.pod_resource_info(pod.uid)]
+    assert settled == [pods[3]], "nobody waits for the others any more"
+
+
+@in_loop
+async def test_who_waits_for_the_same_pod_as_one_who_fails_has_it_written_or_is_told() -> None:
+    books = Books()
+    grants = Grants(books)
+    books.allocated.fails = 1
+    first, second = await asyncio.gather(
+        grants.settle(p("1")), grants.settle(p("1")), return_exceptions=True
+    )
+    assert (type(first), second) == (OSError, None)
+    assert books.written == ["allocated=1"]
+
+
+@in_loop
+async def test_who_was_never_resized_does_not_wait_for_those_who_write() -> None:
+    grants = Grants(Books())
+    await grants.settle(p("1"))
+    async with grants._writing, asyncio.timeout(60):
+        await grants.put_in_force(p("1"), ["a"])
+
+
+@in_loop
+async def test_promises_to_pods_that_left_are_forgotten() -> None:
+    grants = Grants()
+    grants.promise(p("1"))
+    grants.keep({UID})
+    assert cpu_of(grants.granted(p("9"))) == "1"
+    grants.keep(set())
+    assert cpu_of(grants.granted(p("9"))) == "9"

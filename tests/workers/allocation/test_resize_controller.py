@@ -1,0 +1,517 @@
+"""Resizes of running pods in virtual time: granted, put in force, waiting, and across restarts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from podstatus.base.clock import Clock
+from podstatus.checkpoint.state import FileState
+from podstatus.kube.objects.containers import Container, ContainerResizePolicy
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.runtime.port import CannotResizeError, RuntimePod
+from podstatus.workers.admission.resource_fit import Taken
+from podstatus.workers.resize.decision import Decision, Pending
+from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
+from tests.support.world_in_memory import TroubledRuntime
+
+UID = PodUID("uid-p")
+PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
+
+
+class ResizingRuntime(TroubledRuntime):
+    """Notes every resize, refuses some, and may keep to itself what containers have."""
+
+    def __init__(self, clock: Clock, folder: Path | None = None) -> None:
+        super().__init__(clock, folder)
+        self.refusal = ""
+        self.resized: list[str] = []
+        """As in `p a=2`."""
+        self.is_silent = False
+        self.before_resize: Callable[[Pod], None] = lambda _: None
+
+    async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
+        self.before_resize(pod)
+        if self.refusal:
+            raise CannotResizeError(self.refusal)
+        given = [f"{c.name}={cpu_of(c)}" for c in everything(pod) if c.name in containers]
+        self.resized.append(" ".join([pod.name, *given]))
+        await super().resize_pod(pod, containers)
+
+    async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
+        listed = await super().list_pods(uid)
+        return [_without_resources(pod) for pod in listed] if self.is_silent else listed
+
+
+def _without_resources(pod: RuntimePod) -> RuntimePod:
+    containers = tuple(structs.replace(c, resources=None) for c in pod.facts.containers)
+    facts = structs.replace(pod.facts, containers=containers, resources=None)
+    return structs.replace(pod, facts=facts)
+
+
+def everything(pod: Pod) -> tuple[Container, ...]:
+    return (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
+
+
+def cpu_of(container: Container) -> str:
+    return (container.resources.requests or {}).get("cpu", Quantity("0")).canonical
+
+
+def a_node(**options: object) -> tuple[NodeInMemory, ResizingRuntime]:
+    node = NodeInMemory(**options)  # type: ignore[arg-type]
+    node.runtime = runtime = ResizingRuntime(node.clock)
+    return node, runtime
+
+
+def restarting(pod: Pod) -> Pod:
+    """The pod, whose containers are started again for more or less cpu."""
+    policy = (ContainerResizePolicy(resource_name="cpu", restart_policy="RestartContainer"),)
+    containers = tuple(structs.replace(c, resize_policy=policy) for c in pod.spec.containers or ())
+    return structs.replace(pod, spec=structs.replace(pod.spec, containers=containers))
+
+
+def with_priority(pod: Pod, priority: int) -> Pod:
+    return structs.replace(pod, spec=structs.replace(pod.spec, priority=priority))
+
+
+def stored(node: NodeInMemory, name: str = "p") -> Pod:
+    pod = node.pod(name)
+    assert pod is not None
+    return pod
+
+
+def resize(node: NodeInMemory, cpu: str, name: str = "p") -> None:
+    """Somebody asks for other resources."""
+    pod = asking(stored(node, name), cpu)
+    meta = structs.replace(pod.metadata, generation=pod.metadata.generation + 1)
+    node.api.put(structs.replace(pod, metadata=meta))
+
+
+def shown(node: NodeInMemory, name: str = "p") -> str:
+    """What is allocated and what is in force, as in `2/1`."""
+    (status,) = stored(node, name).status.container_statuses or ()
+    allocated = (status.allocated_resources or {})["cpu"].canonical
+    assert status.resources is not None
+    return f"{allocated}/{(status.resources.requests or {})['cpu'].canonical}"
+
+
+def conditions(node: NodeInMemory, name: str = "p") -> dict[str, str]:
+    """Of the resize: reason and generation, as in `Deferred@2`."""
+    found = stored(node, name).status.conditions or ()
+    kinds = (PENDING, IN_PROGRESS)
+    return {c.type: f"{c.reason}@{c.observed_generation}" for c in found if c.type in kinds}
+
+
+def resize_events(node: NodeInMemory, name: str = "p") -> list[str]:
+    """The reasons of events about resizes."""
+    return [e.split(":")[0] for e in node.events(name) if e.startswith("Resize")]
+
+
+async def running(node: NodeInMemory, cpu: str = "1", name: str = "p") -> None:
+    node.create(asking(a_pod(name), cpu))
+    await node.passes(1)
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+@in_loop
+async def test_a_resize_that_fits_is_granted_and_put_in_force(is_silent: bool) -> None:
+    node, runtime = a_node()
+    runtime.is_silent = is_silent
+    async with node:
+        await running(node)
+        resize(node, "2")
+        await node.passes(0)
+        assert runtime.resized == ["p a=2"]
+        assert shown(node) == "2/2"
+        assert conditions(node) == {}
+        assert node.looks("p") == "Running a:running+"
+        summary = (
+            '{"containers":[{"name":"a","resources":{"requests":{"cpu":"2"}}}],"generation":1}'
+        )
+        assert node.events("p", "ResizeStarted", "ResizeCompleted") == [
+            f"ResizeStarted: Pod resize started: {summary}",
+            f"ResizeCompleted: Pod resize completed: {summary}",
+        ]
+
+
+@in_loop
+async def test_a_grant_is_on_the_disk_before_it_is_put_in_force(tmp_path: Path) -> None:
+    node, runtime = a_node(state_folder=tmp_path)
+    seen: list[str] = []
+
+    def look(_: Pod) -> None:
+        state = FileState(tmp_path)
+        for book in (state.allocated, state.actuated):
+            found = book.container_resources(UID, "a")
+            assert found is not None
+            seen.append((found.requests or {})["cpu"].canonical)
+
+    runtime.before_resize = look
+    async with node:
+        await running(node)
+        resize(node, "2")
+        await node.passes(0)
+        assert seen == ["2", "1"]
+        seen.clear()
+        look(stored(node))
+        assert seen == ["2", "2"]
+
+
+@in_loop
+async def test_a_resize_that_does_not_fit_waits_until_another_pod_has_left() -> None:
+    node, runtime = a_node()
+    async with node:
+        await running(node)
+        await running(node, "2", "q")
+        resize(node, "3")
+        await node.passes(1)
+        assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
+        (event,) = node.events("p", "ResizeDeferred")
+        why = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+        assert event.startswith("ResizeDeferred: Pod resize OutOfcpu: ")
+        assert event.endswith(f'"generation":1,"error":"{why}"}}')
+        assert runtime.resized == []
+        node.delete("q")
+        await node.passes(3)
+        assert (shown(node), conditions(node)) == ("3/3", {})
+        assert resize_events(node) == ["ResizeDeferred", "ResizeStarted", "ResizeCompleted"]
+
+
+@in_loop
+async def test_what_another_pod_gives_back_is_granted_when_it_has_been_given_back() -> None:
+    node, runtime = a_node()
+    async with node:
+        await running(node)
+        await running(node, "3", "q")
+        resize(node, "2")
+        await node.passes(1)
+        runtime.refusal = "not now"
+        resize(node, "2", "q")
+        await node.passes(1)
+        assert conditions(node) == {PENDING: "Deferred@1"}
+        assert (shown(node, "q"), conditions(node, "q")) == ("2/3", {IN_PROGRESS: "Error@1"})
+        runtime.refusal = ""
+        await node.passes(30)
+        assert (shown(node, "q"), conditions(node, "q")) == ("2/2", {})
+        assert (shown(node), conditions(node)) == ("2/2", {})
+
+
+@in_loop
+async def test_a_new_pod_gets_nothing_that_is_promised_or_not_given_back() -> None:
+    node, runtime = a_node()
+    async with node:
+        await running(node, "3")
+        runtime.refusal = "not now"
+        resize(node, "1")
+        await node.passes(1)
+        node.create(asking(a_pod("q"), "2"))
+        await node.passes(1)
+        assert node.looks("q") == "Failed/OutOfcpu"
+
+
+@in_loop
+async def test_a_resize_that_is_taken_back_does_not_wait_any_more() -> None:
+    node, _ = a_node()
+    async with node:
+        await running(node)
+        resize(node, "9")
+        await node.passes(1)
+        assert conditions(node) == {PENDING: "Deferred@1"}
+        resize(node, "1")
+        await node.passes(0)
+        assert (shown(node), conditions(node)) == ("1/1", {})
+        assert resize_events(node) == ["ResizeDeferred"]
+
+
+@in_loop
+async def test_a_resize_that_can_never_be_done_is_not_tried_again() -> None:
+    node, runtime = a_node()
+    async with node:
+        await running(node)
+        asked: list[str] = []
+
+        def never(pod: Pod, *_: object) -> Pending:
+            asked.append(pod.name)
+            return Pending(reason="Infeasible", message="never")
+
+        node.agent.resizes._decide = never
+        resize(node, "2")
+        await node.passes(500)
+        assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Infeasible@1"})
+        assert (asked, runtime.resized) == (["p"], [])
+        assert resize_events(node) == ["ResizeInfeasible"]
+
+
+@in_loop
+async def test_those_who_wait_are_tried_every_three_minutes() -> None:
+    node, _ = a_node()
+    async with node:
+        await running(node)
+        resize(node, "9")
+        await node.passes(1)
+        decide = node.agent.resizes._decide
+        asked: list[float] = []
+
+        def listen(pod: Pod, granted: Pod, others: Taken) -> Decision:
+            asked.append(node.clock.now())
+            return decide(pod, granted, others)
+
+        node.agent.resizes._decide = listen
+        await node.passes(600)
+        assert len(asked) == 3
+        assert resize_events(node) == ["ResizeDeferred"]
+
+
+@in_loop
+async def test_who_is_more_important_gets_what_there_is() -> None:
+    node, runtime = a_node()
+    async with node:
+        await running(node, "2", "q")
+        for name, priority in (("low", 1), ("high", 7)):
+            node.create(with_priority(asking(a_pod(name), "1"), priority))
+        await node.passes(1)
+        for name in ("low", "high"):
+            resize(node, "2", name)
+            await node.passes(1)
+        node.delete("q")
+        await node.passes(3)
+        assert runtime.resized == ["high a=2", "low a=2"]
+
+
+@in_loop
+async def test_a_container_whose_policy_says_so_is_started_again() -> None:
+    node, runtime = a_node()
+    async with node:
+        node.create(asking(restarting(a_pod("p", "stop=2s")), "1"))
+        await node.passes(1)
+        resize(node, "2")
+        await node.passes(1)
+        assert shown(node) == "2/1"
+        assert conditions(node) == {IN_PROGRESS: "@1"}
+        await node.passes(3)
+        assert node.looks("p") == "Running a:running+(1)"
+        assert (shown(node), conditions(node)) == ("2/2", {})
+        assert node.events("p", "Killing") == ["Killing: Container a resize requires restart"]
+        assert node.calls("start") == ["start p sandbox", "start p a-0", "start p a-1"]
+        assert runtime.resized == ["p"]
+        assert resize_events(node) == ["ResizeStarted", "ResizeCompleted"]
+        await node.passes(300)
+        assert node.looks("p") == "Running a:running+(1)"
+
+
+@in_loop
+async def test_restarts_for_resizes_wait_as_others_do() -> None:
+    node, runtime = a_node()
+    async with node:
+        node.create(asking(restarting(a_pod("p")), "1"))
+        await node.passes(1)
+        for number, cpu in enumerate(("2", "3"), start=1):
+            resize(node, cpu)
+            await node.passes(1)
+            assert node.looks("p") == f"Running a:running+({number})"
+        resize(node, "1")
+        await node.passes(1)
+        assert node.looks("p") == "Running a:CrashLoopBackOff(2)"
+        assert (shown(node), conditions(node)) == ("1/1", {})
+        await node.passes(10)
+        assert node.looks("p") == "Running a:running+(3)"
+        assert runtime.resized == ["p", "p", "p"]
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+@in_loop
+async def test_what_cannot_be_put_in_force_is_told_once_and_tried_again(is_silent: bool) -> None:
+    node, runtime = a_node()
+    runtime.is_silent = is_silent
+    async with node:
+        await running(node)
+        runtime.refusal = "limit below usage"
+        resize(node, "2")
+        await node.passes(40)
+        assert (shown(node), conditions(node)) == ("2/1", {IN_PROGRESS: "Error@1"})
+        assert resize_events(node) == ["ResizeStarted", "ResizeError"]
+        runtime.refusal = ""
+        await node.passes(20)
+        assert (shown(node), conditions(node)) == ("2/2", {})
+        assert resize_events(node)[2:] == ["ResizeCompleted"]
+
+
+@in_loop
+async def test_a_newer_resize_clears_the_error_of_an_older_one() -> None:
+    node, runtime = a_node()
+    async with node:
+        await running(node)
+        runtime.refusal = "limit below usage"
+        resize(node, "2")
+        await node.passes(1)
+        resize(node, "4")
+        await node.passes(1)
+        assert (shown(node), conditions(node)) == ("4/1", {IN_PROGRESS: "Error@2"})
+        runtime.refusal = ""
+        resize(node, "3")
+        await node.passes(0)
+        assert (shown(node), conditions(node)) == ("3/3", {})
+
+
+@in_loop
+async def test_what_ends_while_it_is_to_be_resized_is_started_with_its_grant() -> None:
+    node, runtime = a_node()
+    async with node:
+        await running(node)
+        runtime.refusal = "not now"
+        resize(node, "2")
+        await node.passes(1)
+        await runtime.crash("uid-p")
+        runtime.refusal = ""
+        await node.passes(30)
+        assert node.looks("p") == "Running a:running+(1)"
+        assert (shown(node), conditions(node)) == ("2/2", {})
+
+
+@in_loop
+async def test_a_pod_that_could_not_be_resized_as_a_whole_is_though_its_containers_have_all(
+    tmp_path: Path,
+) -> None:
+    node, runtime = a_node(state_folder=tmp_path)
+    async with node:
+        node.create(asking(restarting(a_pod("p")), "1"))
+        await node.passes(1)
+        runtime.refusal = "not now"
+        resize(node, "2")
+        await node.passes(30)
+        assert node.looks("p") == "Running a:running+(1)"
+        assert (shown(node), conditions(node)) == ("2/2", {IN_PROGRESS: "Error@1"})
+        await node.restart()
+        runtime.refusal = ""
+        await node.passes(30)
+        assert (runtime.resized, conditions(node)) == (["p a=2"], {})
+        assert node.looks("p") == "Running a:running+(1)"
+
+
+@in_loop
+async def test_a_resize_while_no_agent_was_there_is_decided_by_the_next(tmp_path: Path) -> None:
+    node, runtime = a_node(state_folder=tmp_path)
+    async with node:
+        await running(node)
+        await node.stop()
+        resize(node, "2")
+        await node.start()
+        await node.passes(2)
+        assert (runtime.resized, shown(node), conditions(node)) == (["p a=2"], "2/2", {})
+
+
+@in_loop
+async def test_a_pod_that_ends_shows_what_it_was_granted_until_the_end() -> None:
+    node, _ = a_node()
+    async with node:
+        node.create(asking(a_pod("p", "stop=5s"), "1"))
+        await node.passes(1)
+        resize(node, "9")
+        await node.passes(1)
+        node.delete("p")
+        await node.passes(3)
+        assert shown(node) == "1/1"
+
+
+@in_loop
+async def test_a_resize_before_the_first_start_is_decided_too() -> None:
+    node, _ = a_node()
+    async with node:
+        node.runtime.is_down = True
+        node.create(asking(a_pod("p"), "1"))
+        resize(node, "9")
+        await node.passes(1)
+        node.runtime.is_down = False
+        await node.passes(20)
+        assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
+
+
+def deferred(node: NodeInMemory, _: ResizingRuntime) -> None:
+    resize(node, "9")
+
+
+def failing(node: NodeInMemory, runtime: ResizingRuntime) -> None:
+    runtime.refusal = "not now"
+    resize(node, "2")
+
+
+def done(node: NodeInMemory, _: ResizingRuntime) -> None:
+    resize(node, "2")
+
+
+@pytest.mark.parametrize(
+    ("happens", "resources", "shows"),
+    [
+        (deferred, "1/1", {PENDING: "Deferred@1"}),
+        (failing, "2/1", {IN_PROGRESS: "Error@1"}),
+        (done, "2/2", {}),
+    ],
+)
+@in_loop
+async def test_after_a_restart_all_is_as_before(
+    happens: Callable[[NodeInMemory, ResizingRuntime], None],
+    resources: str,
+    shows: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    node, runtime = a_node(state_folder=tmp_path)
+    async with node:
+        await running(node)
+        happens(node, runtime)
+        await node.passes(1)
+        before = (shown(node), conditions(node), resize_events(node), list(runtime.resized))
+        assert before[:2] == (resources, shows)
+        for _ in range(2):
+            await node.restart(after=5)
+            await node.passes(5)
+            after = (shown(node), conditions(node), resize_events(node), list(runtime.resized))
+            assert after == before
+        assert node.looks("p") == "Running a:running+"
+
+
+@in_loop
+async def test_a_grant_is_put_in_force_by_the_next_agent(tmp_path: Path) -> None:
+    node, runtime = a_node(state_folder=tmp_path)
+    async with node:
+        await running(node)
+        runtime.is_down = True
+        resize(node, "2")
+        await node.passes(1)
+        await node.stop()
+        runtime.is_down = False
+        await node.start()
+        await node.passes(5)
+        assert runtime.resized == ["p a=2"]
+        assert (shown(node), conditions(node)) == ("2/2", {})
+        assert resize_events(node) == ["ResizeStarted", "ResizeCompleted"]
+
+
+@in_loop
+async def test_nothing_is_granted_before_all_pods_are_known(tmp_path: Path) -> None:
+    node, runtime = a_node(state_folder=tmp_path, delivers=("api",))
+    async with node:
+        await running(node)
+        resize(node, "3")
+        await node.passes(5)
+        assert (shown(node), runtime.resized) == ("1/1", [])
+        node.write_manifests(asking(a_pod("s", uid="uid-s"), "2"))
+        await node.passes(5)
+        assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
+
+
+@in_loop
+async def test_a_disk_that_is_full_grants_nothing(tmp_path: Path) -> None:
+    node, runtime = a_node(state_folder=tmp_path / "state")
+    async with node:
+        await running(node)
+        (tmp_path / "state").rename(tmp_path / "away")
+        (tmp_path / "state").write_text("in the way")
+        resize(node, "2")
+        await node.passes(5)
+        assert (shown(node), runtime.resized) == ("1/1", [])
+        (tmp_path / "state").unlink()
+        (tmp_path / "away").rename(tmp_path / "state")
+        await node.passes(200)
+        assert (shown(node), conditions(node)) == ("2/2", {})

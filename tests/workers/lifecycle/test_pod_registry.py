@@ -1,0 +1,96 @@
+"""The lives of all pods, and who asks about them."""
+
+import pytest
+from msgspec import structs
+
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.pods.pod_manager import PodDirectory
+from podstatus.testing.builders import make_pod, make_static_pod
+from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.lifecycle.state_machine import PodLife, Stage, begun
+
+
+def lives_of(
+    *lives: PodLife, all_known: bool = True, directory: PodDirectory | None = None
+) -> Lives:
+    known = Lives(directory or PodDirectory(), all_known=lambda: all_known)
+    for life in lives:
+        known.put(life)
+    return known
+
+
+def life_of(pod: Pod, stage: Stage = Stage.SYNC) -> PodLife:
+    return structs.replace(begun(pod, quiet=True), stage=stage)
+
+
+@pytest.mark.parametrize("all_known", [True, False])
+def test_an_unknown_pod_could_run_until_all_pods_are_known(all_known: bool) -> None:
+    lives = lives_of(all_known=all_known)
+    assert lives.could_have_running_containers(make_pod("p")) is not all_known
+
+
+@pytest.mark.parametrize(
+    ("stage", "could_run"),
+    [
+        (Stage.SYNC, True),
+        (Stage.TERMINATING, True),
+        (Stage.TERMINATED, False),
+        (Stage.FINISHED, False),
+    ],
+)
+@pytest.mark.parametrize("all_known", [True, False])
+def test_a_known_pod_could_run_until_it_was_seen_ended(
+    stage: Stage, could_run: bool, all_known: bool
+) -> None:
+    lives = lives_of(life_of(make_pod("p"), stage), all_known=all_known)
+    assert lives.could_have_running_containers(make_pod("p")) is could_run
+
+
+def test_a_mirror_pod_stands_for_its_static_pod() -> None:
+    static, mirror = make_static_pod(), make_static_pod(mirror=True)
+    lives = lives_of(life_of(static), directory=PodDirectory([static, mirror]))
+    assert lives.could_have_running_containers(mirror)
+
+
+def test_pods_that_have_ended_hold_nothing() -> None:
+    pods = [make_pod(stage.value) for stage in Stage]
+    lives = lives_of(*(life_of(pod, stage) for pod, stage in zip(pods, Stage, strict=True)))
+    assert [pod.name for pod in lives.active_pods()] == ["sync", "terminating"]
+
+
+def test_a_pod_is_looked_after_until_it_has_finished() -> None:
+    lives = lives_of(
+        life_of(make_pod("p"), Stage.TERMINATED), life_of(make_pod("q"), Stage.FINISHED)
+    )
+    assert lives.has_unfinished(("default", "p"))
+    assert not lives.has_unfinished(("default", "q"))
+    assert not lives.has_unfinished(("other", "p"))
+
+
+@pytest.mark.parametrize(
+    ("first", "waits"),
+    [
+        (Stage.SYNC, True),
+        (Stage.TERMINATING, True),
+        (Stage.TERMINATED, True),
+        (Stage.FINISHED, False),
+    ],
+)
+def test_a_static_pod_waits_for_the_one_that_had_its_name_before(first: Stage, waits: bool) -> None:
+    old, new = life_of(make_static_pod(uid="old"), first), life_of(make_static_pod(uid="new"))
+    lives = lives_of(old, new)
+    assert lives.waits_for_namesake(new) is waits
+    assert not lives.waits_for_namesake(old), "or they would wait for each other"
+
+
+def test_other_pods_wait_for_nobody() -> None:
+    old, new = life_of(make_pod("p", uid="old")), life_of(make_pod("p", uid="new"))
+    assert not lives_of(old, new).waits_for_namesake(new)
+
+
+def test_what_is_forgotten_is_not_known() -> None:
+    lives = lives_of(life_of(make_pod("p")))
+    lives.forget(PodUID("uid-p"))
+    lives.forget(PodUID("uid-p"))
+    assert lives.get(PodUID("uid-p")) is None
+    assert lives.all() == ()

@@ -8,7 +8,7 @@ import pytest
 
 from podstatus.base.aio import SystemClock, guard_time_module, wall_nanos
 from podstatus.kube.scalars.time import MicroTime, Time
-from podstatus.runtime.process.shim.lines import timestamp
+from podstatus.runtime.process.shim.log_lines import timestamp
 from podstatus.runtime.process.shim.wall_clock import wall_nanos as shim_nanos
 
 SECOND = 1_000_000_000

@@ -10,7 +10,7 @@ from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.simulated.script import (
+from podstatus.runtime.simulated.model.script import (
     CONTAINER_PREFIX,
     POD_ANNOTATION,
     WORDS,

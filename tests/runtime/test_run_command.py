@@ -15,7 +15,7 @@ from podstatus.runtime.run_command import (
 )
 from podstatus.runtime.streams import Channel, NoStreamError, TalkRequest
 from podstatus.testing.clock import FakeClock
-from tests.runtime.talking import FakeTalk, MuteRuntime, TalkingRuntime
+from tests.support.fake_exec_runtime import FakeTalk, MuteRuntime, TalkingRuntime
 
 UID = PodUID("u")
 COMMAND = ("sh", "-c", "true")

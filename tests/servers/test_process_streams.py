@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstatus.runtime.process.identity import send_signal
-from podstatus.runtime.process.records import ShimRecord
+from podstatus.runtime.process.records.models import ShimRecord
+from podstatus.runtime.process.state.process_identity import send_signal
 from tests.agent_process import (
     SECONDS,
     AgentProcess,

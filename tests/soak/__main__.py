@@ -5,7 +5,7 @@ import random
 import signal
 import sys
 
-from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
+from podstatus.runtime.process.sandbox.isolation import NoBubblewrapError, find_bubblewrap
 from tests.soak.campaign import Campaign, Plan, ViolatedError, logs
 from tests.soak.report import Report
 from tests.soak.stage import stage

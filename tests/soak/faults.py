@@ -11,8 +11,8 @@ import msgspec
 import psutil
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.layout import ContainerFolder, PodFolder
-from podstatus.runtime.process.records import Launch, ShimRecord, StartRecord
+from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
+from podstatus.runtime.process.records.models import Launch, ShimRecord, StartRecord
 from tests.soak.churn import Churn
 from tests.soak.proxy import Way
 from tests.soak.skewed_agent import set_offset

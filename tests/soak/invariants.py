@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from podstatus.agent.compose.runtime import cgroups_name
-from podstatus.runtime.process.cgroup_mounts import parse_mounts
+from podstatus.runtime.process.cgroups.model.mounts import parse_mounts
 from tests.agent_process import Document
 from tests.soak.churn import Churn
 from tests.soak.history import is_mirror, uid_of

@@ -11,9 +11,9 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.probes.workers import Check, ProbeWorkers
-from podstatus.runtime.measured import measured
+from podstatus.runtime.instrumented import measured
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import Resizing, SelfProbing
-from podstatus.runtime.relist import RuntimeView
 from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.metrics import Counters

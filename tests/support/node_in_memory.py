@@ -24,7 +24,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.probes.workers import Check
-from podstatus.runtime.simulated.script import POD_ANNOTATION
+from podstatus.runtime.simulated.model.script import POD_ANNOTATION
 from podstatus.status.ports import Outbox
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock

@@ -19,8 +19,8 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer
 from podstatus.workers.hooks import Hooks
 from podstatus.workers.pod_executor import Containers
-from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
-from tests.runtime.process.pods import pod_of
+from tests.support.processes.process_pods import pod_of
+from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 from tests.support.world_in_memory import ListeningRecorder
 
 

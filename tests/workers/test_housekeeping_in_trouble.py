@@ -11,7 +11,7 @@ from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodDirectory
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod

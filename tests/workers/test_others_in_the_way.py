@@ -5,7 +5,7 @@ import pytest
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodDirectory
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.pod_changes import PodAdded, PodReconciled, PodRemoved
 from podstatus.status.manager import StatusManager

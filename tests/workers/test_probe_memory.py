@@ -6,10 +6,10 @@ from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodDirectory
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import ProbeResult
-from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.runtime.simulated.script import POD_ANNOTATION
+from podstatus.runtime.simulated.model.script import POD_ANNOTATION
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock

@@ -17,7 +17,7 @@ from podstatus.runtime.streams import Channel, NoStreamError, TalkRequest
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.hooks import Hooks
-from tests.runtime.talking import FakeTalk, MuteRuntime, TalkingRuntime
+from tests.support.fake_exec_runtime import FakeTalk, MuteRuntime, TalkingRuntime
 from tests.support.world_in_memory import ListeningRecorder
 
 WHERE = 'for Container "a" in Pod "p_ns(uid-p)" failed - error: '

@@ -11,8 +11,8 @@ from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.pods.pod_manager import PodDirectory
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.relist import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod

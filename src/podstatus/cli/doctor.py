@@ -43,8 +43,12 @@ from podstatus.client.rest.transport import Timing
 from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.scalars.time import Time
-from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
-from podstatus.runtime.process.isolation import Isolation, NoBubblewrapError, find_bubblewrap
+from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.sandbox.isolation import (
+    Isolation,
+    NoBubblewrapError,
+    find_bubblewrap,
+)
 
 _PACKAGES = (
     "aiohttp",

@@ -5,13 +5,13 @@ pkg/kubelet/container/helpers.go v1.36.4.
 """
 
 from podstatus.base.clock import Clock
+from podstatus.kube.expansion import TooLargeError, expand_words
 from podstatus.kube.objects.containers import Container, ExecAction
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.go_text import go_duration
 from podstatus.probes.check_result import CannotCheckError, Checked
 from podstatus.probes.loop_lag import LATE_SECONDS, PunctualClock, held_up
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.process.expand import TooLargeError, expand_words
 from podstatus.runtime.run_command import CannotRunCommandError, run_command
 
 

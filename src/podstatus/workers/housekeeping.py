@@ -10,7 +10,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import Trouble
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodDirectory
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.status.manager import StatusManager
 from podstatus.workers.lifecycle.pod_registry import Lives
 from podstatus.workers.pod_syncer import PodSteps

@@ -23,8 +23,8 @@ from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.phase import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.relist import RuntimeView
 from podstatus.status.manager import StatusManager
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.model import PodActions

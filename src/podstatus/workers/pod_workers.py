@@ -15,8 +15,8 @@ from podstatus.events.event import about_pod
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.relist import RuntimeView
 from podstatus.workers.lifecycle.pod_registry import Lives
 from podstatus.workers.lifecycle.state_machine import (
     Ending,

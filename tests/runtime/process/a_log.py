@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from podstatus.kube.scalars.time import Time
-from podstatus.runtime.process.cri_log import log_time
-from podstatus.runtime.process.layout import ContainerFolder
-from podstatus.runtime.process.records import ExitRecord, Launch
+from podstatus.runtime.process.logs.cri_format import log_time
+from podstatus.runtime.process.records.layout import ContainerFolder
+from podstatus.runtime.process.records.models import ExitRecord, Launch
 
 START = Time.parse("2026-11-15T20:00:00Z").unix_nanos()
 

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from podstatus.kube.encoding.codec import to_document
-from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
-from tests.runtime.process.machine import AS_NOBODY, NOBODY
-from tests.runtime.process.pods import pod_of
+from podstatus.runtime.process.sandbox.isolation import NoBubblewrapError, find_bubblewrap
 from tests.runtime.process.shim_on_trial import ShimOnTrial, shim_on_trial
+from tests.support.processes.process_pods import pod_of
+from tests.support.processes.process_runtime import AS_NOBODY, NOBODY
 
 _HERE = Path(__file__).parent
 _REPOSITORY = _HERE.parents[2]

@@ -20,12 +20,12 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.isolation import find_bubblewrap
-from podstatus.runtime.process.layout import PodFolder
-from podstatus.runtime.process.prepare import Command, Preparer
+from podstatus.runtime.process.preparer import Command, Preparer
+from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.sandbox.isolation import find_bubblewrap
 from podstatus.runtime.process.shim.host_paths import open_all
 from podstatus.testing.clock import FakeClock
-from tests.runtime.process.pods import ObjectsInMemory
+from tests.support.processes.process_pods import ObjectsInMemory
 
 
 def outlives(command: Command) -> bool:

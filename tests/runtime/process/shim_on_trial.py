@@ -16,15 +16,15 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process import run_shim
-from podstatus.runtime.process.identity import is_alive
-from podstatus.runtime.process.layout import ContainerFolder, PodFolder
-from podstatus.runtime.process.records import (
+from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
+from podstatus.runtime.process.records.models import (
     ExitRecord,
     Launch,
     ProcessIdentity,
     ShimRecord,
     StartRecord,
 )
+from podstatus.runtime.process.state.process_identity import is_alive
 
 PROGRAM = Path(run_shim.__file__)
 DEADLINE = 60.0

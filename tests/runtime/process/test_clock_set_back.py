@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.port import Runtime
 from podstatus.testing.builders import make_pod
-from tests.runtime.process.machine import open_process_runtime
+from tests.support.processes.process_runtime import open_process_runtime
 
 _HOUR = 3600 * 10**9
 _ENDS = Container(name="app", image="busybox", command=("sh", "-c", "exit 3"))

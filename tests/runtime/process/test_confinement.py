@@ -13,10 +13,10 @@ import pytest
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.capabilities import DEFAULT, USUAL, capability_numbers
+from podstatus.runtime.process.spec.capabilities import DEFAULT, USUAL, capability_numbers
 from podstatus.runtime.streams import TalkRequest
-from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
-from tests.runtime.process.pods import pod_of
+from tests.support.processes.process_pods import pod_of
+from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 SHOWN = ("CapInh", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
 PYTHON = "/usr/bin/python3"

@@ -27,9 +27,9 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
-from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
 from tests.runtime.process.shim_on_trial import wait_for
 from tests.support.processes.mortal_node import commands, end_family, processes_with
+from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 STEPS = ("os.mkdir", "os.rename", "os.posix_spawn", "os.link", "os.remove", "shutil.rmtree")
 Life = Callable[[ProcessRuntime, Pod], Awaitable[None]]

@@ -14,11 +14,11 @@ from msgspec import structs
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.layout import PodFolder
-from podstatus.runtime.process.records import ShimRecord
+from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.testing.builders import make_pod
-from tests.runtime.process.machine import open_process_runtime
 from tests.support.processes.mortal_node import read
+from tests.support.processes.process_runtime import open_process_runtime
 
 _APP = Container(name="app", image="busybox", command=("sleep", "600"))
 _POD = structs.replace(make_pod("web", uid="uid-1"), spec=PodSpec(containers=(_APP,)))

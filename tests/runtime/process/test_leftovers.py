@@ -12,8 +12,8 @@ import pytest
 
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
-from tests.runtime.process.leftovers import Picture, Seen, take_picture, what_is_left
+from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from tests.support.processes.process_leftovers import Picture, Seen, take_picture, what_is_left
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def test_real_cgroups_are_found_by_the_name_of_the_agent() -> None:
 
 _ORPHAN = """
 import os, signal
-from tests.runtime.process.leftovers import *
+from tests.support.processes.process_leftovers import *
 become_subreaper()
 before = take_picture()
 ready, told = os.pipe()

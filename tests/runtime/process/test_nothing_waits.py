@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.cri_log import Entry
-from podstatus.runtime.process.log_files import LogFile
-from podstatus.runtime.process.outside import Outside
-from podstatus.runtime.process.prepare import Preparer
-from podstatus.runtime.process.read_logs import LogReader
+from podstatus.runtime.process.logs.cri_format import Entry
+from podstatus.runtime.process.logs.files import LogFile
+from podstatus.runtime.process.logs.reader import LogReader
+from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.sandbox.unsandboxed import Outside
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.a_log import ALog
-from tests.runtime.process.machine import NoObjects
+from tests.support.processes.process_runtime import NoObjects
 
 
 def is_open(path: Path) -> bool:

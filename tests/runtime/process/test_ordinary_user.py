@@ -58,5 +58,5 @@ def test_an_ordinary_user_may_talk_to_its_containers(
     if python is None:
         pytest.skip("no Python that an ordinary user may run, with what the tests need")
     arguments = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", SOME)
-    ran = _run(python, folder, *arguments, "tests/runtime/process/test_exec.py")
+    ran = _run(python, folder, *arguments, "tests/runtime/process/exec/test_exec.py")
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -14,10 +14,10 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.process.layout import PodFolder
+from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.testing.builders import make_pod
 from podstatus.testing.runtime_suite import Behaviour, RuntimeSuite
-from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
+from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 COMMANDS = {
     Behaviour.OBEYS: ("sh", "-c", 'trap "exit 0" TERM; echo up; sleep 600 & wait'),

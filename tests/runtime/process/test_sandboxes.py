@@ -15,7 +15,7 @@ from podstatus.kube.objects.runtime_facts import SandboxState
 from podstatus.kube.objects.volumes import ConfigMapVolumeSource, Volume
 from podstatus.runtime.port import CannotStartError, Runtime
 from podstatus.testing.builders import make_pod
-from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
+from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 pytestmark = need_bubblewrap
 

@@ -9,10 +9,10 @@ import pytest
 
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.layout import pods_folder
+from podstatus.runtime.process.records.layout import pods_folder
 from podstatus.testing.builders import make_pod
-from tests.runtime.process.machine import need_bubblewrap, open_process_runtime
-from tests.runtime.process.pods import pod_of
+from tests.support.processes.process_pods import pod_of
+from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 pytestmark = need_bubblewrap
 MISSING = {"name": "missing", "configMap": {"name": "not-there-yet"}}

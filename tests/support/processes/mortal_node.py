@@ -16,9 +16,9 @@ import pytest
 
 from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
-from podstatus.runtime.process.layout import ContainerFolder, PodFolder
-from podstatus.runtime.process.records import (
+from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
+from podstatus.runtime.process.records.models import (
     ExitRecord,
     Launch,
     ProcessIdentity,
@@ -38,7 +38,7 @@ from tests.agent_process import (
 )
 from tests.api_servers import RealServer, Server
 from tests.programs import COMMAND
-from tests.runtime.process.machine import need_bubblewrap
+from tests.support.processes.process_runtime import need_bubblewrap
 
 T = TypeVar("T")
 

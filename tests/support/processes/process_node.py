@@ -21,14 +21,14 @@ import pytest
 
 from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.base.net.sockets import cut, socket_of
-from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
-from podstatus.runtime.process.identity import send_signal
-from podstatus.runtime.process.isolation import NoBubblewrapError, find_bubblewrap
-from podstatus.runtime.process.records import ShimRecord
-from podstatus.runtime.process.safe_paths import remove_tree
+from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.paths.safe_paths import remove_tree
+from podstatus.runtime.process.records.models import ShimRecord
+from podstatus.runtime.process.sandbox.isolation import NoBubblewrapError, find_bubblewrap
+from podstatus.runtime.process.state.process_identity import send_signal
 from tests.agent_process import ENVIRONMENT, SECONDS, AgentProcess, Document, until
-from tests.runtime.process.machine import AS_NOBODY, NOBODY
 from tests.stand_in_node import ERROR, STDERR, STDOUT, V5
+from tests.support.processes.process_runtime import AS_NOBODY, NOBODY
 
 ISOLATIONS = ("bubblewrap", "none")
 PYTHON = "/usr/bin/python3"

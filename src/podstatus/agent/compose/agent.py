@@ -42,11 +42,11 @@ from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.node.decide.conditions import Stated
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.runtime.measured import measured
+from podstatus.runtime.instrumented import measured
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import MeteredInside, Runtime, SelfProbing
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.refresh import Refresher
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.process.refresher import Refresher
 from podstatus.status.ports import Undelivered
 from podstatus.web.answers import Sources
 from podstatus.web.health import Check, HealthListener, heartbeat_checks

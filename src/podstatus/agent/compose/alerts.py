@@ -36,7 +36,7 @@ from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.node import Taint
 from podstatus.node.decide.conditions import Stated
 from podstatus.observe.status_view import Observatory
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 
 logger = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from podstatus.client.typed.reviews import HttpReviews
 from podstatus.kube.objects.pod import Pod
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.pods.pod_manager import PodDirectory
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.relist import RuntimeView
 from podstatus.status.manager import StatusManager
 from podstatus.web.access import Gate
 from podstatus.web.answers import Answers, Sources

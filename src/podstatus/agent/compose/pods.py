@@ -24,8 +24,8 @@ from podstatus.pods.pod_manager import PodDirectory
 from podstatus.probes.checks import Checks
 from podstatus.probes.http_hook import get_for_hook
 from podstatus.probes.workers import ProbeWorkers
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import ProbeResult, Resizing, Runtime, SelfProbing
-from podstatus.runtime.relist import RuntimeView
 from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Undelivered

@@ -28,18 +28,18 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.cgroups import Cgroups, no_cgroups
-from podstatus.runtime.process.enforce_limits import OnUnlimited
-from podstatus.runtime.process.find_cgroups import NoCgroupsError, find_cgroups
-from podstatus.runtime.process.isolation import (
+from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
+from podstatus.runtime.process.cgroups.tree import Cgroups, no_cgroups
+from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.records.launch import LogLimits
+from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,
     Isolation,
     NoBubblewrapError,
     find_bubblewrap,
 )
-from podstatus.runtime.process.make_launch import LogLimits
-from podstatus.runtime.process.prepare import Preparer
-from podstatus.runtime.process.seccomp_support import NoSeccompError, find_architecture
+from podstatus.runtime.process.sandbox.seccomp_support import NoSeccompError, find_architecture
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 
 logger = logging.getLogger(__name__)

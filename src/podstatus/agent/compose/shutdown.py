@@ -12,7 +12,7 @@ from podstatus.agent.daemon.systemd import machine_stops
 from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.workers.admission.admit import Rejected
 from podstatus.workers.shutdown.manager import Shutdown
 from podstatus.workers.shutdown.plan import longest

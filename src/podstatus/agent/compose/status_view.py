@@ -17,7 +17,7 @@ from podstatus.observe.history.store import Moment
 from podstatus.observe.snapshot_cache import Board
 from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
 from podstatus.observe.summary.node import requested, summarize_node, used_fractions
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 
 
 class AgentObservatory:

@@ -7,7 +7,7 @@ import msgspec
 from podstatus.base.msgspec_json import read_json
 from podstatus.client import PODS, ApiClient
 from podstatus.kube.errors import ApiError
-from podstatus.runtime.simulated.script import CONTAINER_PREFIX
+from podstatus.runtime.simulated.model.script import CONTAINER_PREFIX
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from podstatus.kube.objects.pod import ApiUID, Pod, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.pods.pod_manager import PodDirectory
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.workers.probe_results import ProbeBook
 
 

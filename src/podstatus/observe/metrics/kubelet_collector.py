@@ -11,7 +11,7 @@ from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe.metrics import kubelet_catalog as table
 from podstatus.observe.metrics.model import Labels, Told, each, one, told
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.runtime.measured import RUN_POD
+from podstatus.runtime.instrumented import RUN_POD
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.metrics import Counts
 from podstatus.workers.lifecycle.state_machine import PodLife, Stage

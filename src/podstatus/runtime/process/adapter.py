@@ -16,28 +16,28 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.port import CannotStartError, RuntimePod
-from podstatus.runtime.process.book import Book
-from podstatus.runtime.process.cgroups import Cgroups, no_cgroups
-from podstatus.runtime.process.enforce_limits import LimitEnforcer, OnUnlimited
-from podstatus.runtime.process.folder_sizes import FolderSizes
-from podstatus.runtime.process.machinery import Machinery
-from podstatus.runtime.process.make_launch import LogLimits
-from podstatus.runtime.process.prepare import Preparer
-from podstatus.runtime.process.read_logs import read_log
-from podstatus.runtime.process.records import StartRecord
-from podstatus.runtime.process.resizing import Resizer
-from podstatus.runtime.process.shelf import Shelf
-from podstatus.runtime.process.starting import Starter
-from podstatus.runtime.process.state import (
+from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
+from podstatus.runtime.process.cgroups.tree import Cgroups, no_cgroups
+from podstatus.runtime.process.exec.start import attach_to, exec_in
+from podstatus.runtime.process.logs.reader import read_log
+from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.records.launch import LogLimits
+from podstatus.runtime.process.records.models import StartRecord
+from podstatus.runtime.process.records.store import Shelf
+from podstatus.runtime.process.resizer import Resizer
+from podstatus.runtime.process.shim_control import Machinery
+from podstatus.runtime.process.starter import Starter
+from podstatus.runtime.process.state.pod_state import (
     NAME,
     Attempt,
     PodState,
     container_id,
     folder_name,
 )
-from podstatus.runtime.process.stopping import Stopper
-from podstatus.runtime.process.talk import attach_to, exec_in
-from podstatus.runtime.process.usage import PodUsage, ProcessUsage, RunningContainer
+from podstatus.runtime.process.state.pod_table import Book
+from podstatus.runtime.process.stopper import Stopper
+from podstatus.runtime.process.usage.collector import PodUsage, ProcessUsage, RunningContainer
+from podstatus.runtime.process.usage.disk_usage import FolderSizes
 from podstatus.runtime.streams import LogOptions, NoStreamError, Talk, TalkRequest
 
 ISOLATION_LABEL = "podstatus.dev/isolation"

@@ -8,8 +8,8 @@ from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.volumes import ServiceAccountTokenProjection
-from podstatus.runtime.process.environment import Referenced
-from podstatus.runtime.process.refusals import config_error
+from podstatus.runtime.process.spec.config_errors import config_error
+from podstatus.runtime.process.spec.environment import Referenced
 
 _DEFAULT_SECONDS = 3600
 _SECOND = 1_000_000_000

@@ -6,4 +6,4 @@ import sys
 
 if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - little is loaded
-    importlib.import_module("inside.main").main()
+    importlib.import_module("nsenter.main").main()

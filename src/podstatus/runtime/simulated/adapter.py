@@ -17,15 +17,20 @@ from podstatus.runtime.port import (
     RuntimeDownError,
     RuntimePod,
 )
-from podstatus.runtime.process.limits import pod_limits
-from podstatus.runtime.simulated.addresses import NETWORK, Addresses
-from podstatus.runtime.simulated.attempts import new_attempt, start_failure
-from podstatus.runtime.simulated.life import Attempt, find_end, has_ended
-from podstatus.runtime.simulated.record import PodRecord, Sandbox, container_usage, pod_usage
-from podstatus.runtime.simulated.records import Records
-from podstatus.runtime.simulated.resizes import resize_length, resized_record
-from podstatus.runtime.simulated.script import START_ERROR, Script, ScriptError, script_for
-from podstatus.runtime.simulated.world import World
+from podstatus.runtime.resource_limits import pod_limits
+from podstatus.runtime.simulated.model.addresses import NETWORK, Addresses
+from podstatus.runtime.simulated.model.container import Attempt, find_end, has_ended
+from podstatus.runtime.simulated.model.container_start import new_attempt, start_failure
+from podstatus.runtime.simulated.model.pod_record import (
+    PodRecord,
+    Sandbox,
+    container_usage,
+    pod_usage,
+)
+from podstatus.runtime.simulated.model.resize import resize_length, resized_record
+from podstatus.runtime.simulated.model.script import START_ERROR, Script, ScriptError, script_for
+from podstatus.runtime.simulated.state import World
+from podstatus.runtime.simulated.store import Records
 
 _LONGEST_GRACE = 1e9
 """Seconds, some 30 years: what is called infinite ends, too."""

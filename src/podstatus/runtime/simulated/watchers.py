@@ -11,9 +11,9 @@ from typing import Protocol
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import ProbeResult
-from podstatus.runtime.simulated.alarm import Alarm
-from podstatus.runtime.simulated.life import probe_verdicts
-from podstatus.runtime.simulated.record import PodRecord
+from podstatus.runtime.simulated.model.container import probe_verdicts
+from podstatus.runtime.simulated.model.pod_record import PodRecord
+from podstatus.runtime.simulated.wakeup import Alarm
 
 
 class Happenings(Protocol):

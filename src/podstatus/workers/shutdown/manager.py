@@ -17,7 +17,7 @@ from podstatus.base.aio import steady_nanos
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.runtime.relist import RuntimeView
+from podstatus.runtime.pleg import RuntimeView
 from podstatus.workers.admission.admit import Rejected
 from podstatus.workers.lifecycle.pod_registry import Lives
 from podstatus.workers.lifecycle.state_machine import Ending, Stage

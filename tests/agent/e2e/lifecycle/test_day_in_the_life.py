@@ -11,7 +11,7 @@ import pytest
 from tests.agent.e2e.lifecycle.day import NEXT_VERSION, Day, Diary, Targets, followed, lines
 from tests.agent_process import Cluster, Document, container, has_phase, until
 from tests.api_servers import RealServer, Server
-from tests.runtime.process.machine import need_bubblewrap
+from tests.support.processes.process_runtime import need_bubblewrap
 from tests.tour.agents import TouringAgent, running_agent
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long, need_bubblewrap]

@@ -16,7 +16,6 @@ import pytest
 
 from tests.agent_process import Cluster, Document, container, has_phase, is_ready, until
 from tests.api_servers import Server
-from tests.runtime.process.machine import need_bubblewrap
 from tests.support.processes.mortal_node import (
     DAEMON,
     ISOLATIONS,
@@ -29,6 +28,7 @@ from tests.support.processes.mortal_node import (
     pod_of,
     starts,
 )
+from tests.support.processes.process_runtime import need_bubblewrap
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from podstatus.agent.compose.runtime import cgroups_name
 from tests.agent_process import NODE, Document, container, until
-from tests.runtime.process.leftovers import (
+from tests.support.processes.process_leftovers import (
     Picture,
     become_subreaper,
     take_picture,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.runtime.process.identity import identity_of
-from podstatus.runtime.process.records import PodRecord
+from podstatus.runtime.process.records.models import PodRecord
+from podstatus.runtime.process.state.process_identity import identity_of
 from tests.agent_process import (
     ENVIRONMENT,
     SECONDS,

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from podstatus.runtime.process.capabilities import DEFAULT
-from podstatus.runtime.process.cgroup_mounts import parse_mounts
-from podstatus.runtime.process.seccomp_profile import Refused, decide
-from podstatus.runtime.process.syscall_numbers import ARCHITECTURES
+from podstatus.runtime.process.cgroups.model.mounts import parse_mounts
+from podstatus.runtime.process.seccomp.default_profile import Refused, decide
+from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES
+from podstatus.runtime.process.spec.capabilities import DEFAULT
 from tests.agent.e2e.security import break_out_kernel
 from tests.break_out_table import PROPERTY, table
 from tests.support.processes.process_node import (

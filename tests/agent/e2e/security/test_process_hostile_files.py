@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.agent_process import Document, container, get_plain, has_phase, until
-from tests.runtime.process.machine import NOBODY
 from tests.support.processes.process_node import (
     ISOLATIONS,
     ProcessNode,
@@ -19,6 +18,7 @@ from tests.support.processes.process_node import (
     process_node,
     python_pod,
 )
+from tests.support.processes.process_runtime import NOBODY
 
 pytestmark = pytest.mark.slow
 

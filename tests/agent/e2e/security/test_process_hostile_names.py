@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.agent.compose.runtime import cgroups_name
 from tests.agent_process import NODE, Document, has_phase, until
-from tests.runtime.process.leftovers import take_picture
+from tests.support.processes.process_leftovers import take_picture
 from tests.support.processes.process_node import ISOLATIONS, ProcessNode, command_pod, process_node
 
 pytestmark = pytest.mark.slow

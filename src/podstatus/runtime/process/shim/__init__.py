@@ -1,5 +1,6 @@
-"""What stays with a pod's processes when the agent is gone. Standard library only.
+"""The shim: stays with a pod's processes when the agent ends. Standard library only.
 
-It runs apart from the rest, as `python -I -S …/run_shim.py FOLDER`, so its modules import each
-other by relative names and nothing else of ours.
+It runs in a process of its own, as `python -I -S …/run_shim.py POD_FOLDER SANDBOX_ID`. Its modules
+import each other by relative names and nothing else of podstatus. Tests:
+tests/runtime/process/shim.
 """

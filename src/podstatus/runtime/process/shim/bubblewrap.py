@@ -9,12 +9,12 @@ import json
 import os
 from pathlib import Path
 
-from .complaints import complain
+from .bubblewrap_monitor import hide_monitor
 from .host_paths import open_all
-from .monitor import hide_monitor
 from .processes import Process, find
 from .records import Launch
 from .start import CannotStartError, Program, encode
+from .stderr_log import complain
 
 _PREFIX = "bwrap: "
 

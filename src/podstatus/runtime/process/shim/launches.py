@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from .complaints import complain, describe
 from .records import EXIT, LAUNCH, STARTED, Launch, exit_record, read_launch, write_record
+from .stderr_log import complain, describe
 from .wall_clock import wall_nanos
 
 

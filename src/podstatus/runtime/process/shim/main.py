@@ -10,13 +10,13 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import kernel
-from .complaints import complain, describe
-from .family import kill_children
-from .keeper import Keeper
+from . import syscalls
+from .container_monitor import Keeper
+from .kill_tree import kill_children
 from .launches import Launches, record_lost, refuse
 from .processes import children
 from .records import SHIM, Launch, is_wanted, read_sandbox, shim_record, write_record
+from .stderr_log import complain, describe
 from .wall_clock import wall_nanos
 
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
@@ -167,11 +167,11 @@ def _stand_alone() -> None:
         if os.getpgrp() == os.getpid() and os.fork() != 0:
             os._exit(0)
         os.setsid()
-    kernel.set_name("podstatus-shim")
-    kernel.adopt_orphans()
+    syscalls.set_name("podstatus-shim")
+    syscalls.adopt_orphans()
     if os.geteuid() == 0:
         # Also for the keepers, which are forked from here.
-        kernel.hide_memory()
+        syscalls.hide_memory()
     os.chdir("/")
     os.umask(0o077)
     signal.pthread_sigmask(signal.SIG_SETMASK, _SIGNALS)

@@ -1,6 +1,6 @@
 """The records that agent and shim leave for each other, on the shim's side: JSON that lasts.
 
-The agent's side, with what each field means, is `podstatus.runtime.process.records`.
+The agent's side, with what each field means, is `podstatus.runtime.process.records.models`.
 """
 
 import json
@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .kernel import move_once
 from .processes import Process, boot_id, find
+from .syscalls import move_once
 
 POD, SHIM = "pod.json", "shim.json"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"

@@ -9,7 +9,7 @@ import termios
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from . import confinement, kernel, monitor
+from . import bubblewrap_monitor, confinement, syscalls
 from .records import Launch
 from .signals import restore_defaults
 from .streams import Ends
@@ -86,9 +86,9 @@ def _become(program: Program, launch: Launch, ends: Ends, *, tell: int, keeper: 
         for file in program.inherited:
             os.set_inheritable(file, True)
         if program.traced:
-            monitor.await_tracer()
+            bubblewrap_monitor.await_tracer()
         # Only now: it is forgotten when the user changes.
-        if kernel.die_with(keeper, signal.SIGKILL):
+        if syscalls.die_with(keeper, signal.SIGKILL):
             _confine(launch)
             _execute(program)
     except CannotStartError as error:

@@ -9,8 +9,8 @@ import termios
 from pathlib import Path
 from typing import NamedTuple
 
-from .lines import LONGEST, Lines
-from .logs import Log
+from .log_file import Log
+from .log_lines import LONGEST, Lines
 from .records import STDIN, WINSIZE, Launch
 from .wall_clock import wall_nanos
 

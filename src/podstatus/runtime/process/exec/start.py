@@ -1,0 +1,174 @@
+"""Talk to processes: to one more where a container is, or to the container itself.
+
+talk = await exec_in(started.process, launch, ("sh",), TalkRequest(stdin=True), clock=clock)
+talk = await attach_to(place, launch, started, TalkRequest(), clock=clock)
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from podstatus.base.clock import Clock
+from podstatus.runtime.process import run_exec
+from podstatus.runtime.process.exec.attach_session import Attached
+from podstatus.runtime.process.exec.container_context import surroundings
+from podstatus.runtime.process.exec.exec_session import Executed
+from podstatus.runtime.process.records.layout import ContainerFolder
+from podstatus.runtime.process.records.models import Launch, ProcessIdentity, StartRecord
+from podstatus.runtime.process.state.process_identity import open_process
+from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest
+
+_ENDED = "the container has ended"
+
+
+async def exec_in(
+    process: ProcessIdentity,
+    launch: Launch,
+    command: Sequence[str],
+    request: TalkRequest,
+    *,
+    clock: Clock,
+) -> Talk:
+    """Run a command where a container's process is, with what that was given, as the same user.
+
+    Raises NoStreamError if the container has ended or the command cannot be executed. All that
+    the command starts ends with the talk, and with the container.
+    """
+    if not command:
+        raise NoStreamError("you must specify at least one command for the container")
+    try:
+        with ExitStack() as stack:
+            target = open_process(process)
+            if target is None:
+                raise NoStreamError(_ENDED)
+            stack.callback(os.close, target)
+            order = _order(process, target, launch, command, request)
+            executed = _start(stack, order, target, request, clock)
+    except OSError as error:
+        raise NoStreamError(f"cannot start a process: {error.strerror}") from error
+    try:
+        await executed.until_started()
+    except BaseException:
+        await executed.close()
+        raise
+    return executed
+
+
+async def attach_to(
+    place: ContainerFolder,
+    launch: Launch,
+    started: StartRecord,
+    request: TalkRequest,
+    *,
+    clock: Clock,
+) -> Talk:
+    """Talk to a container: what it writes from now on, and its input if it reads any.
+
+    Raises NoStreamError if it has ended. What it writes is found in its log.
+    """
+    keeper = open_process(started.keeper)
+    if keeper is None:
+        raise NoStreamError(_ENDED)
+    attached = Attached(place, launch, started, request, keeper=keeper, clock=clock)
+    try:
+        await attached.begin()
+    except BaseException:
+        await attached.close()
+        raise
+    return attached
+
+
+def _order(
+    process: ProcessIdentity,
+    target: int,
+    launch: Launch,
+    command: Sequence[str],
+    request: TalkRequest,
+) -> bytes:
+    """As `inside.order.Order` reads it."""
+    found = surroundings(launch)
+    terminal = {"TERM": "xterm"} if request.tty else {}
+    order = {
+        "argv": list(command),
+        "env": terminal | found.env,
+        "cwd": found.cwd,
+        "pid": process.pid,
+        "process": target,
+        "isolated": launch.bubblewrap is not None,
+        "user": found.user,
+        "group": found.group,
+        "groups": found.groups,
+        "capabilities": found.capabilities,
+        "seccomp": launch.seccomp,
+        "cgroups": list(launch.cgroups),
+        "terminal": request.tty,
+    }
+    return json.dumps(order).encode()
+
+
+def _start(
+    stack: ExitStack, order: bytes, target: int, request: TalkRequest, clock: Clock
+) -> Executed:
+    """Start the program that goes inside; what it alone needs is closed with the stack.
+
+    Raises OSError.
+    """
+    handed = os.memfd_create("order", os.MFD_CLOEXEC)
+    stack.callback(os.close, handed)
+    os.write(handed, order)
+    kept = stack.enter_context(ExitStack())
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    stack.callback(theirs.close)
+    kept.callback(ours.close)
+    streams = _Streams(stack, kept, request)
+    passed = theirs.fileno(), handed, target
+    program = str(Path(run_exec.__file__))
+    process = subprocess.Popen(  # noqa: S603 - no shell, and a program of ours
+        [sys.executable, "-I", "-S", "-X", "utf8", program, str(passed[0]), str(passed[1])],
+        stdin=streams.stdin,
+        stdout=streams.stdout,
+        stderr=streams.stderr,
+        pass_fds=passed,
+        env={},
+        cwd="/",
+        start_new_session=True,
+    )
+    kept.callback(_end, process)
+    executed = Executed(process, ours, streams.input, streams.outputs, clock)
+    kept.pop_all()
+    return executed
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Of one that nobody can talk to."""
+    process.kill()
+    process.wait()
+
+
+class _Streams:
+    """The ends of the pipes; with a terminal there are none."""
+
+    def __init__(self, stack: ExitStack, kept: ExitStack, request: TalkRequest) -> None:
+        self._stack, self._kept = stack, kept
+        self.outputs: dict[int, Channel] = {}
+        self.input: int | None = None
+        self.stdin = subprocess.DEVNULL
+        piped = not request.tty
+        if request.stdin and piped:
+            self.stdin, self.input = os.pipe2(os.O_CLOEXEC)
+            stack.callback(os.close, self.stdin)
+            kept.callback(os.close, self.input)
+        self.stdout = self._output(Channel.OUT) if request.stdout and piped else subprocess.DEVNULL
+        self.stderr = self._output(Channel.ERR) if request.stderr and piped else subprocess.DEVNULL
+
+    def _output(self, channel: Channel) -> int:
+        ours, theirs = os.pipe2(os.O_CLOEXEC)
+        self._stack.callback(os.close, theirs)
+        self._kept.callback(os.close, ours)
+        self.outputs[ours] = channel
+        return theirs

@@ -1,0 +1,12 @@
+"""Runs one command in the namespaces of a container, for exec. Standard library only.
+
+It runs in a process of its own, as `python -I -S …/run_exec.py SOCKET ORDER`. Its modules import
+each other by relative names and nothing else of podstatus, and all of them are loaded before it
+enters.
+
+    agent ─ socket ─► enter: cgroups, namespaces, user, capabilities
+                         └ supervise (in the pid namespace, a subreaper): all it started is below
+                              └ the command
+
+Tests: tests/runtime/process/exec.
+"""

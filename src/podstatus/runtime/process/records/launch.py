@@ -1,0 +1,88 @@
+"""How an attempt is started, from all that was prepared for it; pure."""
+
+import base64
+import signal
+
+import msgspec
+
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container
+from podstatus.runtime.process.cgroups.tree import CgroupPlace
+from podstatus.runtime.process.preparer import Command
+from podstatus.runtime.process.records.models import Launch
+
+FALLBACK = "FallbackToLogsOnError"
+
+
+class LogLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of what a container writes is kept."""
+
+    max_bytes: int = 10 * 2**20
+    """Of one file; then another one is begun."""
+    max_files: int = 5
+
+
+class AttemptIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """Which attempt it is."""
+
+    id: str
+    restart_count: int
+    sandbox_id: str
+    created_at: int
+
+
+def make_launch(
+    container: Container,
+    attempt: AttemptIdentity,
+    command: Command,
+    cgroup: CgroupPlace,
+    log_limits: LogLimits,
+) -> Launch:
+    """All that the shim needs, and the agent later."""
+    return Launch(
+        id=attempt.id,
+        container=container.name,
+        restart_count=attempt.restart_count,
+        sandbox_id=attempt.sandbox_id,
+        created_at=attempt.created_at,
+        image=container.image,
+        stop_signal=stop_signal(container),
+        message_path=command.message_path,
+        message_fallback=container.termination_message_policy == FALLBACK,
+        argv=command.argv,
+        env=command.env,
+        cwd=command.cwd,
+        bubblewrap=command.bubblewrap,
+        host_paths=command.host_paths,
+        user=command.user,
+        group=command.group,
+        groups=command.groups,
+        capabilities=command.capabilities,
+        seccomp=base64.b64encode(command.seccomp).decode(),
+        cgroups=cgroup.procs,
+        oom_events=cgroup.oom_events,
+        stdin=container.stdin,
+        stdin_once=container.stdin_once,
+        tty=container.tty,
+        log_max_bytes=log_limits.max_bytes,
+        log_max_files=log_limits.max_files,
+        resources=to_document(container.resources),
+    )
+
+
+def stop_signal(container: Container) -> int:
+    """What a container is asked to end with; the API server lets no unknown one pass."""
+    wanted = container.lifecycle.stop_signal if container.lifecycle is not None else None
+    found = signal.Signals.__members__.get(wanted or "SIGTERM")
+    if found is not None:
+        return found
+    return _real_time(wanted or "") or signal.SIGTERM
+
+
+def _real_time(name: str) -> int | None:
+    """As in SIGRTMIN+3 or SIGRTMAX-2."""
+    for base, first in (("SIGRTMIN+", signal.SIGRTMIN), ("SIGRTMAX", signal.SIGRTMAX)):
+        rest = name.removeprefix(base)
+        if rest != name and rest.lstrip("-").isdigit():
+            return first + int(rest)
+    return None

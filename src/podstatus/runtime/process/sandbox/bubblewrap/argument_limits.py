@@ -1,0 +1,57 @@
+"""How large a sandbox can be: bubblewrap takes 9,000 arguments and ends if there are more.
+
+A container over the limit is refused with the counts before it is started: bubblewrap would end
+at each of endless restarts.
+
+Upstream: MAX_ARGS, bubblewrap.c v0.8.0; what `--args` names and the command's words both count.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from podstatus.kube.objects.containers import Container
+from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.spec.config_errors import config_error
+
+MAX_ARGUMENTS = 9000
+_OWN = 16
+"""Arguments that the shim adds: descriptors of files, and the separator before the command."""
+_PER_VARIABLE = 3
+MAX_VARIABLES = MAX_ARGUMENTS // _PER_VARIABLE
+MAX_MOUNTS = 500
+"""volumeMounts of one container; each takes at least three arguments, and the root takes some
+hundreds."""
+
+
+def check_spec(container: Container) -> None:
+    """Refuse what cannot fit before any of it is made. Raises CannotStartError."""
+    mounts = len(container.volume_mounts or ())
+    if mounts > MAX_MOUNTS:
+        raise config_error(
+            f"{mounts} volumeMounts cannot be honoured: a sandbox takes {MAX_MOUNTS}; "
+            "mount fewer, larger volumes"
+        )
+    check_variables({variable.name for variable in container.env or ()})
+
+
+def check_variables(names: Collection[str]) -> None:
+    """Refuse more variables than fit, whatever else there is. Raises CannotStartError."""
+    if len(names) > MAX_VARIABLES:
+        raise _too_many(len(names), len(names) * _PER_VARIABLE)
+
+
+def check_arguments(
+    arguments: Sequence[str], argv: Sequence[str], env: Mapping[str, str], mounts: int
+) -> None:
+    """Refuse more arguments than bubblewrap takes. Raises CannotStartError."""
+    count = len(arguments) + len(argv) + _OWN
+    if count > MAX_ARGUMENTS:
+        more = f", {mounts} mounts and {len(argv)} words of the command"
+        raise _too_many(len(env), count, more)
+
+
+def _too_many(variables: int, count: int, more: str = "") -> CannotStartError:
+    return config_error(
+        f"{variables} environment variables{more} cannot be honoured: they take {count} arguments "
+        f"of bubblewrap, which takes {MAX_ARGUMENTS}; put variables into a volume, or arguments "
+        "into a file"
+    )

@@ -1,0 +1,292 @@
+"""Mounts, messages and files of containers that run without isolation.
+
+Only paths below /tmp can be mounted. Every user can write there:
+
+    pods/<uid>/outside.json     the claimed paths, written before anything is made
+    /tmp/data/.podstatus-pod    in a folder that is an emptyDir: the UID of the pod that owns it
+
+A folder without this mark, or a file of another user, is neither used nor removed. No link is
+followed.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from podstatus.base.msgspec_json import read_json
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.paths.safe_paths import (
+    UnsafePathError,
+    make_private,
+    open_folder,
+    remove_below,
+    split_steps,
+)
+from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.spec.config_errors import config_error
+from podstatus.runtime.process.spec.mount_plan import (
+    TOKEN_PATH,
+    PlannedMount,
+    is_empty_dir,
+    kind_of_volume,
+    plan_mounts,
+)
+from podstatus.runtime.process.spec.security import Credentials
+
+TMP = Path("/tmp")  # noqa: S108 - the folder that a spec may name without isolation
+MARK = ".podstatus-pod"
+_CLAIMS = "outside.json"
+_FOR_ALL = 0o777
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod has outside of its folder."""
+
+    folders: tuple[str, ...] = ()
+    files: dict[str, int] = {}
+    """With the user that each was made for."""
+
+
+class Outside:
+    """Makes and removes what pods have below /tmp."""
+
+    def __init__(self, root: Path, tmp: Path = TMP) -> None:
+        self._root = root
+        self._tmp = tmp
+
+    def covers(self, path: str) -> bool:
+        """Whether a path lies below /tmp."""
+        steps = split_steps(path)
+        return (
+            ".." not in steps
+            and Path("/", *steps).is_relative_to(self._tmp)
+            and (Path("/", *steps) != self._tmp)
+        )
+
+    def make_folder(self, uid: PodUID, path: str) -> Path:
+        """Make a folder for a pod; if it is there and the pod's, it stays as it is.
+
+        Raises CannotStartError.
+        """
+        steps = self._steps(path)
+        with self._parent(path, steps) as parent:
+            found = _mode(parent, steps[-1])
+            if found is None:
+                self._claim(uid, folder=path)
+                os.mkdir(steps[-1], 0o700, dir_fd=parent)
+            elif _is_marked(parent, steps[-1], uid):
+                return Path(path)
+            elif path not in self._claims(uid).folders or not _is_unfinished(parent, steps[-1]):
+                raise _not_ours(path)
+            with _opened(parent, steps[-1]) as made:
+                _write_mark(made, uid)
+                os.fchmod(made, _FOR_ALL)
+        return Path(path)
+
+    def make_file(self, uid: PodUID, path: str, *, user: int, group: int) -> Path:
+        """Make an empty file for a pod, in place of the one it had. Raises CannotStartError."""
+        steps = self._steps(path)
+        with self._parent(path, steps) as parent:
+            if _mode(parent, steps[-1]) is not None:
+                made_for = self._claims(uid).files.get(path)
+                if made_for is None or not _is_plain(parent, steps[-1], made_for):
+                    raise _not_ours(path)
+                os.unlink(steps[-1], dir_fd=parent)
+            self._claim(uid, files={path: user})
+            made = os.open(steps[-1], _NEW, 0o600, dir_fd=parent)
+            try:
+                if os.geteuid() == 0:
+                    os.fchown(made, user, group)
+            finally:
+                os.close(made)
+        return Path(path)
+
+    def remove(self, uid: PodUID) -> None:
+        """Remove all that is still the pod's."""
+        claims = self._claims(uid)
+        for path, user in claims.files.items():
+            with contextlib.suppress(UnsafePathError, OSError):
+                steps = self._steps(path)
+                with open_folder(self._tmp, steps[:-1]) as parent:
+                    if _is_plain(parent, steps[-1], user):
+                        os.unlink(steps[-1], dir_fd=parent)
+        for path in claims.folders:
+            with contextlib.suppress(UnsafePathError, FileNotFoundError):
+                steps = self._steps(path)
+                with open_folder(self._tmp, steps[:-1]) as parent:
+                    if _is_marked(parent, steps[-1], uid):
+                        remove_below(parent, steps[-1])
+        (PodFolder(self._root, uid).path / _CLAIMS).unlink(missing_ok=True)
+
+    def _steps(self, path: str) -> tuple[str, ...]:
+        return Path("/", *split_steps(path)).relative_to(self._tmp).parts
+
+    @contextlib.contextmanager
+    def _parent(self, path: str, steps: tuple[str, ...]) -> Iterator[int]:
+        try:
+            with open_folder(self._tmp, steps[:-1]) as parent:
+                yield parent
+        except (UnsafePathError, OSError) as error:
+            why = str(error) if isinstance(error, UnsafePathError) else error.strerror
+            raise config_error(f"cannot make {path}: {why}") from error
+
+    def _claims(self, uid: PodUID) -> Claims:
+        try:
+            data = (PodFolder(self._root, uid).path / _CLAIMS).read_bytes()
+            return read_json(data, Claims)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return Claims()
+
+    def _claim(
+        self, uid: PodUID, *, folder: str = "", files: Mapping[str, int] | None = None
+    ) -> None:
+        """Remember it before it is made: whatever happens then, it is found again."""
+        old = self._claims(uid)
+        new = Claims(
+            folders=tuple(sorted({*old.folders, folder} - {""})),
+            files={**old.files, **(files or {})},
+        )
+        if new == old:
+            return
+        place = PodFolder(self._root, uid).path
+        make_private(place)
+        beside = place / f"{_CLAIMS}.new"
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(msgspec.json.encode(new))
+            out.flush()
+            os.fsync(out.fileno())
+        beside.rename(place / _CLAIMS)
+
+
+@contextlib.contextmanager
+def _opened(parent: int, name: str) -> Iterator[int]:
+    opened = os.open(
+        name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+    )
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _mode(parent: int, name: str) -> int | None:
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _is_unfinished(parent: int, name: str) -> bool:
+    """Whether it is what an agent that died had made, and not marked yet."""
+    try:
+        with _opened(parent, name) as folder, os.scandir(folder) as entries:
+            return os.fstat(folder).st_uid == os.geteuid() and not any(entries)
+    except OSError:
+        return False
+
+
+def _is_plain(parent: int, name: str, user: int) -> bool:
+    """Whether it is a file of ours: of the agent, or of the user that the container runs as."""
+    try:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), user)
+
+
+def _is_marked(parent: int, name: str, uid: PodUID) -> bool:
+    try:
+        with _opened(parent, name) as folder:
+            mark = os.open(
+                MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+            )
+            try:
+                if not stat.S_ISREG(os.fstat(mark).st_mode):
+                    return False
+                return os.read(mark, len(uid) + 1) == uid.encode()
+            finally:
+                os.close(mark)
+    except OSError:
+        return False
+
+
+def _write_mark(folder: int, uid: PodUID) -> None:
+    mark = os.open(MARK, _NEW, 0o600, dir_fd=folder)
+    try:
+        os.write(mark, uid.encode())
+    finally:
+        os.close(mark)
+
+
+def _not_ours(path: str) -> Exception:
+    return config_error(
+        f"{path} exists and is not the pod's; remove it, or choose another path below /tmp"
+    )
+
+
+_INSTALL = "run the agent with --isolation=bubblewrap (Debian: apt install bubblewrap)"
+
+
+def own_folders(pod: Pod, container: Container, env: Mapping[str, str], outside: Outside) -> None:
+    """Make the emptyDirs that a container sees below /tmp. Raises CannotStartError."""
+    planned = plan_mounts(pod, container, env)
+    for mount in planned:
+        _check(pod, mount, outside)
+    for mount in planned:
+        outside.make_folder(pod.uid, mount.target)
+
+
+def own_message(pod: Pod, container: Container, outside: Outside, who: Credentials) -> str:
+    """Make the file for the last words, if it is below /tmp; where it is. Raises CannotStartError.
+
+    /dev is the host's: a container that leaves the path as it is has no message.
+    """
+    path = container.termination_message_path
+    if not outside.covers(path):
+        return ""
+    made = outside.make_file(pod.uid, path, user=who.user, group=who.group)
+    return str(made)
+
+
+def _check(pod: Pod, mount: PlannedMount, outside: Outside) -> None:
+    volume, name = mount.volume, go_quoted(mount.volume.name)
+    if mount.target == TOKEN_PATH:
+        raise _refused(
+            f"the token of the service account cannot be mounted at {mount.target}",
+            "set automountServiceAccountToken: false",
+        )
+    if not is_empty_dir(volume):
+        kind = kind_of_volume(volume)
+        raise _refused(f"volume {name} ({kind}) cannot be mounted", "leave it out")
+    if not outside.covers(mount.target):
+        raise _refused(f"volume {name} cannot be mounted at {mount.target}", "mount it below /tmp")
+    if mount.steps or mount.read_only:
+        what = "subPath" if mount.steps else "readOnly"
+        raise _refused(f"{what} of volume {name} cannot be honoured", "leave it out")
+    _check_alone(pod, mount)
+
+
+def _check_alone(pod: Pod, mount: PlannedMount) -> None:
+    """A volume is one folder, and a folder one volume, for all containers of the pod."""
+    spec = pod.spec
+    for container in (*(spec.init_containers or ()), *(spec.containers or ())):
+        for other in container.volume_mounts or ():
+            same_volume = other.name == mount.volume.name
+            same_path = other.mount_path.rstrip("/") == mount.target
+            if same_volume != same_path:
+                raise _refused(
+                    f"volume {go_quoted(other.name)} cannot be mounted at {other.mount_path}",
+                    "mount each volume at one path, the same in all containers",
+                )
+
+
+def _refused(what: str, instead: str) -> CannotStartError:
+    return config_error(f"{what}: containers are not isolated here; {_INSTALL}, or {instead}")

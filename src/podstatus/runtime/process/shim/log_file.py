@@ -1,0 +1,111 @@
+"""The log of a container: a file, and a few before it."""
+
+import os
+import time
+from pathlib import Path
+
+from .log_lines import timestamp
+from .stderr_log import complain
+from .wall_clock import wall_nanos
+
+
+class Log:
+    """Where entries go. A disk that is full costs entries, never the container its life."""
+
+    def __init__(self, path: Path, *, max_bytes: int, max_files: int) -> None:
+        self._path = path
+        self._max_bytes, self._max_files = max_bytes, max_files
+        self._file: int | None = None
+        self._size = 0
+        self._dropped = 0
+        self._why = ""
+        self._rotated_at = 0
+
+    def write(self, entries: bytes) -> None:
+        """Append whole entries. What cannot be written is counted, and told when one can again."""
+        if self._dropped and not self._tell():
+            self._dropped += entries.count(b"\n")
+            return
+        stored = self._store(entries)
+        self._dropped += entries.count(b"\n", stored)
+
+    def close(self) -> None:
+        """There will be no more entries."""
+        if self._dropped and not self._tell():
+            complain(f"{self._path}: {self._dropped} lines were dropped: {self._why}")
+        self._close_file()
+
+    def _tell(self) -> bool:
+        text = f" stderr F podstatus: {self._dropped} lines of this log were dropped: {self._why}\n"
+        entry = timestamp(wall_nanos()) + text.encode()
+        if self._store(entry) < len(entry):
+            return False
+        self._dropped = 0
+        return True
+
+    def _store(self, entries: bytes) -> int:
+        """Write as much as can be; how many bytes that were."""
+        done = 0
+        try:
+            while done < len(entries):
+                file = self._open_file()
+                end = self._end_of_what_fits(entries, done)
+                if end == done:
+                    self._rotate()
+                    continue
+                stored = self._append(file, entries[done:end])
+                done += stored
+                if done < end:
+                    break
+        except OSError as error:
+            self._why = _words(error)
+        return done
+
+    def _end_of_what_fits(self, entries: bytes, start: int) -> int:
+        room = self._max_bytes - self._size
+        if len(entries) - start <= room:
+            return len(entries)
+        end = entries.rfind(b"\n", start, start + max(room, 0)) + 1
+        if end == 0 and self._size == 0:  # a single one that is too long for any file
+            end = entries.index(b"\n", start) + 1
+        return end or start
+
+    def _append(self, file: int, entries: bytes) -> int:
+        written = 0
+        try:
+            while written < len(entries):
+                written += os.write(file, entries[written:])
+        except OSError as error:
+            self._why = _words(error)
+            # Never half an entry: the next one would be taken for its end.
+            written = entries.rfind(b"\n", 0, written) + 1
+            os.ftruncate(file, self._size + written)
+        self._size += written
+        return written
+
+    def _rotate(self) -> None:
+        self._close_file()
+        # Never the same twice, and in order, also when the clock is set back.
+        self._rotated_at = max(wall_nanos(), self._rotated_at + 1)
+        seconds, fraction = divmod(self._rotated_at, 10**9)
+        when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(seconds))
+        self._path.rename(self._path.with_name(f"{self._path.name}.{when}.{fraction:09}"))
+        earlier = sorted(self._path.parent.glob(f"{self._path.name}.*"))
+        for path in earlier[: max(0, len(earlier) - (self._max_files - 1))]:
+            path.unlink(missing_ok=True)
+
+    def _open_file(self) -> int:
+        if self._file is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+            self._file = os.open(self._path, flags, 0o600)
+            self._size = os.fstat(self._file).st_size
+        return self._file
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        self._file, self._size = None, 0
+
+
+def _words(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,123 @@
+"""Which of root's powers a container keeps.
+
+Under bubblewrap those of common container runtimes would be too many: here root is the machine's,
+and so is the network. What could undo the isolation, or reach beyond it, is never given. Without
+isolation there is nothing to undo: containerd's default set, and what is asked for.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from podstatus.kube.objects.containers import Capabilities
+from podstatus.runtime.process.spec.config_errors import not_honoured
+
+ALL: Final = "ALL"
+CAPABILITIES: Final = (
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+)
+"""By their numbers: see capability.h of the kernel."""
+
+USUAL: Final = frozenset(
+    ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID")
+)
+DEFAULT: Final = USUAL | frozenset(
+    ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP", "SETPCAP", "SYS_CHROOT")
+)
+"""Upstream: defaultUnixCaps, pkg/oci/spec.go of containerd v2.2."""
+ON_REQUEST: Final = frozenset(("IPC_LOCK", "NET_RAW", "SETPCAP", "SYS_CHROOT", "SYS_NICE"))
+
+
+def granted(
+    asked: Capabilities | None, *, user: int, root: bool, isolated: bool
+) -> tuple[str, ...]:
+    """What a container of this user has in the end. Raises CannotStartError.
+
+    `root` is whether the agent is. As in any container, only root has any of it at all.
+    """
+    add = _names(asked.add if asked else None)
+    drop = _names(asked.drop if asked else None)
+    if add and not root:
+        why = "the agent is an ordinary user and has none to give; run it as root, or leave it out"
+        raise _refused("add", add, why)
+    _check_known(add)
+    if not isolated:
+        return _not_isolated(add, drop, user=user, root=root)
+    if beyond := add - USUAL - ON_REQUEST:
+        why = (
+            f"{', '.join(sorted(beyond))} would break the isolation; allowed: "
+            f"{', '.join(sorted(USUAL | ON_REQUEST))}"
+        )
+        raise _refused("add", add, why)
+    if not root or user:
+        return ()
+    return tuple(sorted((frozenset() if ALL in drop else USUAL - drop) | add))
+
+
+def capability_numbers(names: Collection[str]) -> tuple[int, ...]:
+    """As the kernel counts them; names as in a spec, with CAP_ in front or without."""
+    short = _names(tuple(names))
+    return tuple(number for number, name in enumerate(CAPABILITIES) if name in short)
+
+
+def _not_isolated(
+    add: frozenset[str], drop: frozenset[str], *, user: int, root: bool
+) -> tuple[str, ...]:
+    if add and user:
+        raise _refused("add", add, "only root has any; leave out runAsUser")
+    if not root or user:
+        return ()
+    kept = frozenset() if ALL in drop else DEFAULT - drop
+    return tuple(sorted(kept | (frozenset(CAPABILITIES) if ALL in add else add)))
+
+
+def _check_known(add: frozenset[str]) -> None:
+    if unknown := add - {ALL, *CAPABILITIES}:
+        raise _refused("add", unknown, "there is no such capability; leave it out")
+
+
+def _refused(field: str, names: frozenset[str], why: str) -> Exception:
+    return not_honoured(f"securityContext.capabilities.{field}", tuple(sorted(names)), why)
+
+
+def _names(names: tuple[str, ...] | None) -> frozenset[str]:
+    return frozenset(name.upper().removeprefix("CAP_") for name in names or ())

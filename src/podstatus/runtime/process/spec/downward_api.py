@@ -1,0 +1,136 @@
+"""What a pod may know about itself: fields of it, and resources of its containers.
+
+Upstream: podFieldSelectorRuntimeValue, pkg/kubelet/kubelet_pods.go; ExtractFieldPathAsString,
+pkg/fieldpath/fieldpath.go; ExtractContainerResourceValue, pkg/api/v1/resource/helpers.go;
+defaultPodLimitsForDownwardAPI, pkg/kubelet/kubelet_resources.go; all v1.36.4.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from podstatus.kube.objects.containers import Container
+from podstatus.kube.objects.meta import ObjectFieldSelector, ResourceFieldSelector
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.validation.names import qualified_name
+from podstatus.runtime.process.spec.config_errors import config_error
+
+_DEFAULTED = ("cpu", "memory", "ephemeral-storage")
+"""Whose limit is what the node has, if a container sets none."""
+_POD_LEVEL = ("cpu", "memory")
+_SUBSCRIPTED = ("metadata.annotations", "metadata.labels")
+_NOT_FOR_ENV = ("spec.restartPolicy", "spec.schedulerName", "status.phase")
+"""Known as labels of fields, without a value for containers."""
+
+
+class Surroundings:
+    """What is known of the node that a pod is on."""
+
+    def __init__(self, host_ips: Sequence[str], allocatable: Mapping[str, Quantity]) -> None:
+        self.host_ips = tuple(host_ips)
+        self.allocatable = dict(allocatable)
+
+
+def env_field(pod: Pod, selector: ObjectFieldSelector, around: Surroundings) -> str:
+    """The value of a `fieldRef` of a variable. Pods are in the network of the host."""
+    path = "spec.nodeName" if selector.field_path == "spec.host" else selector.field_path
+    if selector.api_version not in ("", "v1"):
+        raise config_error(f"unsupported pod version: {selector.api_version}")
+    match path:
+        case "spec.nodeName":
+            return pod.spec.node_name
+        case "spec.serviceAccountName":
+            return pod.spec.service_account_name
+        case "status.hostIP" | "status.podIP":
+            return next(iter(around.host_ips), "")
+        case "status.hostIPs" | "status.podIPs":
+            return ",".join(around.host_ips)
+    base, subscript = _split(path)
+    if subscript is not None and base not in _SUBSCRIPTED:
+        raise config_error(f"field label does not support subscript: {path}")
+    if not path.startswith("metadata.") and path not in _NOT_FOR_ENV:
+        raise config_error(f"field label not supported: {path}")
+    return metadata_field(pod, path)
+
+
+def metadata_field(pod: Pod, path: str) -> str:
+    """The value of a `fieldRef` of a volume: what does not change without the pod's metadata."""
+    base, subscript = _split(path)
+    maps = {
+        "metadata.annotations": pod.metadata.annotations or {},
+        "metadata.labels": pod.metadata.labels or {},
+    }
+    if subscript is not None:
+        return _entry(maps, path, base, subscript)
+    if path in maps:
+        return "\n".join(f"{k}={go_quoted(v)}" for k, v in sorted(maps[path].items()))
+    match path:
+        case "metadata.name":
+            return pod.name
+        case "metadata.namespace":
+            return pod.namespace
+        case "metadata.uid":
+            return pod.uid
+    raise config_error(f"unsupported fieldPath: {path}")
+
+
+def _entry(maps: Mapping[str, Mapping[str, str]], path: str, base: str, subscript: str) -> str:
+    if base not in maps:
+        raise config_error(f"fieldPath {go_quoted(path)} does not support subscript")
+    name = subscript.lower() if base == "metadata.annotations" else subscript
+    if wrong := qualified_name(name):
+        raise config_error(f"invalid key subscript in {path}: {';'.join(wrong)}")
+    return maps[base].get(subscript, "")
+
+
+def _split(path: str) -> tuple[str, str | None]:
+    """`metadata.labels['x']` in two; None if there is no subscript."""
+    base, opened, rest = path.partition("['")
+    if not (opened and base and rest.endswith("']")):
+        return path, None
+    return base, rest.removesuffix("']")
+
+
+def resource_value(
+    pod: Pod, container: Container | None, selector: ResourceFieldSelector, around: Surroundings
+) -> str:
+    """The value of a `resourceFieldRef`: how many times the divisor, rounded up."""
+    if selector.container_name or container is None:
+        container = _named(pod, selector.container_name)
+    kind, _, name = selector.resource.partition(".")
+    known = name in _DEFAULTED or name.startswith("hugepages-")
+    if kind not in ("limits", "requests") or not known:
+        raise config_error(f"unsupported container resource : {selector.resource}")
+    amount = _amount(pod, container, kind, name, around)
+    divisor = selector.divisor if selector.divisor.compare(Quantity("0")) else Quantity("1")
+    measure = _milli if name == "cpu" else _whole
+    return str(math.ceil(measure(amount) / (measure(divisor) or 1)))
+
+
+def _amount(pod: Pod, container: Container, kind: str, name: str, around: Surroundings) -> Quantity:
+    resources = container.resources
+    zero = Quantity("0")
+    amount = ((resources.limits if kind == "limits" else resources.requests) or {}).get(name, zero)
+    if kind == "requests" or name not in _DEFAULTED or amount.compare(zero):
+        return amount
+    of_pod = pod.spec.resources.limits if pod.spec.resources else None
+    shared = (of_pod or {}).get(name, zero) if name in _POD_LEVEL else zero
+    if name in around.allocatable and shared.compare(zero):
+        return shared
+    return around.allocatable.get(name, zero)
+
+
+def _named(pod: Pod, name: str) -> Container:
+    for container in (*(pod.spec.containers or ()), *(pod.spec.init_containers or ())):
+        if container.name == name:
+            return container
+    raise config_error(f"container {name} not found")
+
+
+def _milli(amount: Quantity) -> int:
+    return amount.milli_value
+
+
+def _whole(amount: Quantity) -> int:
+    return -(-amount.nanos // 1_000_000_000)

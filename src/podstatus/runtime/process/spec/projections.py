@@ -1,0 +1,263 @@
+"""Which files a volume of configMaps, secrets, tokens and the pod's own fields has.
+
+Upstream: MakePayload of pkg/volume/{configmap,secret}; CollectData, pkg/volume/downwardapi;
+collectData, pkg/volume/projected; validatePath, pkg/volume/util/atomic_writer.go; all v1.36.4.
+"""
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
+
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.volumes import (
+    ConfigMapProjection,
+    DownwardAPIProjection,
+    DownwardAPIVolumeFile,
+    KeyToPath,
+    ProjectedVolumeSource,
+    SecretProjection,
+    ServiceAccountTokenProjection,
+    Volume,
+    VolumeProjection,
+)
+from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.runtime.process.spec.config_errors import config_error, not_honoured
+from podstatus.runtime.process.spec.downward_api import Surroundings, metadata_field, resource_value
+from podstatus.runtime.process.spec.environment import Referenced, binary_bytes, secret_bytes
+from podstatus.runtime.process.spec.security import Ownership
+
+DEFAULT_MODE = 0o644
+_PRIVATE = 0o600
+_LONGEST_NAME, _LONGEST_PATH = 255, 4096
+_MAX_DEPTH = 100
+"""Folders on the way to a file."""
+MAX_FILES, MAX_BYTES = 100_000, 32 * 1024 * 1024
+"""Of one volume, counted as they are made. An object of the API has at most 1 MiB, but a volume may
+show one key at many paths, and the pod's annotations in many files."""
+_UNSUPPORTED = "this runtime does not have it; leave it out"
+
+
+class ProjectedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file of a volume is to be."""
+
+    data: bytes
+    mode: int
+    user: int | None = None
+    """Whose it is, if not the agent's."""
+
+
+Files = dict[str, ProjectedFile]
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What the contents of a volume are made of."""
+
+    objects: Referenced
+    tokens: Mapping[ServiceAccountTokenProjection, str] = {}
+    around: Surroundings
+    owner: Ownership = Ownership()
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True):
+    """What tells the contents of a volume from others, without a look at them."""
+
+    source: ProjectedVolumeSource
+    owner: Ownership
+    versions: tuple[tuple[str, str, str, str], ...]
+    """Kind, name, UID and resource version of each object; the last two empty if it is missing."""
+    tokens: tuple[str, ...]
+
+
+def contents_of(source: ProjectedVolumeSource, known: Known) -> Contents | None:
+    """What the contents are made of; None if nothing but a look at all of them tells."""
+    if any(part.downward_api is not None for part in source.sources or ()):
+        return None
+    versions = []
+    config_maps, secrets = needed_objects(source)
+    for kind, names, objects in (
+        ("ConfigMap", config_maps, known.objects.config_maps),
+        ("Secret", secrets, known.objects.secrets),
+    ):
+        for name in sorted(names):
+            metadata = None if (found := objects.get(name)) is None else found.metadata
+            if metadata is not None and not metadata.resource_version:
+                return None
+            of_object = (metadata.uid, metadata.resource_version) if metadata else ("", "")
+            versions.append((kind, name, *of_object))
+    return Contents(
+        source=source,
+        owner=known.owner,
+        versions=tuple(versions),
+        tokens=tuple(known.tokens.values()),
+    )
+
+
+def projected_source(volume: Volume) -> ProjectedVolumeSource | None:
+    """The volume as one that is projected; None if it is of another kind."""
+    if volume.projected is not None:
+        return volume.projected
+    if (config_map := volume.config_map) is not None:
+        source = VolumeProjection(
+            config_map=ConfigMapProjection(
+                name=config_map.name, items=config_map.items, optional=config_map.optional
+            )
+        )
+        return ProjectedVolumeSource(sources=(source,), default_mode=config_map.default_mode)
+    if (secret := volume.secret) is not None:
+        source = VolumeProjection(
+            secret=SecretProjection(
+                name=secret.secret_name, items=secret.items, optional=secret.optional
+            )
+        )
+        return ProjectedVolumeSource(sources=(source,), default_mode=secret.default_mode)
+    if (downward := volume.downward_api) is not None:
+        source = VolumeProjection(downward_api=DownwardAPIProjection(items=downward.items))
+        return ProjectedVolumeSource(sources=(source,), default_mode=downward.default_mode)
+    return None
+
+
+def needed_objects(source: ProjectedVolumeSource) -> tuple[set[str], set[str]]:
+    """The names of the configMaps and of the secrets that a volume shows."""
+    parts = source.sources or ()
+    config_maps = {part.config_map.name for part in parts if part.config_map is not None}
+    return config_maps, {part.secret.name for part in parts if part.secret is not None}
+
+
+def needed_tokens(source: ProjectedVolumeSource) -> list[ServiceAccountTokenProjection]:
+    """The tokens that a volume shows."""
+    parts = source.sources or ()
+    return [p.service_account_token for p in parts if p.service_account_token is not None]
+
+
+def projected_files(pod: Pod, source: ProjectedVolumeSource, known: Known) -> Files:
+    """The files of a volume by their path in it. Raises CannotStartError."""
+    mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
+    files: Files = {}
+    size = 0
+    for count, (path, file) in enumerate(_all(pod, source, mode, known), 1):
+        size += len(file.data)
+        if count > MAX_FILES or size > MAX_BYTES:
+            raise config_error(
+                f"the volume has more than {MAX_FILES} files or {MAX_BYTES} bytes; "
+                "split it, or project fewer keys"
+            )
+        files[path] = file
+    return {_clean(path): file for path, file in files.items()}
+
+
+def _all(
+    pod: Pod, source: ProjectedVolumeSource, mode: int, known: Known
+) -> Iterator[tuple[str, ProjectedFile]]:
+    for part in source.sources or ():
+        yield from _part(pod, part, mode, known)
+
+
+def _part(
+    pod: Pod, part: VolumeProjection, mode: int, known: Known
+) -> Iterable[tuple[str, ProjectedFile]]:
+    if part.config_map is not None:
+        return _of_config_map(pod, part.config_map, mode, known)
+    if part.secret is not None:
+        return _of_secret(pod, part.secret, mode, known)
+    if part.downward_api is not None:
+        items = part.downward_api.items or ()
+        return ((item.path, _of_pod(pod, item, mode, known)) for item in items)
+    if (token := part.service_account_token) is not None:
+        # The group of the volume is let in by whoever writes it.
+        own = known.owner.user is not None or known.owner.group is not None
+        data = known.tokens[token].encode()
+        file = ProjectedFile(data=data, mode=_PRIVATE if own else mode, user=known.owner.user)
+        return ((token.path, file),)
+    for field, value in (
+        ("clusterTrustBundle", part.cluster_trust_bundle),
+        ("podCertificate", part.pod_certificate),
+    ):
+        if value is not None:
+            raise not_honoured("volumes.projected.sources", field, _UNSUPPORTED)
+    return ()
+
+
+def _of_config_map(
+    pod: Pod, source: ConfigMapProjection, mode: int, known: Known
+) -> Iterator[tuple[str, ProjectedFile]]:
+    found = known.objects.config_maps.get(source.name)
+    if found is None:
+        if not source.optional:
+            raise config_error(f"configmap {go_quoted(source.name)} not found")
+        return
+    texts, coded = found.data or {}, found.binary_data or {}
+
+    def read(key: str) -> bytes:
+        if key in texts:
+            return texts[key].encode("utf-8", "surrogateescape")
+        return binary_bytes(pod.namespace, source.name, key, coded[key])
+
+    keys = ChainMap(texts, coded)
+    missing = "configmap references non-existent config key: {}"
+    yield from _chosen(keys, read, source.items, mode, missing, optional=source.optional)
+
+
+def _of_secret(
+    pod: Pod, source: SecretProjection, mode: int, known: Known
+) -> Iterator[tuple[str, ProjectedFile]]:
+    found = known.objects.secrets.get(source.name)
+    if found is None:
+        if not source.optional:
+            raise config_error(f"secret {go_quoted(source.name)} not found")
+        return
+    coded = found.data or {}
+
+    def read(key: str) -> bytes:
+        return secret_bytes(pod.namespace, source.name, key, coded[key])
+
+    missing = "references non-existent secret key: {}"
+    yield from _chosen(coded, read, source.items, mode, missing, optional=source.optional)
+
+
+def _chosen(
+    keys: Mapping[str, str],
+    read: Callable[[str], bytes],
+    items: tuple[KeyToPath, ...] | None,
+    mode: int,
+    missing: str,
+    *,
+    optional: bool | None,
+) -> Iterator[tuple[str, ProjectedFile]]:
+    """All keys, or those that were named, each with its path and mode."""
+    for item in items or (KeyToPath(key=key, path=key) for key in keys):
+        if item.key in keys:
+            own = mode if item.mode is None else item.mode
+            yield item.path, ProjectedFile(data=read(item.key), mode=own)
+        elif not optional:
+            raise config_error(missing.format(item.key))
+
+
+def _of_pod(pod: Pod, item: DownwardAPIVolumeFile, mode: int, known: Known) -> ProjectedFile:
+    text = ""
+    if item.field_ref is not None:
+        text = metadata_field(pod, item.field_ref.field_path)
+    elif item.resource_field_ref is not None:
+        text = resource_value(pod, None, item.resource_field_ref, known.around)
+    data = text.encode("utf-8", "surrogateescape")
+    return ProjectedFile(data=data, mode=mode if item.mode is None else item.mode)
+
+
+def _clean(path: str) -> str:
+    """A path that stays in its volume and out of the way of our own names."""
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if not names:
+        raise config_error(f"invalid path: must not be empty: {go_quoted(path)}")
+    if path.startswith("/"):
+        raise config_error(f"invalid path: must be relative path: {path}")
+    if ".." in names:
+        raise config_error(f"invalid path: must not contain '..': {path}")
+    if names[0].startswith(".."):
+        raise config_error(f"invalid path: must not start with '..': {path}")
+    if "\0" in path or len(path) > _LONGEST_PATH or any(len(n) > _LONGEST_NAME for n in names):
+        raise config_error(
+            f"invalid path: filenames must be less than or equal to {_LONGEST_NAME} characters"
+        )
+    if len(names) > _MAX_DEPTH:
+        raise config_error(f"invalid path: more than {_MAX_DEPTH} levels: {path[:_LONGEST_NAME]}")
+    return "/".join(names)

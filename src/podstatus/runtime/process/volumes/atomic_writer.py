@@ -1,0 +1,159 @@
+"""Files of a volume that change all at once, as the kubelet's do.
+
+    volume/key         -> ..data/key
+    volume/..data      -> ..2026_11_15_20_25_00.123456789
+    volume/..2026_11_…/key
+
+A reader sees the old files or the new ones, never some of each: `..data` is replaced by a
+rename. Containers see these volumes read-only, so nobody else writes here.
+
+Upstream: AtomicWriter, pkg/volume/util/atomic_writer.go v1.36.4.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from podstatus.kube.scalars.time import Time
+from podstatus.runtime.process.spec.projections import ProjectedFile
+from podstatus.runtime.process.spec.security import Ownership
+
+DATA = "..data"
+_NEW_DATA = "..data_tmp"
+_GROUP_READS, _GROUP_ENTERS = 0o440, 0o2550
+
+
+def write_atomically(
+    volume: Path,
+    files: Mapping[str, ProjectedFile],
+    owner: Ownership,
+    now: int,
+    check: Callable[[], None] = lambda: None,
+) -> bool:
+    """Make these the files of the volume; False if they are already.
+
+    `check` is called between two files, and may raise: what was there before stays.
+    """
+    current = _current(volume)
+    changed = current is None or not _is_same(volume / current, files, check)
+    if changed:
+        _switch(volume, _write_beside(volume, files, owner, now, check))
+    _show(volume, {path.partition("/")[0] for path in files}, check)
+    _forget_others(volume, check)
+    return changed
+
+
+def _current(volume: Path) -> str | None:
+    try:
+        return (volume / DATA).readlink().name
+    except FileNotFoundError:
+        return None
+
+
+def _is_same(folder: Path, files: Mapping[str, ProjectedFile], check: Callable[[], None]) -> bool:
+    if set(_found(folder)) != set(files):
+        return False
+    for path, file in files.items():
+        check()
+        if (folder / path).read_bytes() != file.data:
+            return False
+    return True
+
+
+def _found(folder: Path) -> Iterator[str]:
+    for here, _, names in os.walk(folder):
+        below = os.path.relpath(here, folder)
+        yield from names if below == "." else (f"{below}/{name}" for name in names)
+
+
+def _write_beside(
+    volume: Path,
+    files: Mapping[str, ProjectedFile],
+    owner: Ownership,
+    now: int,
+    check: Callable[[], None],
+) -> str:
+    stamp = str(Time.from_unix_nanos(now)).partition(".")[0].rstrip("Z")
+    name = f"..{stamp.translate(str.maketrans('-T:', '___'))}.{now % 10**9:09}"
+    folder = volume / name
+    shutil.rmtree(folder, ignore_errors=True)  # of one who wrote at the same moment and died
+    _make_folder(folder, owner)
+    for path, file in files.items():
+        check()
+        _make_parents(folder, path, owner)
+        _write(folder / path, file, owner)
+    return name
+
+
+def _make_parents(folder: Path, path: str, owner: Ownership) -> None:
+    for step in path.split("/")[:-1]:
+        folder /= step
+        if not folder.is_dir():
+            _make_folder(folder, owner)
+
+
+def _make_folder(folder: Path, owner: Ownership) -> None:
+    folder.mkdir()
+    folder.chmod(0o755)
+    give_folder(folder, owner)
+
+
+def give_folder(folder: Path, owner: Ownership, *, writable: bool = False) -> None:
+    """Let the group of the volumes of a pod into a folder."""
+    if owner.group is not None:
+        os.chown(folder, -1, owner.group)
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        folder.chmod(mode | _GROUP_ENTERS | (0o220 if writable else 0))
+
+
+def _write(path: Path, file: ProjectedFile, owner: Ownership) -> None:
+    # Never readable for more than it is to be, not even for a moment.
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(opened, "wb") as stream:
+        stream.write(file.data)
+        mode = file.mode
+        if file.user is not None or owner.group is not None:
+            user = -1 if file.user is None else file.user
+            os.fchown(opened, user, -1 if owner.group is None else owner.group)
+        if owner.group is not None:
+            mode |= _GROUP_READS
+        os.fchmod(opened, mode)
+
+
+def _switch(volume: Path, name: str) -> None:
+    new = volume / _NEW_DATA
+    new.unlink(missing_ok=True)
+    new.symlink_to(name)
+    new.rename(volume / DATA)
+
+
+def _show(volume: Path, names: set[str], check: Callable[[], None]) -> None:
+    """Let there be a link for each name, and none for those that are gone."""
+    for name in names:
+        check()
+        with contextlib.suppress(FileExistsError):
+            (volume / name).symlink_to(f"{DATA}/{name}")
+    for path in volume.iterdir():
+        if not path.name.startswith("..") and path.is_symlink() and path.name not in names:
+            path.unlink()
+
+
+def _forget_others(volume: Path, check: Callable[[], None]) -> None:
+    current = _current(volume)
+    for path in volume.glob("..*"):
+        if path.name not in (DATA, current) and path.is_dir() and not path.is_symlink():
+            _remove(path, check)
+
+
+def _remove(folder: Path, check: Callable[[], None]) -> None:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            check()
+            if entry.is_dir(follow_symlinks=False):
+                _remove(Path(entry.path), check)
+            else:
+                Path(entry.path).unlink()
+    folder.rmdir()

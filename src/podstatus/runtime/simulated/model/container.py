@@ -1,0 +1,153 @@
+"""The life of a simulated container: all of it follows from its script and from what was asked.
+
+Nothing happens at the end of a container but that its time is over. So nobody has to be there:
+an attempt that was written down is read back later and has ended when it should have.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
+from podstatus.kube.scalars.time import UNSET_TIME, Time
+from podstatus.runtime.resource_limits import container_facts
+from podstatus.runtime.simulated.model.script import KILLED, START_ERROR, Script
+
+ProbeName = Literal["startup", "readiness", "liveness"]
+STARTUP: ProbeName = "startup"
+READINESS: ProbeName = "readiness"
+LIVENESS: ProbeName = "liveness"
+
+_CANNOT_START = 128
+"""The exit code that runtimes give to what could not be executed."""
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attempt at running a container; moments in nanoseconds since the Unix epoch."""
+
+    id: str
+    name: str
+    sandbox: str
+    restart_count: int
+    image: str
+    image_ref: str
+    script: Script
+    began: int
+    probes: tuple[ProbeName, ...] = ()
+    """Those that the container has."""
+    cpu_cores: float = 0.0
+    memory_bytes: int = 0
+    resources: dict[str, Any] = {}
+    """What it was given, as it travels."""
+    start_error: str = ""
+    """Why it could not run, if it could not."""
+    asked: int | None = None
+    """When it was asked to end."""
+    forced: int | None = None
+    """When it is made to end, if it has not by then."""
+
+
+class End(msgspec.Struct, frozen=True):
+    """How an attempt ends, and when."""
+
+    at: int
+    exit_code: int
+    reason: str
+    message: str = ""
+
+
+def find_end(attempt: Attempt) -> End | None:
+    """When and how it ends if nothing else is asked of it; None if it never does."""
+    script = attempt.script
+    if attempt.asked is attempt.forced is script.run is None and not attempt.start_error:
+        return None  # most do not end by themselves, and all of a pod are asked at each change
+    if attempt.start_error:
+        return End(attempt.began, _CANNOT_START, START_ERROR, attempt.start_error)
+    by_itself = _after(attempt.began, script.run)
+    when_asked = _after(attempt.asked, script.stop)
+    by_force = _after(attempt.forced, script.kill)
+    moments = [at for at in (by_itself, when_asked, by_force) if at is not None]
+    if not moments:
+        return None
+    at = min(moments)
+    if at == by_itself:
+        reason = "OOMKilled" if script.oom else _reason(script.exit)
+        return End(at, script.exit, reason, script.message)
+    if at == when_asked:
+        return End(at, script.stop_exit, _reason(script.stop_exit), script.message)
+    return End(at, KILLED, _reason(KILLED))
+
+
+def has_ended(attempt: Attempt, now: int) -> bool:
+    """Whether its time is over."""
+    end = find_end(attempt)
+    return end is not None and end.at <= now
+
+
+def facts_of(attempt: Attempt, now: int, *, active: bool) -> ContainerFacts:
+    """What a runtime reports about it."""
+    end = find_end(attempt)
+    ended = end if end is not None and end.at <= now else None
+    return ContainerFacts(
+        name=attempt.name,
+        state=ContainerRunState.RUNNING if ended is None else ContainerRunState.EXITED,
+        id=attempt.id,
+        created_at=Time.from_unix_nanos(attempt.began),
+        started_at=_started(attempt),
+        finished_at=UNSET_TIME if ended is None else Time.from_unix_nanos(ended.at),
+        exit_code=0 if ended is None else ended.exit_code,
+        reason="" if ended is None else ended.reason,
+        message="" if ended is None else ended.message,
+        image=attempt.image,
+        image_ref=attempt.image_ref,
+        restart_count=attempt.restart_count,
+        resources=container_facts(from_document(attempt.resources, ResourceRequirements)),
+        active=active,
+    )
+
+
+def probe_verdicts(attempt: Attempt, now: int) -> tuple[dict[ProbeName, bool], int | None]:
+    """What its probes say, and when that may change next; nothing of one that has ended.
+
+    The others say nothing before the startup probe has passed.
+    Upstream: doProbe, prober/worker.go v1.36.4.
+    """
+    if not attempt.probes or has_ended(attempt, now):
+        return {}, None
+    found = {probe: _probe_at(attempt, probe, now) for probe in attempt.probes}
+    if STARTUP in found and found[STARTUP][0] is not True:
+        found = {STARTUP: found[STARTUP]}
+    said = {probe: says for probe, (says, _) in found.items() if says is not None}
+    moments = [until for _, until in found.values() if until is not None]
+    return said, min(moments, default=None)
+
+
+def cpu_seconds(attempt: Attempt, now: int) -> float:
+    """How much of the processors it has used."""
+    end = find_end(attempt)
+    until = now if end is None else min(now, end.at)
+    return max(0, until - attempt.began) / 1e9 * attempt.cpu_cores
+
+
+def _probe_at(attempt: Attempt, probe: ProbeName, now: int) -> tuple[bool | None, int | None]:
+    script, began = attempt.script, attempt.began
+    line = {READINESS: script.ready, STARTUP: script.started, LIVENESS: script.alive}[probe]
+    if probe == READINESS and attempt.asked is not None and script.stop_ready is not None:
+        line, began = script.stop_ready, attempt.asked
+    says, ends = line.at(max(0, now - began))
+    return says, None if ends is None else began + ends
+
+
+def _started(attempt: Attempt) -> Time:
+    # As containerd has it: what never ran began at the Unix epoch.
+    return Time.from_unix_nanos(0 if attempt.start_error else attempt.began)
+
+
+def _after(moment: int | None, nanos: int | None) -> int | None:
+    return None if moment is None or nanos is None else moment + nanos
+
+
+def _reason(exit_code: int) -> str:
+    return "Error" if exit_code else "Completed"

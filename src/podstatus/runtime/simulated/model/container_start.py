@@ -1,0 +1,108 @@
+"""Make an attempt of a container's spec and its script, or say why there can be none."""
+
+import hashlib
+
+from msgspec import structs
+
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container, Probe
+from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.simulated.model.container import (
+    LIVENESS,
+    READINESS,
+    STARTUP,
+    Attempt,
+    ProbeName,
+)
+from podstatus.runtime.simulated.model.pod_record import Sandbox
+from podstatus.runtime.simulated.model.script import START_ERROR, Script
+
+_SHARE = 0.5
+"""Of what it requests, a container uses so much."""
+_LEAST_CORES = 0.005
+_LEAST_BYTES = 16 * 2**20
+
+
+def new_attempt(
+    container: Container,
+    script: Script,
+    sandbox: Sandbox,
+    *,
+    id: str,
+    restart_count: int,
+    began: int,
+) -> Attempt:
+    """An attempt that begins now."""
+    failure = start_failure(container, script) if script.fail == START_ERROR else None
+    return Attempt(
+        id=id,
+        name=container.name,
+        sandbox=sandbox.id,
+        restart_count=restart_count,
+        image=container.image,
+        image_ref=image_ref(container.image),
+        script=script,
+        began=began,
+        probes=_probes(container),
+        cpu_cores=_cores(container, script),
+        memory_bytes=_bytes(container, script),
+        resources=to_document(container.resources),
+        start_error="" if failure is None else failure.message,
+    )
+
+
+def resized(attempt: Attempt, container: Container) -> Attempt:
+    """An attempt that was given what the container asks for now."""
+    return structs.replace(
+        attempt,
+        cpu_cores=_cores(container, attempt.script),
+        memory_bytes=_bytes(container, attempt.script),
+        resources=to_document(container.resources),
+    )
+
+
+def start_failure(container: Container, script: Script) -> CannotStartError:
+    """Why a container whose script says `fail` cannot be started."""
+    if script.fail == START_ERROR:
+        message = f"failed to start container {container.name!r}: its script says fail=StartError"
+        return CannotStartError("RunContainerError", script.message or message)
+    message = f"container {container.name!r} cannot be started: its script says fail={script.fail}"
+    if script.fail == "ErrImageNeverPull":
+        # Upstream: EnsureImageExists, images/image_manager.go v1.36.4.
+        message = f'Container image "{container.image}" is not present with pull policy of Never'
+    return CannotStartError(script.fail, script.message or message)
+
+
+def image_ref(image: str) -> str:
+    """An image by a digest: of its name, since there is nothing else of it."""
+    return f"{image}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+
+
+def _probes(container: Container) -> tuple[ProbeName, ...]:
+    probes: dict[ProbeName, Probe | None] = {
+        STARTUP: container.startup_probe,
+        READINESS: container.readiness_probe,
+        LIVENESS: container.liveness_probe,
+    }
+    return tuple(name for name, probe in probes.items() if probe is not None)
+
+
+def _cores(container: Container, script: Script) -> float:
+    if script.cpu_cores is not None:
+        return script.cpu_cores
+    return max(_LEAST_CORES, _SHARE * _requested(container, "cpu"))
+
+
+def _bytes(container: Container, script: Script) -> int:
+    if script.memory_bytes is not None:
+        return script.memory_bytes
+    return max(_LEAST_BYTES, round(_SHARE * _requested(container, "memory")))
+
+
+def _requested(container: Container, resource: str) -> float:
+    amount = (container.resources.requests or {}).get(resource, Quantity("0"))
+    try:
+        return amount.nanos / 1e9
+    except (QuantityError, OverflowError):
+        return 0.0

@@ -1,0 +1,213 @@
+"""Limits hold on this machine, if it lets us: real cgroups, real processes."""
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.model.interface_files import Version, field_of
+from podstatus.runtime.process.cgroups.tree import CgroupPlace, Cgroups
+from tests.runtime.process.cgroups.test_cgroups_limits import pod_of, resources
+
+UID = PodUID("u")
+_BEGIN = """
+import os, sys
+for file in sys.argv[2].split():
+    with open(file, "w") as procs:
+        procs.write("0")
+exec(sys.argv[1])
+"""
+
+
+@pytest.fixture
+def cgroups() -> Iterator[Cgroups]:
+    name = f"podstatus-test-{uuid.uuid4().hex[:8]}"
+    try:
+        found = find_cgroups(name)
+    except NoCgroupsError as error:
+        pytest.skip(f"no cgroups: {error}")
+    try:
+        if lacking := {"cpu", "memory"}.intersection(found.missing):
+            pytest.skip(f"no cgroups for {sorted(lacking)}: {found.missing}")
+        yield found
+    finally:
+        found.sweep([])
+        found.close()
+    assert [base for base in found._hierarchies if base.exists()] == []
+
+
+def start(place: CgroupPlace, program: str) -> "subprocess.Popen[str]":
+    """A process that is in the cgroup before it begins with the program."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _BEGIN, program, " ".join(place.procs)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def read_line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def end(process: "subprocess.Popen[str]") -> int:
+    process.communicate(timeout=60)
+    return process.returncode
+
+
+def test_who_eats_too_much_memory_is_killed_and_it_shows(cgroups: Cgroups) -> None:
+    cgroups.make_pod(pod_of(resources("", "- 48Mi")))
+    place = cgroups.make(UID, "c1", resources("", "- 48Mi"))
+    assert field_of(Path(place.oom_events).read_text(), "oom_kill") == 0
+    assert end(start(place, "eaten = b'x' * (256 << 20)")) == -9
+    assert field_of(Path(place.oom_events).read_text(), "oom_kill") == 1
+    other = cgroups.make(UID, "c2", resources("", "- 48Mi"))
+    assert end(start(other, "eaten = b'x' * (8 << 20)")) == 0
+    assert field_of(Path(other.oom_events).read_text(), "oom_kill") == 0
+
+
+def test_a_process_has_a_cgroup_of_its_own_in_every_hierarchy(cgroups: Cgroups) -> None:
+    place = cgroups.make(UID, "c1", ResourceRequirements())
+    process = start(place, "print('ready', flush=True); input()")
+    try:
+        assert read_line(process) == "ready"
+        lines = Path(f"/proc/{process.pid}/cgroup").read_text().splitlines()
+    finally:
+        process.kill()
+        end(process)
+    if os.geteuid() == 0:
+        assert [line for line in lines if not line.endswith("/podu/c1/inside")] == []
+    cgroups.remove_pod(UID)
+    assert [file for file in place.procs if Path(file).exists()] == []
+
+
+_IN_NAMESPACES = """
+import ctypes, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.unshare(0x10000000 | 0x20000 | 0x2000000) == 0
+found = {}
+for name, kind, options in (("cgroup2", b"cgroup2", None), ("memory", b"cgroup", b"memory")):
+    mounted = libc.mount(b"none", b"/mnt", kind, ctypes.c_ulong(0), options) == 0
+    if mounted:
+        limits = [file for file in ("memory.limit_in_bytes", "memory.max")
+                  if os.path.exists(f"/mnt/{file}")]
+        found[name] = {
+            "below": [each.name for each in os.scandir("/mnt") if each.is_dir()],
+            "limits": [open(f"/mnt/{file}").read().strip() for file in limits],
+        }
+        libc.umount2(b"/mnt", 2)
+print(json.dumps(found), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount what it does not own")
+def test_whatever_it_mounts_it_sees_no_cgroup_but_its_own(cgroups: Cgroups) -> None:
+    """Without a filter of system calls: the cgroup namespace begins below the limits."""
+    place = cgroups.make(UID, "c1", resources("", "- 64Mi"))
+    cgroups.make(UID, "c2", resources("", "- 64Mi"))
+    process = start(place, _IN_NAMESPACES)
+    found = json.loads(read_line(process))
+    assert end(process) == 0
+    if not found:
+        pytest.skip("no cgroup can be mounted in a user namespace here")
+    for seen in found.values():
+        assert seen["below"] == []
+        assert [limit for limit in seen["limits"] if limit != "max" and int(limit) < 2**62] == []
+
+
+def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
+    place = cgroups.make(UID, "c1", resources("", "200m"))
+    process = start(
+        place, "import time\nwhile time.process_time() < 0.3: pass\nprint(time.process_time())"
+    )
+    assert float(read_line(process)) >= 0.3
+    assert end(process) == 0
+    counts = (Path(file).parent.with_name("cpu.stat") for file in place.procs)
+    counted = next(file for file in counts if file.exists()).read_text()
+    periods, throttled = field_of(counted, "nr_periods"), field_of(counted, "nr_throttled")
+    used = cgroups.usage(UID, "c1")
+    assert used is not None
+    assert used.cpu_seconds is not None
+    assert periods is not None
+    # 20 ms in each period, and one slice of each processor that is found out about afterwards.
+    assert 0.2 <= used.cpu_seconds <= (periods + 1) * 0.020 + 0.010 * (os.cpu_count() or 1)
+    assert throttled
+
+
+def test_what_is_in_force_is_read_back(cgroups: Cgroups) -> None:
+    asked = resources("100m", "250m 100M")
+    cgroups.make(UID, "c1", asked)
+    facts = cgroups.in_force(UID, "c1", asked)
+    assert facts == ResourceFacts(
+        cpu_request=Quantity("100m"),
+        cpu_limit=Quantity("250m"),
+        memory_limit=Quantity("100000000"),
+    )
+    read = cgroups.in_force(UID, "c1")
+    assert read is not None
+    assert read.memory_limit == "97656Ki"
+
+
+def test_a_limit_below_the_least_is_the_least(cgroups: Cgroups) -> None:
+    cgroups.make(UID, "c1", resources("1m", "1m"))
+    facts = cgroups.in_force(UID, "c1")
+    assert facts is not None
+    assert facts.cpu_limit == "10m"
+    assert facts.cpu_request == ("2m" if cgroups.version is Version.V1 else None)
+
+
+def test_usage_is_that_of_the_processes_in_it(cgroups: Cgroups) -> None:
+    place = cgroups.make(UID, "c1", ResourceRequirements())
+    process = start(place, "eaten = b'x' * (32 << 20); print('ready', flush=True); input()")
+    try:
+        assert read_line(process) == "ready"
+        for used in (cgroups.usage(UID, "c1"), cgroups.pod_usage(UID)):
+            assert used is not None
+            assert used.pids == 1
+            assert 32 << 20 <= (used.memory_bytes or 0) < 128 << 20
+            assert used.cpu_seconds
+    finally:
+        process.kill()
+        end(process)
+
+
+def test_stragglers_are_killed_before_their_cgroup_is_removed(cgroups: Cgroups) -> None:
+    place = cgroups.make(UID, "c1", ResourceRequirements())
+    forking = (
+        "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "os.fork(); os.fork(); print('ready', flush=True); os.read(0, 1)"
+    )
+    process = start(place, forking)
+    ready = [read_line(process) for _ in range(4)]
+    assert ready == ["ready"] * 4
+    cgroups.remove_pod(UID)
+    assert end(process) == -9
+    assert cgroups.in_force(UID, "c1") is None
+
+
+def test_what_is_left_in_a_cgroup_is_ended_and_what_it_used_is_still_known(
+    cgroups: Cgroups,
+) -> None:
+    place = cgroups.make(UID, "c1", ResourceRequirements())
+    ignoring = (
+        "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print('ready', flush=True); os.read(0, 1)"
+    )
+    process = start(place, ignoring)
+    assert read_line(process) == "ready"
+    cgroups.empty(UID, "c1")
+    assert end(process) == -9
+    assert cgroups.usage(UID, "c1") is not None
+    cgroups.empty(UID, "c1")
+    cgroups.empty(UID, "never-made")

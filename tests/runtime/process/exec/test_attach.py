@@ -1,0 +1,263 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podstatus.base.aio import SystemClock
+from podstatus.runtime.process.exec.start import attach_to
+from podstatus.runtime.process.records.models import StartRecord
+from podstatus.runtime.process.state.process_identity import identity_of
+from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
+from tests.runtime.process.a_log import START, ALog, a_launch, an_exit
+
+KEEPER = """
+import signal, sys
+signal.signal(signal.SIGWINCH, lambda *_: open(sys.argv[1], "w").close())
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+class AContainer:
+    """A keeper that does nothing; a test writes the log and reads the input for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = ALog(folder)
+        self.resized = folder / "resized"
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-c", KEEPER, str(self.resized)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._keeper.stdout is not None
+        self._keeper.stdout.readline()
+        self._keeper.stdout.close()
+        process = identity_of(self._keeper.pid)
+        assert process is not None
+        self.started = StartRecord(process=process, keeper=process, started_at=START)
+
+    def end(self, code: int | None = None) -> None:
+        if code is not None:
+            self.log.place.exit.write_bytes(msgspec.json.encode(an_exit(code)))
+        assert self._keeper.stdin is not None
+        with suppress(BrokenPipeError):
+            self._keeper.stdin.close()
+        self._keeper.wait()
+
+    async def attach(self, *, tty: bool = False, reads: bool = True, **request: bool) -> Talk:
+        launch = a_launch(stdin=reads, tty=tty)
+        asked = TalkRequest(**request)
+        return await attach_to(self.log.place, launch, self.started, asked, clock=SystemClock())
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> Iterator[AContainer]:
+    container = AContainer(tmp_path)
+    yield container
+    container.end()
+
+
+def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
+    async def watched() -> None:
+        async with asyncio.timeout(90):
+            await scenario()
+
+    asyncio.run(watched())
+
+
+def test_what_is_written_from_now_on_is_heard(container: AContainer) -> None:
+    container.log.write("before")
+
+    async def scenario() -> None:
+        talk = await container.attach()
+        container.log.write("one")
+        assert await talk.read() == (Channel.OUT, b"one\n")
+        container.log.write("two", tag="P")
+        container.log.put_away()
+        container.log.write("three")
+        container.log.write("oops", stream="stderr")
+        said = b""
+        while not said.endswith(b"three\n"):
+            piece = await talk.read()
+            assert piece is not None
+            said += piece[1]
+        assert said == b"twothree\n"
+        assert await talk.read() == (Channel.ERR, b"oops\n")
+        await talk.close()
+
+    play(scenario)
+
+
+def test_only_the_channels_that_were_asked_for(container: AContainer) -> None:
+    async def scenario() -> None:
+        talk = await container.attach(stdout=False)
+        container.log.write("out")
+        container.log.write("err", stream="stderr")
+        assert await talk.read() == (Channel.ERR, b"err\n")
+        await talk.close()
+
+    play(scenario)
+
+
+def test_its_end_is_told_after_all_it_wrote(container: AContainer) -> None:
+    async def scenario() -> None:
+        talk = await container.attach()
+        waiting = asyncio.ensure_future(talk.wait())
+        container.log.write("last")
+        container.end(7)
+        assert await talk.read() == (Channel.OUT, b"last\n")
+        assert await talk.read() is None
+        assert await waiting == 7
+        await talk.close()
+
+    play(scenario)
+
+
+def test_an_end_that_nobody_saw(container: AContainer) -> None:
+    async def scenario() -> None:
+        talk = await container.attach()
+        container.end()
+        assert await talk.wait() == 137
+        assert await talk.read() is None
+        await talk.close()
+
+    play(scenario)
+
+
+def test_a_container_that_has_ended(container: AContainer) -> None:
+    container.end(0)
+
+    async def attach() -> None:
+        await container.attach()
+
+    with pytest.raises(NoStreamError, match="the container has ended"):
+        asyncio.run(attach())
+
+
+def test_who_stops_waiting_loses_nothing(container: AContainer) -> None:
+    async def scenario() -> None:
+        said = b""
+        talk = await container.attach()
+        for number in range(20):
+            container.log.write(str(number))
+            task = asyncio.ensure_future(talk.read())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled() and (piece := task.result()) is not None:
+                said += piece[1]
+        container.end(0)
+        while (piece := await talk.read()) is not None:
+            said += piece[1]
+        assert said == b"".join(b"%d\n" % number for number in range(20))
+        await talk.close()
+
+    play(scenario)
+
+
+def test_input_goes_through_the_named_pipe(container: AContainer) -> None:
+    os.mkfifo(container.log.place.stdin, 0o600)
+    reader = os.open(container.log.place.stdin, os.O_RDONLY | os.O_NONBLOCK)
+
+    async def scenario() -> None:
+        talk = await container.attach(stdin=True)
+        await talk.write(b"words\n")
+        assert os.read(reader, 100) == b"words\n"
+        writing = asyncio.ensure_future(talk.write(b"x" * 200_000))
+        done, _ = await asyncio.wait([writing], timeout=0.2)
+        assert not done
+        total = 0
+        while total < 200_000:
+            with suppress(BlockingIOError):
+                total += len(os.read(reader, 65536))
+            await asyncio.sleep(0)
+        await writing
+        await talk.end_input()
+        assert os.read(reader, 100) == b""
+        await talk.write(b"nobody hears")
+        await talk.close()
+
+    try:
+        play(scenario)
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("kind", ["nothing", "link", "file", "unread"])
+def test_an_input_that_is_none_takes_nothing(container: AContainer, kind: str) -> None:
+    place = container.log.place
+    other = place.path / "other"
+    other.write_bytes(b"")
+    if kind == "link":
+        place.stdin.symlink_to(other)
+    elif kind == "file":
+        place.stdin.write_bytes(b"")
+    elif kind == "unread":
+        os.mkfifo(place.stdin)
+
+    async def scenario() -> None:
+        talk = await container.attach(stdin=True)
+        await talk.write(b"words\n")
+        await talk.end_input()
+        await talk.close()
+
+    play(scenario)
+    assert other.read_bytes() == b""
+    assert kind != "file" or place.stdin.read_bytes() == b""
+
+
+def test_who_does_not_read_its_input_is_not_given_any(container: AContainer) -> None:
+    os.mkfifo(container.log.place.stdin)
+    reader = os.open(container.log.place.stdin, os.O_RDONLY | os.O_NONBLOCK)
+
+    async def scenario() -> None:
+        for talk in (await container.attach(), await container.attach(reads=False, stdin=True)):
+            await talk.write(b"words\n")
+            await talk.close()
+        assert os.read(reader, 100) == b""
+
+    try:
+        play(scenario)
+    finally:
+        os.close(reader)
+
+
+def test_the_keeper_is_told_the_size_of_the_terminal(container: AContainer) -> None:
+    async def scenario() -> None:
+        plain = await container.attach()
+        plain.resize(TerminalSize(columns=1, rows=1))
+        await plain.close()
+        assert not (container.log.place.path / "winsize").exists()
+        talk = await container.attach(tty=True)
+        talk.resize(TerminalSize(columns=132, rows=43))
+        await talk.close()
+        assert (container.log.place.path / "winsize").read_text().split() == ["43", "132"]
+        while not container.resized.exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0)
+
+    play(scenario)
+
+
+def test_hanging_up_leaves_the_container_and_no_files(container: AContainer) -> None:
+    container.log.write("before")
+
+    async def scenario() -> None:
+        await asyncio.to_thread(int)
+        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+        talk = await container.attach(stdin=True)
+        reading = asyncio.ensure_future(talk.read())
+        await asyncio.sleep(0)
+        await talk.close()
+        assert await reading is None
+        assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+    play(scenario)
+    os.kill(container.started.process.pid, signal.SIGCONT)

@@ -1,0 +1,86 @@
+import pytest
+
+from podstatus.runtime.process.exec.container_context import Surroundings, surroundings
+from podstatus.runtime.process.spec.capabilities import CAPABILITIES
+from tests.runtime.process.a_log import a_launch
+
+CHOWN, KILL, SYS_ADMIN = 0, 5, 21
+
+
+def isolated(*arguments: str, argv: tuple[str, ...] = ("sleep",)) -> Surroundings:
+    return surroundings(a_launch(bubblewrap=("bwrap", *arguments), cwd="", argv=argv))
+
+
+def test_without_isolation_it_is_as_the_launch_says() -> None:
+    launch = a_launch(env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,))
+    found = surroundings(launch)
+    assert found == Surroundings(
+        env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,), capabilities=None
+    )
+
+
+def test_the_environment_and_the_folder_are_among_the_arguments() -> None:
+    found = isolated(
+        *("--setenv", "LOST", "1", "--clearenv", "--setenv", "A", "--chdir"),
+        *("--setenv", "B", "", "--setenv", "C", "1", "--unsetenv", "C", "--chdir", "/--setenv"),
+        *("--", "--setenv", "D", "1"),
+    )
+    assert found == Surroundings(env={"A": "--chdir", "B": ""}, cwd="/--setenv")
+
+
+def test_values_of_other_options_are_not_taken_for_options() -> None:
+    found = isolated(
+        *("--ro-bind", "--clearenv", "--chdir", "--hostname", "--setenv", "--as-pid-1"),
+        *("--perms", "0755", "--tmpfs", "/run", "--setenv", "A", "1"),
+    )
+    assert found == Surroundings(env={"A": "1"}, cwd="/")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), ()),
+        (("--cap-drop", "ALL"), ()),
+        (("--cap-drop", "ALL", "--cap-add", "CAP_KILL", "--cap-add", "CAP_CHOWN"), (CHOWN, KILL)),
+        (("--cap-add", "CAP_KILL", "--cap-drop", "ALL"), ()),
+        (("--cap-add", "CAP_KILL", "--cap-add", "CAP_CHOWN", "--cap-drop", "CAP_KILL"), (CHOWN,)),
+    ],
+)
+def test_only_capabilities_that_were_added_count(
+    arguments: tuple[str, ...], expected: tuple[int, ...]
+) -> None:
+    assert isolated(*arguments).capabilities == expected
+
+
+def test_capabilities_have_the_numbers_of_the_kernel() -> None:
+    assert (CAPABILITIES[KILL], CAPABILITIES[SYS_ADMIN]) == ("KILL", "SYS_ADMIN")
+    assert CAPABILITIES.index("CHECKPOINT_RESTORE") == len(CAPABILITIES) - 1 == 40
+
+
+def test_who_it_becomes_inside_has_no_capabilities() -> None:
+    switch = ("/usr/bin/setpriv", "--reuid=7", "--regid=8", "--groups=9,10", "--inh-caps=-all")
+    found = isolated("--cap-add", "CAP_SETUID", argv=(*switch, "--", "sleep"))
+    assert (found.user, found.group, found.groups) == (7, 8, (9, 10))
+    assert found.capabilities == ()
+
+
+def test_who_is_in_no_groups() -> None:
+    switch = ("setpriv", "--reuid=0", "--regid=0", "--clear-groups")
+    found = isolated("--cap-add", "CAP_KILL", argv=(*switch, "--", "sleep"))
+    assert (found.user, found.group, found.groups) == (0, 0, ())
+    assert found.capabilities == (KILL,)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("sleep", "--", "1"),
+        ("setpriv", "--nnp", "--", "sleep"),
+        ("setpriv", "--reuid=7"),
+        ("setpriv", "--reuid", "7", "--regid", "8", "--", "sleep"),
+        ("setpriv", "--reuid=nobody", "--regid=nogroup", "--", "sleep"),
+    ],
+)
+def test_other_commands_are_nobody_else(argv: tuple[str, ...]) -> None:
+    found = isolated(argv=argv)
+    assert (found.user, found.group, found.groups) == (None, None, None)

@@ -1,0 +1,73 @@
+"""An agent that may open no more files says so, and is no worse off afterwards."""
+
+import asyncio
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from podstatus.base.aio import SystemClock
+from podstatus.runtime.process.exec.start import exec_in
+from podstatus.runtime.streams import NoStreamError, TalkRequest
+from tests.runtime.process.exec.containers import Container, plain_container
+
+MORE_THAN_A_TALK_OPENS = 16
+
+
+def open_files() -> dict[int, str]:
+    """By number, what each of them is; but for the one that it takes to look."""
+    found = {}
+    for path in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found[int(path.name)] = str(path.readlink())
+    return found
+
+
+@contextmanager
+def only(free: int) -> Iterator[None]:
+    """So many more files may be opened."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = os.open(os.devnull, os.O_RDONLY)
+    os.close(spare)
+    held: list[int] = []
+    highest = max(open_files())
+    try:
+        while spare <= highest:
+            held.append(spare := os.open(os.devnull, os.O_RDONLY))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (spare + 1 + free, hard))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for opened in held:
+            os.close(opened)
+
+
+async def try_talks(container: Container) -> list[bool]:
+    worked = []
+    request = TalkRequest(stdin=True, stdout=True, stderr=True)
+    for free in range(MORE_THAN_A_TALK_OPENS):
+        with only(free):
+            try:
+                talk = await exec_in(
+                    container.process, container.launch, ("true",), request, clock=SystemClock()
+                )
+            except NoStreamError:
+                worked.append(False)
+                continue
+            await talk.close()
+            worked.append(True)
+    return worked
+
+
+def test_a_talk_that_cannot_begin_leaves_nothing_open() -> None:
+    async def scenario() -> None:
+        before = open_files()
+        worked = await try_talks(container)
+        assert open_files() == before
+        assert worked == sorted(worked)
+        assert worked[0] is False
+        assert worked[-1] is True
+
+    with plain_container() as container:
+        asyncio.run(scenario())

@@ -1,0 +1,208 @@
+"""What goes into containers and what comes out, with real processes."""
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.process.shim.test_shim_starts import isolated
+from tests.runtime.process.shim_on_trial import Container, ShimOnTrial, wait_for
+
+WRITE = "import os, sys; os.write(1, bytes.fromhex(sys.argv[1]))"
+
+
+def write_input(container: Container, data: bytes) -> int:
+    """Open the FIFO, as whoever attaches does, and write; who closes it hangs up."""
+    wait_for(container.place.stdin.exists, named="the FIFO")
+
+    def opened() -> int | None:
+        with contextlib.suppress(OSError):
+            return os.open(container.place.stdin, os.O_WRONLY | os.O_NONBLOCK)
+        return None
+
+    fifo = wait_for(opened, named="a reader of the FIFO")
+    os.set_blocking(fifo, True)
+    os.write(fifo, data)
+    return fifo
+
+
+@pytest.mark.parametrize(
+    "wrote",
+    [
+        b"plain\n",
+        b"\x00\xff\xfe\x80 \r\n\x1b[31mred\x1b[0m\n",
+        b"no end",
+        b"x" * 100_000 + b"\nshort\n",
+        b"",
+        bytes(range(256)),
+    ],
+    ids=["plain", "binary", "unfinished", "long", "nothing", "all"],
+)
+def test_bytes_pass_unchanged(shim: ShimOnTrial, tmp_path: Path, wrote: bytes) -> None:
+    (tmp_path / "text").write_bytes(wrote)
+    container = shim.launch("cat", str(tmp_path / "text"))
+    assert container.kept_until_the_end().exit_code == 0
+    expected = wrote if wrote.endswith(b"\n") or not wrote else wrote + b"\n"
+    assert container.wrote() == expected
+    assert container.wrote("stderr") == b""
+
+
+def test_both_streams_are_told_apart(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sh", "-c", "echo out; echo err >&2; echo out2")
+    container.kept_until_the_end()
+    assert container.wrote("stdout") == b"out\nout2\n"
+    assert container.wrote("stderr") == b"err\n"
+
+
+def test_a_line_is_in_the_log_while_the_command_runs(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sh", "-c", "echo now; sleep 1000")
+    container.wait_for_text(b"now\n")
+
+
+def test_much_output_is_complete_and_the_keeper_does_not_grow(shim: ShimOnTrial) -> None:
+    line = b"0123456789" * 10
+    size = len(line + b"\n") * 500_000
+    script = f"yes {line.decode()} | head -c {size}; echo end; exec sleep 1000"
+    container = shim.launch("/bin/sh", "-c", script, log_max_bytes=10**9)
+    keeper = container.started().keeper.pid
+    before = _resident(keeper)
+    wait_for(lambda: _ends_with(container.place.log, b" end\n"), named="the end")
+    assert _resident(keeper) - before < 8 * 2**20
+    os.kill(container.started().process.pid, signal.SIGKILL)
+    container.kept_until_the_end()
+    wrote = container.wrote()
+    assert wrote == (line + b"\n") * 500_000 + b"end\n"
+
+
+def _ends_with(path: Path, end: bytes) -> bool:
+    if not path.exists() or path.stat().st_size < len(end):
+        return False
+    with path.open("rb") as file:
+        file.seek(-len(end), os.SEEK_END)
+        return file.read() == end
+
+
+def _resident(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+def test_short_lines_without_end_are_rotated_away(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sh", "-c", "seq 1000000", log_max_bytes=2**20, log_max_files=3)
+    assert container.kept_until_the_end().exit_code == 0
+    files = list(container.place.path.glob("0.log*"))
+    assert len(files) == 3
+    assert all(path.stat().st_size <= 2**20 for path in files)
+    numbers = [int(line) for line in container.wrote().split()]
+    assert numbers == list(range(numbers[0], 1_000_001))
+
+
+def test_input_is_empty_unless_asked_for(shim: ShimOnTrial) -> None:
+    container = shim.launch("/bin/sh", "-c", "cat; readlink /proc/self/fd/0")
+    container.kept_until_the_end()
+    assert container.wrote() == b"/dev/null\n"
+    assert not container.place.stdin.exists()
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_input_does_not_end_with_a_writer(shim: ShimOnTrial, sandboxed: bool) -> None:
+    container = shim.launch("cat", stdin=True, **isolated() if sandboxed else {})
+    for text in (b"first\n", b"second\n"):
+        os.close(write_input(container, text))
+        container.wait_for_text(text)
+    assert not container.place.exit.exists()
+
+
+def test_input_ends_with_the_first_writer_if_once(shim: ShimOnTrial) -> None:
+    container = shim.launch("cat", stdin=True, stdin_once=True)
+    fifo = write_input(container, b"only\n")
+    container.wait_for_text(b"only\n")
+    assert not container.place.exit.exists()
+    os.close(fifo)
+    assert container.kept_until_the_end().exit_code == 0
+    with pytest.raises(OSError, match="No such device or address"):
+        os.open(container.place.stdin, os.O_WRONLY | os.O_NONBLOCK)
+
+
+def test_much_input_arrives(shim: ShimOnTrial) -> None:
+    container = shim.launch("wc", "-c", stdin=True, stdin_once=True)
+    fifo = write_input(container, b"")
+    data = memoryview(b"x" * 3_000_000)
+    while data:
+        data = data[os.write(fifo, data) :]
+    os.close(fifo)
+    container.kept_until_the_end()
+    assert container.wrote() == b"3000000\n"
+
+
+def test_a_command_that_closes_its_input_does_not_mind_more(shim: ShimOnTrial) -> None:
+    container = shim.launch(
+        "/bin/sh", "-c", "exec < /dev/null; echo closed; sleep 1000", stdin=True
+    )
+    container.wait_for_text(b"closed")
+    fifo = write_input(container, b"x")
+    wait_for(lambda: _is_broken(fifo), named="a FIFO that nobody reads")
+    os.close(fifo)
+    assert not container.place.exit.exists()
+
+
+def _is_broken(fifo: int) -> bool:
+    try:
+        os.write(fifo, b"x")
+    except BrokenPipeError:
+        return True
+    return False
+
+
+def test_a_fifo_that_is_none_is_refused(shim: ShimOnTrial) -> None:
+    container = shim.write_launch("cat", stdin=True)
+    container.place.stdin.symlink_to("/etc/passwd")
+    shim.send(signal.SIGHUP)
+    assert container.ended().reason == "StartError"
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_a_terminal_has_a_size_that_changes(shim: ShimOnTrial, sandboxed: bool) -> None:
+    script = "test -t 0 && test -t 1 && test -t 2 && stty size; read line; stty size; read line"
+    changes = isolated("--setenv", "PATH", "/bin:/usr/bin") if sandboxed else {}
+    container = shim.write_launch("/bin/sh", "-c", script, tty=True, stdin=True, **changes)
+    (container.place.path / "winsize").write_text("24 80")
+    shim.send(signal.SIGHUP)
+    container.wait_for_text(b"24 80\r\n")
+    (container.place.path / "winsize").write_text("50 132")
+    os.kill(container.started().keeper.pid, signal.SIGWINCH)
+    fifo = write_input(container, b"\n")
+    container.wait_for_text(b"50 132\r\n")
+    os.close(fifo)
+    os.kill(container.started().keeper.pid, signal.SIGTERM)
+    assert container.kept_until_the_end().exit_code == 137
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_a_shell_with_jobs_on_a_terminal(shim: ShimOnTrial, sandboxed: bool) -> None:
+    changes = isolated("--setenv", "PS1", "prompt$ ") if sandboxed else {"env": {"PS1": "prompt$ "}}
+    # Not /bin/sh: dash wants its group back as it was outside, and ends with 2 in a sandbox.
+    container = shim.launch("/bin/bash", "--norc", "-i", tty=True, stdin=True, **changes)
+    container.wait_for_text(b"prompt$ ")
+    fifo = write_input(container, b"exit 7\n")
+    assert container.kept_until_the_end().exit_code == 7
+    os.close(fifo)
+
+
+def test_ctrl_c_reaches_what_runs_on_a_terminal(shim: ShimOnTrial) -> None:
+    # Not from a shell: dash takes the signal to itself while it forks.
+    container = shim.launch("/bin/sleep", "1000", tty=True, stdin=True)
+    container.started()
+    os.close(write_input(container, b"\x03"))
+    assert container.kept_until_the_end().exit_code == 130
+
+
+def test_lines_of_a_chatty_command_are_complete(shim: ShimOnTrial) -> None:
+    script = "import os\nfor n in range(20000): os.write(1 + n % 2, b'%d\\n' % n)"
+    container = shim.launch(sys.executable, "-I", "-S", "-c", script)
+    assert container.kept_until_the_end().exit_code == 0
+    numbers = [*container.wrote().split(), *container.wrote("stderr").split()]
+    assert sorted(map(int, numbers)) == list(range(20000))

@@ -1,0 +1,40 @@
+"""Who could swap the way to a part of a volume while it is mounted."""
+
+import pytest
+from msgspec import structs
+
+from podstatus.kube.objects.containers import Container, VolumeMount
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.volumes import EmptyDirVolumeSource, Volume
+from podstatus.runtime.process.spec.mount_plan import plan_mounts
+from podstatus.testing.builders import make_pod
+
+
+def mounting(name: str, part: str) -> Container:
+    mount = VolumeMount(name="v", mount_path="/data", sub_path=part)
+    return Container(name=name, volume_mounts=(mount,))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "contended"),
+    [
+        ("", "a/b", True),
+        ("a", "a/b", True),
+        ("./a", "a/b", True),
+        ("a/.", "a/b", True),
+        ("a//", "./a/b", True),
+        (".", "a", True),
+        ("a/b", "a/b", False),
+        ("a/b/c", "a/b", False),
+        ("other", "a/b", False),
+        ("", "", False),
+    ],
+)
+def test_whoever_has_a_folder_above_can_change_the_way(
+    theirs: str, ours: str, contended: bool
+) -> None:
+    own = mounting("own", ours)
+    volume = Volume(name="v", empty_dir=EmptyDirVolumeSource())
+    spec = PodSpec(containers=(mounting("other", theirs), own), volumes=(volume,))
+    (planned,) = plan_mounts(structs.replace(make_pod("web"), spec=spec), own, {})
+    assert planned.contended == ("other" if contended else "")

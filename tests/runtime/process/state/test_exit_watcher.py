@@ -1,0 +1,68 @@
+"""No end of a process is missed, also while nothing can be read."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from podstatus.kube.objects.pod import PodUID
+from podstatus.runtime.port import RuntimeDownError
+from podstatus.runtime.process.records.models import PodRecord
+from podstatus.runtime.process.records.store import Shelf
+from podstatus.runtime.process.state.exit_watcher import Ends
+from podstatus.runtime.process.state.process_identity import identity_of
+
+UID = PodUID("uid-1")
+RECORD = PodRecord(
+    uid=UID, namespace="default", name="web", sandbox_id="1", sandbox_attempt=0, created_at=1
+)
+
+
+@pytest.mark.parametrize("failure", [OSError(24, "Too many open files"), RuntimeDownError("EIO")])
+def test_an_end_that_could_not_be_noted_is_told_again(failure: Exception) -> None:
+    told: list[str] = []
+
+    def note() -> None:
+        told.append("failed" if not told else "noted")
+        if told == ["failed"]:
+            raise failure
+
+    async def scenario(process: "subprocess.Popen[bytes]") -> None:
+        ends = Ends()
+        identity = identity_of(process.pid)
+        assert identity is not None
+        assert ends.watch(identity, note)
+        process.kill()
+        while not told:  # noqa: ASYNC110 - that is what is tested
+            await asyncio.sleep(0)
+        for _ in range(3):
+            ends.look()
+
+    with subprocess.Popen(["/bin/sleep", "600"]) as process:
+        asyncio.run(scenario(process))
+    assert told == ["failed", "noted"]
+
+
+def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path) -> None:
+    """Else a container that runs would be taken for lost, and started twice."""
+    shelf = Shelf(tmp_path)
+    shelf.write_pod(RECORD)
+    place = shelf.make_place(UID, "1")
+    assert shelf.read_shim(RECORD) is None
+    assert shelf.read_started(place) is None
+    assert shelf.read_exit(place) is None
+    for path in (shelf.folder(UID).shim, place.started, place.exit, place.launch):
+        path.mkdir()
+    for read in (
+        lambda: shelf.read_shim(RECORD),
+        lambda: shelf.read_started(place),
+        lambda: shelf.read_exit(place),
+        lambda: shelf.read_launches(UID),
+    ):
+        with pytest.raises(RuntimeDownError, match="cannot be read"):
+            read()
+    shelf.folder(UID).record.unlink()
+    shelf.folder(UID).record.mkdir()
+    with pytest.raises(RuntimeDownError, match=r"pod\.json cannot be read"):
+        shelf.read_pods()

@@ -1,0 +1,251 @@
+"""Running processes are given other limits: with cgroups where there are some, and without."""
+
+import asyncio
+import tempfile
+import threading
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from podstatus.kube.objects.containers import Container, ResourceRequirements
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_spec import PodSpec
+from podstatus.kube.objects.runtime_facts import PodFacts, ResourceFacts
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.runtime.port import CannotResizeError, Resizing
+from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.tree import Cgroups
+from podstatus.testing.builders import make_pod
+from tests.runtime.process.cgroups.test_cgroups import Machine
+from tests.runtime.process.cgroups.test_cgroups_limits import resources
+from tests.support.processes.process_runtime import open_process_runtime
+
+SLEEPS = ("sleep", "600")
+
+
+class Node:
+    """A runtime in a folder that can be opened again."""
+
+    def __init__(self, folder: Path, cgroups: Cgroups | None) -> None:
+        self.folder = folder
+        self.cgroups = cgroups
+        self.unlimited: list[tuple[str | None, str]] = []
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[ProcessRuntime]:
+        async with open_process_runtime(
+            self.folder,
+            isolated=False,
+            cgroups=self.cgroups,
+            on_unlimited=lambda _, name, why: self.unlimited.append((name, why)),
+        ) as runtime:
+            yield runtime
+
+    async def clear(self) -> None:
+        async with self.open() as runtime:
+            for pod in await runtime.list_pods():
+                await runtime.remove_pod(pod.uid)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def bare(folder: Path) -> Iterator[Node]:
+    node = Node(folder, None)
+    yield node
+    asyncio.run(node.clear())
+
+
+@pytest.fixture
+def limited(folder: Path) -> Iterator[Node]:
+    try:
+        cgroups = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
+    except NoCgroupsError as error:
+        pytest.skip(f"no cgroups: {error}")
+    if lacking := {"cpu", "memory"}.intersection(cgroups.missing):
+        cgroups.close()
+        pytest.skip(f"no cgroups for {sorted(lacking)}: {cgroups.missing}")
+    node = Node(folder, cgroups)
+    yield node
+    asyncio.run(node.clear())
+    cgroups.close()
+
+
+def asking(asked: ResourceRequirements, *, own: ResourceRequirements | None = None) -> Pod:
+    container = Container(name="app", image="i", command=SLEEPS, resources=asked)
+    spec = PodSpec(containers=(container,), resources=own)
+    return structs.replace(make_pod("p", uid="uid-p"), spec=spec)
+
+
+async def start(runtime: ProcessRuntime, pod: Pod) -> dict[str, str]:
+    await runtime.start_pod(pod)
+    (container,) = pod.spec.containers or ()
+    return {"app": await runtime.start_container(pod, container, restart_count=0)}
+
+
+async def facts(runtime: ProcessRuntime) -> PodFacts:
+    (found,) = await runtime.list_pods()
+    return found.facts
+
+
+def holds(request: str, limit: str, memory: str) -> ResourceFacts:
+    return ResourceFacts(
+        cpu_request=Quantity(request), cpu_limit=Quantity(limit), memory_limit=Quantity(memory)
+    )
+
+
+async def resized_and_known_to_the_next(node: Node) -> None:
+    async with node.open() as runtime:
+        assert isinstance(runtime, Resizing)
+        ids = await start(runtime, asking(resources("100m 32Mi", "200m 64Mi")))
+        await runtime.resize_pod(asking(resources("150m 48Mi", "300m 100M")), ids)
+        before = await facts(runtime)
+        expected = holds("150m", "300m", "100000000")
+        assert before.resources == expected
+        (app,) = before.containers
+        assert app.resources == structs.replace(expected, memory_request=Quantity("48Mi"))
+    async with node.open() as runtime:
+        assert await facts(runtime) == before
+
+
+def test_with_cgroups_what_holds_is_listed_also_by_the_next_agent(limited: Node) -> None:
+    asyncio.run(resized_and_known_to_the_next(limited))
+    assert limited.unlimited == []
+
+
+def test_without_cgroups_it_is_remembered_and_told(bare: Node) -> None:
+    asyncio.run(resized_and_known_to_the_next(bare))
+    why = "cpu is not limited: cgroups are not used; memory is not limited: cgroups are not used"
+    assert bare.unlimited == [("app", why)] * 2
+
+
+def test_the_kernel_has_the_last_word(limited: Node) -> None:
+    """Whoever wrote to the cgroup: what is listed by the next agent is what holds."""
+
+    async def story() -> None:
+        async with limited.open() as runtime:
+            pod = asking(resources("100m 32Mi", "200m 64Mi"))
+            ids = await start(runtime, pod)
+            await runtime.resize_pod(asking(resources("100m 32Mi", "300m 96Mi")), ids)
+        assert limited.cgroups is not None
+        limited.cgroups.make(pod.uid, ids["app"].removeprefix("process://"), resources("", "100m"))
+        async with limited.open() as runtime:
+            (app,) = (await facts(runtime)).containers
+            assert app.resources is not None
+            assert (app.resources.cpu_limit, app.resources.memory_limit) == ("100m", "96Mi")
+
+    asyncio.run(story())
+
+
+def test_what_failed_halfway_is_listed_as_far_as_it_came(folder: Path, tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    node = Node(folder, machine.cgroups)
+
+    async def story() -> None:
+        async with node.open() as runtime:
+            ids = await start(runtime, asking(resources("100m 32Mi", "200m 64Mi")))
+            machine.kernel.refused = {"cpu.max"}
+            with pytest.raises(CannotResizeError, match=r"^cpu\.max of the pod cannot be"):
+                await runtime.resize_pod(asking(resources("100m 32Mi", "400m 96Mi")), ids)
+            (app,) = (await facts(runtime)).containers
+            assert app.resources is not None
+            assert (app.resources.cpu_limit, app.resources.memory_limit) == ("200m", "96Mi")
+            machine.kernel.refused = set()
+            await runtime.resize_pod(asking(resources("100m 32Mi", "400m 96Mi")), ids)
+            (app,) = (await facts(runtime)).containers
+            assert app.resources is not None
+            assert app.resources.cpu_limit == "400m"
+
+    asyncio.run(story())
+    asyncio.run(node.clear())
+
+
+def test_who_is_cancelled_waits_for_the_kernel(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the call that follows does not overtake this one."""
+    machine = Machine(tmp_path)
+    node = Node(folder, machine.cgroups)
+    begun, over = threading.Event(), threading.Event()
+    write = machine.kernel.write
+
+    def slow_write(file: Path, text: str) -> None:
+        begun.set()
+        assert over.wait(90)
+        write(file, text)
+
+    async def story() -> None:
+        async with node.open() as runtime:
+            ids = await start(runtime, asking(resources("100m 32Mi", "200m 64Mi")))
+            monkeypatch.setattr(machine.kernel, "write", slow_write)
+            larger = asking(resources("100m 32Mi", "400m 96Mi"))
+            resize = asyncio.ensure_future(runtime.resize_pod(larger, ids))
+            assert await asyncio.to_thread(begun.wait, 30)
+            resize.cancel()
+            done, _ = await asyncio.wait([resize], timeout=0.05)
+            assert not done
+            over.set()
+            await asyncio.wait([resize])
+            assert resize.cancelled()
+            (app,) = (await facts(runtime)).containers
+            assert app.resources is not None
+            assert app.resources.cpu_limit == "400m"
+
+    asyncio.run(story())
+    asyncio.run(node.clear())
+
+
+def test_a_pod_as_a_whole_is_resized_without_its_containers(limited: Node) -> None:
+    async def story() -> None:
+        async with limited.open() as runtime:
+            each = resources("100m 32Mi", "200m 64Mi")
+            ids = await start(runtime, asking(each, own=resources("200m 64Mi", "400m 128Mi")))
+            pod = asking(each, own=resources("300m 64Mi", "600m 256Mi"))
+            await runtime.resize_pod(pod, ids)
+            assert (await facts(runtime)).resources == holds("300m", "600m", "256Mi")
+        async with limited.open() as runtime:
+            assert (await facts(runtime)).resources == holds("300m", "600m", "256Mi")
+
+    asyncio.run(story())
+
+
+def test_an_older_attempt_does_not_keep_a_pod_from_shrinking(limited: Node) -> None:
+    async def story() -> None:
+        async with limited.open() as runtime:
+            large, small = asking(resources("", "1 64Mi")), asking(resources("", "200m 64Mi"))
+            ids = await start(runtime, large)
+            await runtime.stop_container(large.uid, ids["app"], grace_seconds=0)
+            await runtime.resize_pod(small, {})
+            (container,) = small.spec.containers or ()
+            await runtime.start_container(small, container, restart_count=1)
+            found = await facts(runtime)
+            assert found.resources is not None
+            assert found.resources.cpu_limit == "200m"
+            assert found.containers[0].resources is not None
+            assert found.containers[0].resources.cpu_limit == "200m"
+
+    asyncio.run(story())
+    assert limited.unlimited == []
+
+
+def test_a_pod_that_does_not_run_cannot_be_resized(bare: Node) -> None:
+    async def story() -> None:
+        pod = asking(resources("", "1 64Mi"))
+        async with bare.open() as runtime:
+            with pytest.raises(CannotResizeError, match="no shim"):
+                await runtime.resize_pod(pod, {})
+            ids = await start(runtime, pod)
+            await runtime.stop_pod(pod.uid)
+            with pytest.raises(CannotResizeError, match="no shim"):
+                await runtime.resize_pod(pod, ids)
+
+    asyncio.run(story())

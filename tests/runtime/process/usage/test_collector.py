@@ -1,0 +1,240 @@
+"""What containers and pods use."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.objects.pod import PodUID
+from podstatus.runtime.process.cgroups.tree import Cgroups, no_cgroups
+from podstatus.runtime.process.records.models import ProcessIdentity
+from podstatus.runtime.process.state.process_identity import boot_id, identity_of
+from podstatus.runtime.process.state.process_table import ProcessRow, ProcessTable, read_processes
+from podstatus.runtime.process.usage.collector import (
+    PodUsage,
+    ProcessUsage,
+    Running,
+    RunningContainer,
+)
+from podstatus.runtime.process.usage.disk_usage import FolderSizes
+from podstatus.testing.clock import FakeClock
+from tests.runtime.process.cgroups.test_cgroups import Machine
+
+UID, OTHER = PodUID("uid-1"), PodUID("uid-2")
+MI = 2**20
+
+
+def row(
+    pid: int,
+    parent: int,
+    *,
+    own: float = 0.0,
+    children: float = 0.0,
+    threads: int = 1,
+    memory: int = 0,
+    start: int = 7,
+) -> ProcessRow:
+    return ProcessRow(pid, parent, "S", start, own, children, threads, memory)
+
+
+def running(id: str, pid: int, *, start: int = 7) -> RunningContainer:
+    keeper = ProcessIdentity(pid=pid, start_ticks=start, boot_id=boot_id())
+    return RunningContainer(id=id, keeper=keeper)
+
+
+class Desk:
+    """The usage of pods on a machine whose processes the test makes up."""
+
+    def __init__(self, cgroups: Cgroups | None = None) -> None:
+        self.rows: Sequence[ProcessRow] = ()
+        self.looks = 0
+        self.seconds = 100.0
+        self.disk: int | None = 4096
+        self.usage = ProcessUsage(
+            cgroups or no_cgroups("none here"),
+            _KnownSizes(lambda: self.disk),
+            clock=FakeClock(),
+            monotonic=lambda: self.seconds,
+            processes=self._look,
+        )
+
+    def _look(self) -> ProcessTable:
+        self.looks += 1
+        return ProcessTable(self.rows)
+
+    def read(self, containers: dict[str, RunningContainer]) -> PodUsage:
+        return self.read_all({UID: containers})[UID]
+
+    def read_all(self, pods: Running) -> dict[PodUID, PodUsage]:
+        return asyncio.run(self.usage.read(pods))
+
+
+class _KnownSizes(FolderSizes):
+    def __init__(self, size: Callable[[], int | None]) -> None:
+        self._size = size
+
+    def sizes(self, uids: object) -> dict[PodUID, int | None]:
+        return {UID: self._size(), OTHER: None}
+
+
+def test_processes_are_added_up_over_all_that_came_from_the_keeper() -> None:
+    desk = Desk()
+    desk.rows = [
+        row(1, 0, own=999, memory=999),
+        row(10, 1, own=5.0, children=1.0, memory=3 * MI),  # the keeper is not the container's
+        row(11, 10, own=2.0, children=0.5, threads=3, memory=10 * MI),
+        row(12, 11, own=0.25, memory=MI),
+        row(13, 10, own=0.25, memory=MI),  # a daemon, whose parent has ended
+        row(20, 1, own=7.0, memory=7 * MI),
+    ]
+    used = desk.read({"app": running("c1", 10)})
+    app = used.containers["app"]
+    assert (app.cpu_seconds, app.memory_bytes, app.pids) == (4.0, 12 * MI, 5)
+    assert app.cpu_cores is None
+    assert (used.pod.cpu_seconds, used.pod.memory_bytes, used.pod.pids) == (4.0, 12 * MI, 5)
+    assert used.pod.disk_bytes == 4096
+
+
+def test_how_busy_they_are_shows_from_the_second_reading_on() -> None:
+    desk = Desk()
+    desk.rows = [row(10, 1), row(11, 10, own=1.0)]
+    desk.read({"app": running("c1", 10)})
+    desk.rows = [row(10, 1), row(11, 10, own=6.0)]
+    desk.seconds += 10
+    used = desk.read({"app": running("c1", 10)})
+    assert used.containers["app"].cpu_cores == 0.5
+    assert used.pod.cpu_cores == 0.5
+
+
+def test_another_attempt_begins_to_count_anew_and_the_pod_goes_on() -> None:
+    desk = Desk()
+    desk.rows = [row(10, 1), row(11, 10, own=8.0), row(20, 1), row(21, 20, own=1.0)]
+    desk.read({"app": running("c1", 10), "side": running("s1", 20)})
+    desk.rows = [row(20, 1), row(21, 20, own=2.0), row(30, 1), row(31, 30, own=0.5)]
+    desk.seconds += 10
+    used = desk.read({"app": running("c2", 30), "side": running("s1", 20)})
+    assert used.containers["app"].cpu_seconds == 0.5
+    assert used.containers["app"].cpu_cores is None
+    assert used.pod.cpu_seconds == 10.5
+    assert used.pod.cpu_cores == pytest.approx(0.15)
+    used = desk.read({})
+    assert (used.pod.cpu_seconds, used.pod.memory_bytes, used.pod.pids) == (10.5, 0, 0)
+
+
+def test_time_is_never_given_back() -> None:
+    desk = Desk()
+    desk.rows = [row(10, 1), row(11, 10, own=1.0), row(12, 11, own=4.0)]
+    desk.read({"app": running("c1", 10)})
+    desk.rows = [row(10, 1), row(11, 10, own=1.0)]  # nobody waited for 12
+    desk.seconds += 10
+    used = desk.read({"app": running("c1", 10)})
+    assert used.containers["app"].cpu_seconds == 5.0
+    assert used.containers["app"].cpu_cores == 0.0
+
+
+def test_another_process_with_the_keepers_pid_is_not_counted() -> None:
+    desk = Desk()
+    desk.rows = [row(10, 1, start=8), row(11, 10, own=1.0)]
+    used = desk.read({"app": running("c1", 10)})
+    assert used.containers["app"].cpu_seconds is None
+    assert used.containers["app"].memory_bytes is None
+    assert used.pod.pids is None
+    desk.rows = [row(10, 1), row(11, 10, own=1.0)]
+    stale = running("c1", 10)
+    stale = msgspec.structs.replace(
+        stale, keeper=msgspec.structs.replace(stale.keeper, boot_id="another boot")
+    )
+    assert desk.read({"app": stale}).containers["app"].pids is None
+
+
+def test_all_pods_take_one_look_at_the_processes() -> None:
+    desk = Desk()
+    desk.rows = [row(10, 1), row(11, 10, own=1.0), row(20, 1), row(21, 20, own=2.0)]
+    used = desk.read_all({UID: {"app": running("c1", 10)}, OTHER: {"app": running("c2", 20)}})
+    assert desk.looks == 1
+    assert used[UID].pod.cpu_seconds == 1.0
+    assert used[OTHER].pod.cpu_seconds == 2.0
+
+
+def test_cgroups_are_asked_first_and_no_process_is_looked_at(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.cgroups.make(UID, "c1", ResourceRequirements())
+    for folder, seconds in (("poduid-1", 9), ("poduid-1/c1", 3)):
+        place = machine.base / folder
+        (place / "cpu.stat").write_text(f"usage_usec {seconds}000000\n")
+        (place / "memory.current").write_text(f"{10 * MI}\n")
+        (place / "memory.stat").write_text(f"inactive_file {4 * MI}\n")
+        (place / "pids.current").write_text("2\n")
+    desk = Desk(machine.cgroups)
+    used = desk.read({"app": running("c1", 10)})
+    app = used.containers["app"]
+    assert (app.cpu_seconds, app.memory_bytes, app.pids) == (3.0, 6 * MI, 2)
+    assert used.pod.cpu_seconds == 9.0  # with what ended containers had used
+    assert desk.looks == 0
+
+
+def test_what_a_cgroup_does_not_count_is_added_up(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "cpu")
+    machine.cgroups.make(UID, "c1", ResourceRequirements())
+    desk = Desk(machine.cgroups)
+    desk.rows = [row(10, 1), row(11, 10, own=5.0, memory=MI)]
+    used = desk.read({"app": running("c1", 10)})
+    app = used.containers["app"]
+    assert (app.cpu_seconds, app.memory_bytes, app.pids) == (0.0, MI, 1)
+    assert (used.pod.memory_bytes, used.pod.pids) == (MI, 1)
+
+
+def test_pods_that_are_gone_are_forgotten() -> None:
+    desk = Desk()
+    desk.rows = [row(10, 1), row(11, 10, own=1.0)]
+    desk.read({"app": running("c1", 10)})
+    assert desk.read_all({}) == {}
+    assert desk.usage._books == {}
+
+
+@contextmanager
+def _family() -> Iterator["subprocess.Popen[str]"]:
+    """A process with a child, which has a name that is meant to confuse."""
+    program = (
+        "import os, sys\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    with open('/proc/self/comm', 'w') as comm: comm.write('a) S 1 (b')\n"
+        "    eaten = b'x' * (32 << 20); print(os.getpid(), flush=True)\n"
+        "    sys.stdin.read(1); os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.communicate("x", timeout=90)
+
+
+def test_the_processes_of_this_machine_are_read() -> None:
+    with _family() as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        table = read_processes()
+        keeper = identity_of(process.pid)
+        assert keeper is not None
+        found = table.find(keeper)
+        assert found is not None
+        assert found.parent == os.getpid()
+        (only,) = table.descendants(process.pid)
+        assert only.pid == child
+        assert only.threads == 1
+        assert 32 * MI <= only.resident_bytes < 128 * MI
+        assert child in {row.pid for row in table.descendants(os.getpid())}

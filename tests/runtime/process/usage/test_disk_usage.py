@@ -1,0 +1,138 @@
+"""How much of the disk a pod's folder takes."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from podstatus.kube.objects.pod import PodUID
+from podstatus.runtime.process.usage.disk_usage import FolderSizes, size_of_folder
+
+A, B = PodUID("uid-a"), PodUID("uid-b")
+KI = 1024
+
+
+def _fill(file: Path, count: int) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("wb") as opened:
+        opened.write(os.urandom(count))
+        os.fsync(opened.fileno())  # some file systems give out blocks only when they write
+    return file
+
+
+def _empty(folder: Path) -> int:
+    size = size_of_folder(folder)
+    assert size is not None
+    return size
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_all_files_count(tmp_path: Path) -> None:
+    before = _empty(tmp_path)
+    _fill(tmp_path / "a/b/c", 256 * KI)
+    _fill(tmp_path / "d", 64 * KI)
+    after = size_of_folder(tmp_path)
+    assert after is not None
+    assert 320 * KI <= after - before <= 400 * KI
+
+
+def test_links_are_not_followed_and_hard_links_count_once(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    _fill(outside / "big", 1024 * KI)
+    mine = _fill(inside / "mine", 64 * KI)
+    before = _empty(inside)
+    (inside / "folder").symlink_to(outside)
+    (inside / "file").symlink_to(outside / "big")
+    (inside / "round").symlink_to(inside)
+    (inside / "again").hardlink_to(mine)
+    os.mkfifo(inside / "fifo")
+    after = size_of_folder(inside)
+    assert after is not None
+    assert after - before < 64 * KI
+
+
+def test_a_link_in_place_of_the_folder_leads_nowhere(tmp_path: Path) -> None:
+    _fill(tmp_path / "out/big", 64 * KI)
+    (tmp_path / "pod").symlink_to(tmp_path / "out")
+    assert size_of_folder(tmp_path / "pod") is None
+    assert size_of_folder(tmp_path / "nothing") is None
+
+
+def test_what_is_too_much_is_not_counted(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / str(number)).touch()
+    assert size_of_folder(tmp_path, most_entries=19) is None
+    assert size_of_folder(tmp_path, most_entries=20) is not None
+
+
+def test_who_digs_too_deep_is_not_counted_and_nothing_stays_open(tmp_path: Path) -> None:
+    (tmp_path / "/".join("abcde")).mkdir(parents=True)
+    before = _open_files()
+    assert size_of_folder(tmp_path, most_depth=4) is None
+    assert size_of_folder(tmp_path, most_depth=5) is not None
+    assert _open_files() == before
+
+
+class Disk:
+    """Sizes that are counted when the test lets them."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.asked: list[str] = []
+        self.answer = threading.Event()
+        self.sizes = FolderSizes(
+            lambda uid: Path("/pods") / uid, monotonic=lambda: self.seconds, size_of=self._size_of
+        )
+
+    def _size_of(self, folder: Path) -> int:
+        self.asked.append(folder.name)
+        assert self.answer.wait(90)
+        return 1000 * len(self.asked)
+
+    def finish(self) -> None:
+        self.answer.set()
+        assert self.sizes._round is not None
+        assert self.sizes._round.done.wait(90)
+        self.answer.clear()
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+def test_a_disk_that_hangs_lets_nobody_wait(disk: Disk) -> None:
+    for _ in range(5):
+        assert disk.sizes.sizes({A: 0}) == {A: None}
+        disk.seconds += 1000
+    assert threading.active_count() < 20
+    disk.finish()
+    assert disk.asked == ["uid-a"]
+    assert disk.sizes.sizes({A: 0}) == {A: 1000}
+
+
+def test_what_was_counted_holds_for_a_minute(disk: Disk) -> None:
+    disk.sizes.sizes({A: 0})
+    disk.finish()
+    for _ in range(6):
+        assert disk.sizes.sizes({A: 0}) == {A: 1000}
+        disk.seconds += 10
+    assert disk.asked == ["uid-a"]
+    disk.seconds += 1
+    assert disk.sizes.sizes({A: 0}) == {A: 1000}
+    disk.finish()
+    assert disk.sizes.sizes({A: 0}) == {A: 2000}
+
+
+def test_new_pods_are_counted_and_gone_ones_forgotten(disk: Disk) -> None:
+    disk.sizes.sizes({A: 0})
+    disk.finish()
+    assert disk.sizes.sizes({B: 0}) == {B: None}
+    disk.finish()
+    assert disk.sizes.sizes({B: 0}) == {B: 2000}
+    assert disk.sizes.sizes({A: 0}) == {A: None}
+    disk.finish()

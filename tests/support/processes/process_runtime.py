@@ -1,0 +1,93 @@
+"""What tests of the process runtime need of the machine, and a runtime as an agent has it."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from podstatus.base.aio import SystemClock
+from podstatus.base.clock import Clock
+from podstatus.kube.errors import GoneError
+from podstatus.kube.objects.authentication import TokenRequestStatus
+from podstatus.kube.objects.pod import Pod
+from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
+from podstatus.runtime.process.cgroups.tree import Cgroups
+from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.sandbox.isolation import (
+    Bubblewrap,
+    Isolation,
+    NoBubblewrapError,
+    find_bubblewrap,
+)
+
+
+def _bubblewrap() -> tuple[Bubblewrap | None, str]:
+    try:
+        return find_bubblewrap(), ""
+    except NoBubblewrapError as error:
+        return None, str(error)
+
+
+BUBBLEWRAP, _WHY_NOT = _bubblewrap()
+need_bubblewrap = pytest.mark.skipif(
+    BUBBLEWRAP is None and "CI" not in os.environ, reason=f"{_WHY_NOT}"
+)
+
+
+NOBODY = 65534
+"""The one ordinary user that every machine has."""
+AS_NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+
+
+class NoObjects:
+    """An API server that has nothing."""
+
+    async def config_map(self, namespace: str, name: str) -> None:
+        return None
+
+    async def secret(self, namespace: str, name: str) -> None:
+        return None
+
+    async def service_account_token(
+        self, pod: Pod, audience: str, expiration_seconds: int
+    ) -> TokenRequestStatus:
+        raise GoneError("there are no tokens")
+
+
+@asynccontextmanager
+async def open_process_runtime(
+    folder: Path,
+    *,
+    isolated: bool,
+    clock: Clock | None = None,
+    cgroups: Cgroups | None = None,
+    on_unlimited: OnUnlimited = lambda *_: None,
+) -> AsyncIterator[ProcessRuntime]:
+    """A runtime as an agent has it; what it started runs on afterwards."""
+    clock = clock or SystemClock()
+    preparer = Preparer(
+        folder,
+        bubblewrap=BUBBLEWRAP if isolated else None,
+        objects=NoObjects(),
+        host_ips=lambda: ("10.0.0.7",),
+        allocatable=dict,
+        hidden=(folder,),
+        clock=clock,
+    )
+    isolation = Isolation.BUBBLEWRAP if isolated else Isolation.NONE
+    runtime = ProcessRuntime(
+        folder,
+        preparer,
+        isolation=isolation.value,
+        host_ips=lambda: ("10.0.0.7",),
+        clock=clock,
+        cgroups=cgroups,
+        on_unlimited=on_unlimited,
+    )
+    try:
+        yield runtime
+    finally:
+        runtime.close()

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from podstatus.web.attributes import subresources_of
+from podstatus.web.auth.attributes import subresources_of
 from podstatus.web.routes import ROUTES, Route
 
 PAGE = (Path(__file__).parents[2] / "docs" / "node-server.md").read_text()

@@ -11,9 +11,9 @@ import pytest
 
 from podstatus.observe.summary.health import Word
 from podstatus.observe.transitions import status_transitions
-from podstatus.web.query_paths import QUESTIONS
-from tests.web.fake_observatory import a_moment, a_pod
-from tests.web.scene import Scene, play
+from podstatus.web.v1.endpoints import QUESTIONS
+from tests.support.web.fake_status_view import a_moment, a_pod
+from tests.support.web.node_server import Scene, play
 
 PAGE = (Path(__file__).parents[2] / "docs" / "query-api.md").read_text()
 EXAMPLES = re.findall(r"^\$ ask (.+)$", PAGE, re.MULTILINE)

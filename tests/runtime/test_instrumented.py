@@ -16,7 +16,7 @@ from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from tests.runtime.simulated.test_simulated_suite import Simulated
-from tests.web.fake_runtime import FakeRuntime
+from tests.support.web.fake_runtime import FakeRuntime
 
 OFFERS = tuple(
     kind

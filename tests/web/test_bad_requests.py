@@ -10,9 +10,9 @@ import pytest
 
 from podstatus.apiserver.http.messages import Answer, Request
 from podstatus.apiserver.listener import Listener
-from podstatus.web.connections import HEALTH_PORT_LIMITS, NODE_PORT_LIMITS
-from podstatus.web.health import HealthListener
-from tests.web.scene import Scene, play
+from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, NODE_PORT_LIMITS
+from podstatus.web.kubelet.health import HealthListener
+from tests.support.web.node_server import Scene, play
 
 SECRET = b"s3cr3t\x1b]0;title\x07"
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"

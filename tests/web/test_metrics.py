@@ -9,7 +9,7 @@ from msgspec import structs
 
 from podstatus.observe.metrics.model import Told, gauge, one
 from podstatus.observe.metrics.pages import MetricPages
-from tests.web.scene import Scene, play
+from tests.support.web.node_server import Scene, play
 
 PATHS = ("/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis")
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from podstatus.web.query_openapi import openapi_document
 from podstatus.web.routes import OBSERVER_ROUTES, ROUTES, About, find_route
+from podstatus.web.v1.openapi import openapi_document
 
 NODES_ALONE = {
     About.PODS,

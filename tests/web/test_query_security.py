@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.base.net import accept_loop
-from podstatus.web import node_server
-from tests.web.scene import TOKEN, Scene, other_address, play
+from podstatus.web import server
+from tests.support.web.node_server import TOKEN, Scene, other_address, play
 
 ANN, BOB, EVE = "token-of-ann", "token-of-bob", "token-of-eve"
 SECRETS = (TOKEN, ANN, BOB, EVE)
@@ -171,8 +171,8 @@ def test_who_asks_too_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.Monk
 def test_who_asks_the_second_time_too_slowly_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert node_server._KEEP_SECONDS > SLOW_SECONDS
-    monkeypatch.setattr(node_server, "_KEEP_SECONDS", 0.3)
+    assert server._KEEP_SECONDS > SLOW_SECONDS
+    monkeypatch.setattr(server, "_KEEP_SECONDS", 0.3)
 
     async def act(scene: Scene) -> float:
         first = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from podstatus.web.query_paths import QUESTIONS, WATCH
+from podstatus.web.v1.endpoints import QUESTIONS, WATCH
 
 
 class About(Enum):

@@ -16,7 +16,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.kubelet_config import read_config
 from podstatus.agent.settings.schema.table import SETTINGS
 from podstatus.kube.scalars.duration import parse_duration, write_duration
-from podstatus.web.zpages import configz
+from podstatus.web.kubelet.zpages import configz
 
 SECRET = "hunter2"  # noqa: S105 - of a test
 GIVEN = {

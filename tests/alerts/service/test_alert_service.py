@@ -24,7 +24,7 @@ from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, Po
 from podstatus.testing.clock import FakeClock
 from tests.support.alert_rules import ENVIRONMENTS, LocalEvaluator
 from tests.support.node_in_memory import in_loop
-from tests.web.fake_observatory import FakeObservatory
+from tests.support.web.fake_status_view import FakeObservatory
 
 LOG = Action(kind="log")
 RULES = """

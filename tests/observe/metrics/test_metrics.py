@@ -30,7 +30,7 @@ from podstatus.probes.targets import find_targets
 from podstatus.probes.thresholds import Outcome
 from tests.observe.metrics.metric_state import Watched
 from tests.support.probed_pods import a_probe, probed_pod, shown
-from tests.web.fake_alerts import FakeAlerts, an_alert
+from tests.support.web.fake_alerts import FakeAlerts, an_alert
 
 
 def pages(watched: Watched) -> dict[str, list[Told]]:

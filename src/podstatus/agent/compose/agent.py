@@ -48,8 +48,8 @@ from podstatus.runtime.port import MeteredInside, Runtime, SelfProbing
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.refresher import Refresher
 from podstatus.status.ports import Undelivered
-from podstatus.web.answers import Sources
-from podstatus.web.health import Check, HealthListener, heartbeat_checks
+from podstatus.web.handlers import Sources
+from podstatus.web.kubelet.health import Check, HealthListener, heartbeat_checks
 
 logger = logging.getLogger(__name__)
 

@@ -27,10 +27,10 @@ from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.manager import StatusManager
-from podstatus.web.access import Gate
-from podstatus.web.answers import Answers, Sources
-from podstatus.web.node_server import NodeServer
+from podstatus.web.auth.authorizer import Gate
+from podstatus.web.handlers import Answers, Sources
 from podstatus.web.ports import Wishes
+from podstatus.web.server import NodeServer
 
 WEBHOOK = "Webhook"
 

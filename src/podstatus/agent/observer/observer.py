@@ -39,8 +39,8 @@ from podstatus.observe.metrics.sli_collector import HealthMetrics
 from podstatus.observe.snapshot_cache import Board
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.tracker import SUMMARIES, LastSeen
-from podstatus.web.answers import Sources
-from podstatus.web.health import Check, healthy, heartbeat_checks
+from podstatus.web.handlers import Sources
+from podstatus.web.kubelet.health import Check, healthy, heartbeat_checks
 from podstatus.web.ports import AboutAgent
 from podstatus.web.routes import OBSERVER_ROUTES
 

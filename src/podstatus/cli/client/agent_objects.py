@@ -17,7 +17,7 @@ from podstatus.cli.client.query_client import QueryPort
 from podstatus.client.rest.resources import EVENTS, PODS
 from podstatus.kube.unstructured import text_at
 from podstatus.observe.status_view import NodeSummary
-from podstatus.web.query_values import MomentShown
+from podstatus.web.v1.wire import MomentShown
 
 
 class AgentObjects:

@@ -19,7 +19,7 @@ from podstatus.observe.history.store import Moment
 from podstatus.observe.status_view import Knowledge, NodeSummary
 from podstatus.observe.summary.health import Health, Word
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.web.query_values import MomentShown, read_moment
+from podstatus.web.v1.wire import MomentShown, read_moment
 
 T = TypeVar("T")
 _AT_ONCE = 5_000

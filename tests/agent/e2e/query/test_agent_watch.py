@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_process import NODE, AgentProcess, Document
-from tests.web.event_stream import Copy, Event, Parser
+from tests.support.web.sse_client import Copy, Event, Parser
 
 SECONDS = 90
 

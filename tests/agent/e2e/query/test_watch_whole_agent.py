@@ -26,9 +26,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from podstatus.client import PODS, ApiClient, kubeconfig_access
 from podstatus.observe.history.store import reading
-from podstatus.web.watch import WatchLimits
+from podstatus.web.watch.service import WatchLimits
 from tests.agent_process import NODE, AgentProcess, agent
-from tests.web.test_watch_load import MOST_MEGABYTES, Client, Sleeper, Verifier
+from tests.web.watch.test_watch_load import MOST_MEGABYTES, Client, Sleeper, Verifier
 
 COUNT = int(os.environ.get("WATCHED_PODS", "500"))
 """Each new pod is weighed against all others: 5,000 did not run within four minutes."""

@@ -1,0 +1,149 @@
+"""`/healthz`: whether the agent is well, and if not, what is not.
+
+GET /healthz            `ok`, or 500 with every check and why it fails
+GET /healthz?verbose    every check, also if all is well
+GET /healthz/relist     one of them
+
+Upstream: pkg/server/healthz/healthz.go, apiserver v0.36.4. Reasons are told here, which upstream
+withholds: it listens on loopback, and whoever asks wants to know.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+
+from aiohttp import web
+
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
+from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, http_logger
+
+Check = Callable[[], str | None]
+"""Why something is not well; None if it is. Must not wait."""
+Checks = Callable[[], Mapping[str, Check]]
+"""All checks there are at the moment, by name."""
+
+_PATH = "/healthz"
+_CLOSE_SECONDS = 1.0
+_FIRST_REQUEST_SECONDS = 5.0
+_KEEP_ALIVE_SECONDS = 30.0
+_LINGER_SECONDS = 1.0
+"""For a body, which is not read."""
+
+
+def healthy() -> None:
+    """The check that always passes: whoever answers is there (`ping`)."""
+
+
+def heartbeat_checks(heartbeats: Heartbeats) -> dict[str, Check]:
+    """The checks that are always there, as the kubelet's, and one for each service that beats."""
+    checks: dict[str, Check] = {"ping": healthy, "log": healthy}
+    return checks | {name: partial(_stalled, heartbeats, name) for name in heartbeats.names()}
+
+
+def _stalled(heartbeats: Heartbeats, name: str) -> str | None:
+    found = heartbeats.find_stalled(name)
+    return None if found is None else str(found)
+
+
+class HealthListener:
+    """Answers on a socket of its own, so that it does while all else is busy."""
+
+    def __init__(self, host: str, port: int, checks: Checks) -> None:
+        self._host = host
+        self._port = port
+        self._checks = checks
+        self._runner: web.ServerRunner | None = None
+        self._connections: AcceptLoop | None = None
+
+    async def start(self) -> int:
+        """Begin to listen; the port. Raises OSError."""
+        server = web.Server(
+            self._serve,
+            access_log=None,
+            logger=http_logger(__name__),
+            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            lingering_time=_LINGER_SECONDS,
+        )
+        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_CLOSE_SECONDS)
+        await runner.setup()
+        connections = AcceptLoop(
+            server,
+            HEALTH_PORT_LIMITS.scaled(descriptor_limit()),
+            first_request_seconds=_FIRST_REQUEST_SECONDS,
+        )
+        try:
+            port = await connections.start(self._host, self._port)
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._runner, self._connections = runner, connections
+        return port
+
+    async def stop(self) -> None:
+        """Close all connections."""
+        runner, self._runner = self._runner, None
+        if runner is not None and self._connections is not None:
+            self._connections.close()
+            await runner.cleanup()
+            await self._connections.cut_all()
+
+    async def _serve(self, request: web.BaseRequest) -> web.Response:
+        if self._connections is None:
+            return self._answer(request)
+        with self._connections.serving(request.protocol):
+            return self._answer(request)
+
+    def _answer(self, request: web.BaseRequest) -> web.Response:
+        if request.method not in ("GET", "HEAD"):
+            return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET\n", Allow="GET, HEAD")
+        verbose = "verbose" in request.query
+        code, told = health_answer(request.path, self._checks(), verbose=verbose)
+        return _text(code, told)
+
+
+def health_answer(
+    path: str, checks: Mapping[str, Check], *, verbose: bool = False
+) -> tuple[HTTPStatus, str]:
+    """What is said about a path."""
+    path = path.rstrip("/")
+    if path == _PATH:
+        return _all(checks, verbose=verbose)
+    check = checks.get(path.removeprefix(f"{_PATH}/"))
+    if check is None:
+        names = ", ".join(sorted(checks))
+        return (
+            HTTPStatus.NOT_FOUND,
+            f"404 page not found; there is {_PATH}, and below it {names}\n",
+        )
+    problem = _ask(check)
+    if problem is None:
+        return HTTPStatus.OK, "ok"
+    return HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {problem}\n"
+
+
+def _all(checks: Mapping[str, Check], *, verbose: bool) -> tuple[HTTPStatus, str]:
+    problems = {name: _ask(check) for name, check in sorted(checks.items())}
+    told = "".join(
+        f"[+]{name} ok\n" if problem is None else f"[-]{name} failed: {problem}\n"
+        for name, problem in problems.items()
+    )
+    if any(problem is not None for problem in problems.values()):
+        return HTTPStatus.INTERNAL_SERVER_ERROR, f"{told}healthz check failed\n"
+    return HTTPStatus.OK, f"{told}healthz check passed\n" if verbose else "ok"
+
+
+def _ask(check: Check) -> str | None:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a check that breaks is a failed one
+        return f"the check itself failed: {type(error).__name__}: {error}"
+
+
+def _text(code: HTTPStatus, told: str, **headers: str) -> web.Response:
+    return web.Response(
+        status=code,
+        text=told,
+        content_type="text/plain",
+        headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **headers},
+    )

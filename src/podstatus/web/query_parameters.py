@@ -1,0 +1,149 @@
+"""What a query asks for: the part of a log, or how to talk to a process.
+
+Upstream: getContainerLogs, server.go; ValidatePodLogOptions, apis/core/v1/validation; NewOptions,
+cri-streaming/pkg/streaming/remotecommand/httpstream.go; v1.36.4. Its texts, and ours after them
+where they say too little.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from podstatus.kube.scalars.time import Time, TimeError
+from podstatus.runtime.streams import Channel, LogOptions, TalkRequest
+from podstatus.web.errors import Refusal, bad_request
+
+Query = Mapping[str, Sequence[str]]
+"""The values of each parameter, in order."""
+
+_WHOLE = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
+"""Not more digits than a number can have here: Python refuses to read very long ones."""
+_MOST = 2**63 - 1
+_SECOND = 1_000_000_000
+_STREAMS = {"All": None, "Stdout": Channel.OUT, "Stderr": Channel.ERR}
+
+
+class LogRequest(msgspec.Struct, frozen=True):
+    """Which log, and which part of it."""
+
+    options: LogOptions
+    previous: bool = False
+    """Of the attempt before the newest."""
+
+
+def read_query(raw: str) -> dict[str, list[str]]:
+    """The parameters of a query as it was sent; bytes that are no text stay what they are."""
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(raw, keep_blank_values=True, errors="surrogateescape"):
+        query.setdefault(name, []).append(value)
+    return query
+
+
+def log_request(query: Query, now: int) -> LogRequest:
+    """What is to be read; `now` in nanoseconds since the Unix epoch. Raises Refusal."""
+    tail = _first(query, "tail") or _first(query, "tailLines")
+    tail_lines = None if tail in (None, "all") else _whole("tailLines", tail)
+    limit_bytes = _number(query, "limitBytes")
+    stream = _first(query, "stream") or "All"
+    if stream not in _STREAMS:
+        supported = ", ".join(f'"{name}"' for name in _STREAMS)
+        raise _invalid(f"stream: Unsupported value: supported values: {supported}")
+    if tail_lines is not None and tail_lines < 0:
+        raise _invalid(
+            f"tailLines: Invalid value: {tail_lines}: must be greater than or equal to 0"
+        )
+    if tail_lines is not None and _STREAMS[stream] is not None:
+        raise _invalid("`tailLines` and specific `stream` are mutually exclusive for now")
+    if limit_bytes is not None and limit_bytes < 1:
+        raise _invalid(f"limitBytes: Invalid value: {limit_bytes}: must be greater than 0")
+    options = LogOptions(
+        follow=_truth(query, "follow"),
+        timestamps=_truth(query, "timestamps"),
+        tail_lines=tail_lines,
+        since=_since(query, now),
+        limit_bytes=limit_bytes,
+        channel=_STREAMS[stream],
+    )
+    return LogRequest(options, previous=_truth(query, "previous"))
+
+
+def _since(query: Query, now: int) -> int | None:
+    seconds, time = _number(query, "sinceSeconds"), _time(query, "sinceTime")
+    if seconds is None:
+        return time
+    if time is not None:
+        raise _invalid("at most one of `sinceTime` or `sinceSeconds` may be specified")
+    if seconds < 1:
+        raise _invalid(f"sinceSeconds: Invalid value: {seconds}: must be greater than 0")
+    return max(0, now - seconds * _SECOND)
+
+
+def talk_request(query: Query) -> TalkRequest:
+    """Which streams are wanted, by the kubelet's names or the API server's. Raises Refusal."""
+    tty = _is_on(query, "tty")
+    stdin = _is_on(query, "input", "stdin")
+    stdout = _is_on(query, "output", "stdout")
+    # A terminal has one output only; upstream leaves the other out, too.
+    stderr = _is_on(query, "error", "stderr") and not tty
+    if not (stdin or stdout or stderr):
+        raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
+    return TalkRequest(stdin=stdin, stdout=stdout, stderr=stderr, tty=tty)
+
+
+def command_of(query: Query) -> tuple[str, ...]:
+    """The command to run. Raises Refusal if there is none."""
+    command = tuple(query.get("command", ()))
+    if not command or not command[0]:
+        raise bad_request("you must specify the command to run, as in command=ls&command=-l")
+    if any("\0" in part for part in command):
+        raise bad_request("a command cannot hold a null byte")
+    return command
+
+
+def _first(query: Query, name: str) -> str | None:
+    values = query.get(name)
+    return values[0] if values else None
+
+
+def _is_on(query: Query, *names: str) -> bool:
+    return any(_first(query, name) in ("1", "true") for name in names)
+
+
+def _truth(query: Query, name: str) -> bool:
+    """As upstream reads one: whatever is there is true, but for these two."""
+    value = _first(query, name)
+    return value is not None and value != "0" and value.lower() != "false"
+
+
+def _number(query: Query, name: str) -> int | None:
+    value = _first(query, name)
+    return None if value is None else _whole(name, value)
+
+
+def _whole(name: str, text: str | None) -> int:
+    found = _WHOLE.fullmatch(text or "")
+    number = int(found[1] + found[2]) if found else _MOST + 1
+    if abs(number) > _MOST:
+        raise _undecodable(name)
+    return number
+
+
+def _time(query: Query, name: str) -> int | None:
+    value = _first(query, name)
+    if not value:
+        return None
+    try:
+        return max(0, Time.parse(value).unix_nanos())
+    except TimeError as error:
+        raise _undecodable(name) from error
+
+
+def _undecodable(name: str) -> Refusal:
+    return bad_request(f'{{"message": "Unable to decode query."}} ({name})')
+
+
+def _invalid(why: str) -> Refusal:
+    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, f'{{"message": "Invalid request."}} ({why})')

@@ -1,0 +1,85 @@
+"""What somebody wants to watch, and from where on."""
+
+import re
+
+import msgspec
+
+from podstatus.web.errors import bad_request
+from podstatus.web.query_parameters import Query
+from podstatus.web.v1.filters import FILTERS, PodFilter, check_names, pod_filter
+
+MOMENTS = "moments"
+"""Stands for the board's life in the ids of moments, which go on when the agent is restarted."""
+PARAMETERS = {
+    **{name: what for name, what in FILTERS.items() if name != "health"},
+    "after": "go on after the event with this id; the header Last-Event-ID goes before it",
+    "moments": "1: every transition, from the history, instead of pods as they are",
+}
+"""What a watch can be asked with, and what it means."""
+_FLAGS = {"1": True, "true": True, "0": False, "false": False, "": False}
+_ID = re.compile(r"([0-9a-z]+)-([0-9]{1,18})", re.ASCII)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """How far somebody has got."""
+
+    life: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.life}-{self.number}"
+
+
+NOWHERE = Place("", 0)
+"""A place that nobody knows."""
+
+
+class WatchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to send."""
+
+    filter: PodFilter = PodFilter()
+    moments: bool = False
+    after: Place | None = None
+    """None: from the beginning."""
+
+
+def watch_request(query: Query, last_event_id: str = "") -> WatchRequest:
+    """What a query asks for, by one who has seen the event with this id. Raises Refusal."""
+    if "health" in query:
+        raise bad_request(
+            "a watch has no filter by health, which changes with time alone; look at the health "
+            "that each event has, or ask /v1/pods?health="
+        )
+    check_names(query, PARAMETERS)
+    moments = _flag(query, "moments")
+    wanted = WatchRequest(
+        filter=pod_filter(query), moments=moments, after=_after(query, last_event_id)
+    )
+    if moments and wanted.filter != PodFilter(namespace=wanted.filter.namespace):
+        raise bad_request("moments can be asked for by namespace alone; leave other filters out")
+    return wanted
+
+
+def _flag(query: Query, name: str) -> bool:
+    value = [*query.get(name, ()), ""][0]
+    if value not in _FLAGS:
+        raise bad_request(f"{name}={value} is neither 1 nor 0")
+    return _FLAGS[value]
+
+
+def _after(query: Query, last_event_id: str) -> Place | None:
+    """Browsers ask again with the same query, and tell in the header what they have seen."""
+    if last_event_id:
+        return _place(last_event_id) or NOWHERE
+    given = [value for value in query.get("after", ()) if value]
+    if not given:
+        return None
+    place = _place(given[-1])
+    if place is None:
+        raise bad_request(f"after={given[-1]} is no id of an event; they look like 1f2e3d4c-17")
+    return place
+
+
+def _place(text: str) -> Place | None:
+    found = _ID.fullmatch(text)
+    return None if found is None else Place(found[1], int(found[2]))

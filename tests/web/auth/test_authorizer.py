@@ -1,0 +1,316 @@
+"""Who may ask what: every route by every identity, and what is remembered of it."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from podstatus.kube.objects.authentication import UserInfo
+from podstatus.testing.clock import FakeClock
+from podstatus.web.auth.attributes import subresources_of, verb_of
+from podstatus.web.auth.authorizer import Asked, Gate, bearer_token, certificate_user
+from podstatus.web.errors import Refusal
+from podstatus.web.ports import Wishes
+from podstatus.web.routes import ROUTES, Route
+from tests.support.web.node_server import NODE, TOKEN, FakeReviews, Scene, other_address, play
+
+EVERYWHERE = {"/healthz", "/healthz/{check}"}
+HERE = {"/pods", "/runningpods/", "/stats/summary", "/openapi.json", "/openapi/v3"}
+"""And everything of `/v1/`."""
+WHO: dict[str, dict[str, str]] = {
+    "nobody": {"token": ""},
+    "the agent's token": {"token": TOKEN},
+    "nearly the agent's token": {"token": f"{TOKEN}x"},
+    "a certificate with rights": {"token": "", "certificate": "ann"},
+    "a certificate without": {"token": "", "certificate": "bob"},
+    "a token with rights": {"token": "token-of-ann"},
+    "a token without": {"token": "token-of-bob"},
+    "an unknown token": {"token": "token-of-eve"},
+    "no text": {"token": "t\xe9"},
+}
+ANN, BOB = "token-of-ann", "token-of-bob"
+IN = {"the agent's token", "a certificate with rights", "a token with rights"}
+KNOWN = IN | {"a certificate without", "a token without"}
+
+
+def test_only_status_reads_are_open_and_only_here() -> None:
+    here = {route.pattern for route in ROUTES if route.is_open}
+    own = {pattern for pattern in here if pattern.startswith("/v1/")}
+    assert here - own == HERE
+    assert own == {route.pattern for route in ROUTES if route.pattern.startswith("/v1/")}
+    assert {route.pattern for route in ROUTES if route.is_open_everywhere} == EVERYWHERE
+
+
+def test_what_is_open_changes_nothing() -> None:
+    changing = {"POST", "PUT", "PATCH", "DELETE"}
+    opened = [route for route in ROUTES if route.is_open or route.is_open_everywhere]
+    assert not [route.pattern for route in opened if changing & set(route.methods)]
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("asks", [True, False], ids=["Webhook", "AlwaysAllow"])
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool, where: str) -> None:
+    address = "127.0.0.1" if where == "here" else other_address()
+
+    async def act(scene: Scene) -> dict[tuple[str, str], int]:
+        codes = {}
+        async with scene.client(**WHO[who]) as session:
+            for route in ROUTES:
+                for method in route.methods:
+                    async with session.request(method, _path(route)) as answer:
+                        codes[method, route.pattern] = answer.status
+            async with session.get("/nope") as answer:
+                codes["GET", "/nope"] = answer.status
+        return codes
+
+    codes = play(tmp_path, act, address=address, ask_about_tokens=True, ask_about_access=asks)
+    opened = {route.pattern for route in ROUTES if route.is_open_everywhere}
+    if where == "here":
+        opened |= {route.pattern for route in ROUTES if route.is_open}
+    refused = {asked: code for asked, code in codes.items() if code in (401, 403)}
+    closed = {asked for asked in codes if asked[1] not in opened}
+    if who not in KNOWN:
+        assert refused == dict.fromkeys(closed, 401)
+    elif asks and who not in IN:
+        assert refused == dict.fromkeys(closed, 403)
+    else:
+        assert refused == {}
+
+
+def _path(route: Route) -> str:
+    names = {"check": "ping", "file": "none", "uid": "uid-p", "namespace": "ns", "pod": "p"}
+    return route.pattern.format(**names, container="app", name="p")
+
+
+def test_tokens_of_others_are_nothing_unless_the_api_server_is_asked(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> tuple[int, list[str]]:
+        code, _ = await scene.get("/logs/", token=ANN)
+        return code, scene.reviews.tokens_asked
+
+    assert play(tmp_path, act) == (401, [])
+
+
+def test_a_certificate_of_another_authority_does_not_connect(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        async with scene.client(certificate="ann", by="strangers") as session:
+            await session.get("/logs/")
+
+    with pytest.raises(aiohttp.ClientError):
+        play(tmp_path, act)
+
+
+def test_refusals_have_upstreams_words(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> list[tuple[int, str]]:
+        answers = [
+            await scene.get("/logs/", token=""),
+            await scene.get("/logs/", token=BOB),
+            await scene.get("/containerLogs/ns/p/app", token=BOB),
+        ]
+        scene.reviews.down = True
+        answers.append(await scene.get("/logs/", token=ANN))
+        async with scene.client("", certificate="ann") as session, session.get("/logs/") as answer:
+            answers.append((answer.status, await answer.text()))
+        return answers
+
+    assert play(tmp_path, act, ask_about_tokens=True, ask_about_access=True) == [
+        (401, "Unauthorized\n"),
+        (403, "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[log])\n"),
+        (403, "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[proxy])\n"),
+        (401, "Unauthorized\n"),
+        (
+            500,
+            "Authorization error (user=ann, verb=get, resource=nodes, subresource=log)\n",
+        ),
+    ]
+
+
+@pytest.mark.parametrize("path", ["/logs/", "/%6cogs/", "/log%73/podstatus.log"])
+def test_what_may_be_asked_does_not_depend_on_how_it_is_written(tmp_path: Path, path: str) -> None:
+    async def act(scene: Scene) -> tuple[int, list[str]]:
+        scene.reviews.rights = {("ann", "get", "proxy")}
+        url = URL(f"{scene.url}{path}", encoded=True)
+        async with scene.client(ANN) as session, session.get(url) as answer:
+            return answer.status, _subresources(scene.reviews)
+
+    asked = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    assert asked == (403, ["log"])
+
+
+def _subresources(reviews: FakeReviews) -> list[str]:
+    about = [spec.resource_attributes for spec in reviews.rights_asked]
+    return [attributes.subresource for attributes in about if attributes is not None]
+
+
+class Watched:
+    """A gate in virtual time, and what it asks."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.reviews = FakeReviews()
+        wishes = Wishes(node_name=NODE, token=TOKEN, ask_about_tokens=True, ask_about_access=True)
+        self.gate = Gate(wishes, self.reviews, self.clock.now)
+
+    async def code(self, token: str, path: str = "/logs/") -> int:
+        try:
+            await self.gate.check(Asked(method="GET", path=path, token=token.encode()))
+        except Refusal as refusal:
+            return int(refusal.code)
+        return 200
+
+
+def test_answers_are_remembered_for_a_while() -> None:
+    async def run() -> None:
+        watched = Watched()
+        reviews = watched.reviews
+
+        async def asked(token: str, code: int) -> tuple[int, int]:
+            before = len(reviews.tokens_asked), len(reviews.rights_asked)
+            assert await watched.code(token) == code
+            return len(reviews.tokens_asked) - before[0], len(reviews.rights_asked) - before[1]
+
+        assert await asked("token-of-ann", 200) == (1, 1)
+        assert await asked("token-of-bob", 403) == (1, 1)
+        assert await asked("token-of-eve", 401) == (1, 0)
+        await watched.clock.advance(29)
+        assert await asked("token-of-ann", 200) == (0, 0)
+        assert await asked("token-of-bob", 403) == (0, 0)
+        assert await asked("token-of-eve", 401) == (0, 0)
+        reviews.rights.add(("bob", "get", "log"))
+        await watched.clock.advance(1)
+        assert await asked("token-of-bob", 200) == (0, 1)
+        await watched.clock.advance(90)
+        assert await asked("token-of-ann", 200) == (1, 0)
+        await watched.clock.advance(180)
+        reviews.rights.clear()
+        assert await asked("token-of-ann", 403) == (1, 1)
+
+    asyncio.run(run())
+
+
+def test_how_long_answers_are_remembered_is_told_by_a_clock_that_nobody_sets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run() -> None:
+        reviews, later = FakeReviews(), time.time_ns() + 3600 * 10**9
+        wishes = Wishes(node_name=NODE, token=TOKEN, ask_about_tokens=True, token_seconds=1800.0)
+        gate, asked = Gate(wishes, reviews), Asked(method="GET", path="/", token=b"token-of-ann")
+        await gate.check(asked)
+        monkeypatch.setattr("time.time_ns", lambda: later)
+        await gate.check(asked)
+        assert len(reviews.tokens_asked) == 1
+
+    asyncio.run(run())
+
+
+def test_what_is_remembered_is_bounded_and_holds_no_token() -> None:
+    async def run() -> None:
+        watched = Watched()
+        for number in range(1100):
+            assert await watched.code(f"token-{number}") == 401
+        known = watched.gate._tokens._known
+        assert len(known) == 1000
+        assert not any("token-" in str(key) for key in known)
+
+    asyncio.run(run())
+
+
+def test_an_outage_is_not_remembered() -> None:
+    async def run() -> None:
+        watched = Watched()
+        watched.reviews.down = True
+        assert await watched.code("token-of-ann") == 401
+        watched.reviews.down = False
+        assert await watched.code("token-of-ann") == 200
+
+    asyncio.run(run())
+
+
+def test_an_agent_without_a_token_lets_no_empty_one_in() -> None:
+    async def run() -> None:
+        gate = Gate(Wishes(node_name=NODE, token=""), None)
+        with pytest.raises(Refusal, match="Unauthorized"):
+            await gate.check(Asked(method="GET", path="/logs/"))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("path", "subresources"),
+    [
+        ("/pods", ("pods", "proxy")),
+        ("/runningpods/", ("pods", "proxy")),
+        ("/healthz/ping", ("healthz", "proxy")),
+        ("/configz", ("configz", "proxy")),
+        ("/flagz", ("configz",)),
+        ("/logs/podstatus.log", ("log",)),
+        ("/logs", ("log",)),
+        ("/logsome", ("proxy",)),
+        ("/stats/summary", ("stats",)),
+        ("/metrics/cadvisor", ("metrics",)),
+        ("/checkpoint/ns/p/c", ("checkpoint",)),
+        ("/statusz", ("statusz",)),
+        ("/exec/ns/p/c", ("proxy",)),
+        ("/containerLogs/ns/p/c", ("proxy",)),
+        ("/", ("proxy",)),
+    ],
+)
+def test_a_path_is_a_part_of_the_node(path: str, subresources: tuple[str, ...]) -> None:
+    assert subresources_of(path) == subresources
+
+
+def test_methods_are_verbs() -> None:
+    methods = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+    assert [verb_of(method) for method in methods] == [
+        "get",
+        "create",
+        "update",
+        "patch",
+        "delete",
+        "get",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "user"),
+    [
+        (None, None),
+        ({}, None),
+        ({"subject": ()}, None),
+        ({"subject": ((("organizationName", "g"),),)}, None),
+        ({"subject": ((("commonName", ""),),)}, None),
+        (
+            {
+                "subject": (
+                    (("organizationName", "system:masters"),),
+                    (("organizationName", "b"), ("commonName", "kube")),
+                )
+            },
+            UserInfo(username="kube", groups=("system:masters", "b", "system:authenticated")),
+        ),
+    ],
+)
+def test_a_certificate_names_somebody(
+    certificate: Mapping[str, Any] | None, user: UserInfo | None
+) -> None:
+    assert certificate_user(certificate) == user
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("Bearer abc", b"abc"),
+        ("bearer  abc ", b"abc"),
+        ("Basic abc", b""),
+        ("Bearer", b""),
+        ("", b""),
+        ("Bearer \udcff", b"\xff"),
+    ],
+)
+def test_a_header_holds_a_token(header: str, token: bytes) -> None:
+    assert bearer_token({"Authorization": header}) == token

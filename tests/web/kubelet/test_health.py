@@ -1,0 +1,140 @@
+"""`/healthz` over a real socket."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import aiohttp
+import pytest
+
+from podstatus.base.heartbeat import Heartbeats
+from podstatus.testing.clock import FakeClock
+from podstatus.web.kubelet.health import Check, HealthListener, healthy, heartbeat_checks
+
+T = TypeVar("T")
+Ask = Callable[[str], Awaitable[tuple[int, str]]]
+
+
+def served(checks: dict[str, Check], talk: Callable[[Ask], Awaitable[T]]) -> T:
+    """What comes of a talk with a listener that has these checks."""
+
+    async def run() -> T:
+        listener = HealthListener("127.0.0.1", 0, lambda: checks)
+        port = await listener.start()
+        try:
+            async with aiohttp.ClientSession() as session:
+
+                async def ask(path: str) -> tuple[int, str]:
+                    async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
+                        return answer.status, await answer.text()
+
+                return await talk(ask)
+        finally:
+            await listener.stop()
+
+    return asyncio.run(run())
+
+
+def broken() -> str:
+    return "it is broken"
+
+
+def faulty() -> str:
+    raise KeyError("oops")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "text"),
+    [
+        ("/healthz", 200, "ok"),
+        ("/healthz/", 200, "ok"),
+        ("/healthz/ping", 200, "ok"),
+        ("/healthz?verbose", 200, "[+]log ok\n[+]ping ok\nhealthz check passed\n"),
+        ("/healthz/nope", 404, "404 page not found; there is /healthz, and below it log, ping\n"),
+        ("/", 404, "404 page not found; there is /healthz, and below it log, ping\n"),
+    ],
+)
+def test_all_is_well(path: str, code: int, text: str) -> None:
+    checks: dict[str, Check] = {"ping": healthy, "log": healthy}
+    assert served(checks, lambda ask: ask(path)) == (code, text)
+
+
+ALL = (
+    "[-]faulty failed: the check itself failed: KeyError: 'oops'\n[+]ping ok\n"
+    "[-]relist failed: it is broken\nhealthz check failed\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "text"),
+    [
+        (
+            "/healthz",
+            500,
+            ALL,
+        ),
+        ("/healthz/relist", 500, "internal server error: it is broken\n"),
+        ("/healthz/ping", 200, "ok"),
+    ],
+)
+def test_what_is_not_well_is_named(path: str, code: int, text: str) -> None:
+    checks: dict[str, Check] = {"relist": broken, "ping": healthy, "faulty": faulty}
+    assert served(checks, lambda ask: ask(path)) == (code, text)
+
+
+def test_only_reading_is_allowed() -> None:
+    async def post() -> int:
+        listener = HealthListener("127.0.0.1", 0, dict)
+        port = await listener.start()
+        try:
+            async with (
+                aiohttp.ClientSession() as session,
+                session.post(f"http://127.0.0.1:{port}/healthz") as answer,
+            ):
+                return answer.status
+        finally:
+            await listener.stop()
+
+    assert asyncio.run(post()) == 405
+
+
+def test_a_heartbeat_that_begins_later_is_there_and_fails_when_it_stalls() -> None:
+    async def run() -> list[tuple[int, str]]:
+        clock = FakeClock()
+        heartbeats = Heartbeats(clock.now)
+        listener = HealthListener("127.0.0.1", 0, lambda: heartbeat_checks(heartbeats))
+        port = await listener.start()
+        answers = []
+        async with aiohttp.ClientSession() as session:
+
+            async def ask() -> None:
+                async with session.get(f"http://127.0.0.1:{port}/healthz/lease") as answer:
+                    answers.append((answer.status, await answer.text()))
+
+            await ask()
+            heartbeats.expect("lease", at_most=10)
+            await ask()
+            await clock.advance(11)
+            await ask()
+        await listener.stop()
+        return answers
+
+    missing, fine, stalled = asyncio.run(run())
+    assert missing[0] == 404
+    assert fine == (200, "ok")
+    told = "internal server error: lease was last active 11 s ago; threshold is 10 s\n"
+    assert stalled == (500, told)
+
+
+def test_a_taken_port_is_an_error_and_can_be_tried_again() -> None:
+    async def run() -> None:
+        first = HealthListener("127.0.0.1", 0, dict)
+        port = await first.start()
+        second = HealthListener("127.0.0.1", port, dict)
+        with pytest.raises(OSError, match="address already in use"):
+            await second.start()
+        await first.stop()
+        assert await second.start() == port
+        await second.stop()
+
+    asyncio.run(run())

@@ -1,0 +1,107 @@
+"""Alerts over the port: which are asked for, in which order, and how rules and receivers fare."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from tests.support.web.fake_alerts import FakeAlerts, an_alert
+from tests.support.web.node_server import Scene, play
+
+ALERTS = (
+    an_alert("web", "Flapping", "resolved"),
+    an_alert("web", "CrashLoop", "firing"),
+    an_alert("db", "NotReady", "pending", namespace="prod"),
+    an_alert("db", "CrashLoop", "firing", "critical", namespace="prod"),
+    an_alert("node-1", "DiskFilling", "firing", "info", scope="node"),
+)
+
+
+def ask(tmp_path: Path, query: str = "", *, code: int = 200) -> Any:
+    async def act(scene: Scene) -> tuple[int, str]:
+        scene.alerts.known = FakeAlerts(*ALERTS).known
+        return await scene.get(f"/v1/alerts{query}", token="")
+
+    status, told = play(tmp_path, act)
+    assert status == code, told
+    return json.loads(told)
+
+
+def named(answer: Any) -> list[str]:
+    return [f"{it['rule']} {it['subject']['name']}" for it in answer["alerts"]]
+
+
+def test_those_that_fire_come_first_and_the_gravest_before_the_others(tmp_path: Path) -> None:
+    answer = ask(tmp_path)
+    assert named(answer) == [
+        "CrashLoop db",
+        "CrashLoop web",
+        "DiskFilling node-1",
+        "NotReady db",
+        "Flapping web",
+    ]
+    assert answer["alerts"][1] == {
+        "id": "CrashLoop-pod-default-web",
+        "rule": "CrashLoop",
+        "state": "firing",
+        "severity": "warning",
+        "subject": {
+            "scope": "pod",
+            "name": "web",
+            "namespace": "default",
+            "uid": "uid-web",
+            "node": "node-1",
+        },
+        "labels": {"alertname": "CrashLoop", "severity": "warning"},
+        "annotations": {"summary": "web is bad"},
+        "since": "2026-11-15T12:00:00.000Z",
+        "fired": "2026-11-15T12:02:00.000Z",
+    }
+    assert answer["rules"][0]["name"] == "CrashLoop"
+    assert answer["deliveries"][0]["delivered"] == 3
+    assert answer["knowledge"]["server_reachable"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("?state=firing", ["CrashLoop db", "CrashLoop web", "DiskFilling node-1"]),
+        ("?state=pending,resolved", ["NotReady db", "Flapping web"]),
+        ("?severity=Critical&state=firing", ["CrashLoop db"]),
+        ("?rule=CrashLoop&namespace=default", ["CrashLoop web"]),
+        ("?namespace=none", []),
+        ("?limit=1", ["CrashLoop db"]),
+    ],
+)
+def test_what_is_asked_for_is_answered(tmp_path: Path, query: str, found: list[str]) -> None:
+    answer = ask(tmp_path, query)
+    assert named(answer) == found
+    assert answer["remaining"] == (4 if query == "?limit=1" else 0)
+
+
+@pytest.mark.parametrize("query", ["?state=burning", "?severity=high", "?limit=0", "?label=a"])
+def test_what_makes_no_sense_is_refused(tmp_path: Path, query: str) -> None:
+    assert ask(tmp_path, query, code=400)["reason"] == "BadRequest"
+
+
+def test_a_node_without_rules_says_so(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> tuple[int, str]:
+        scene.answers._sources = structs.replace(scene.sources, alerts=None)
+        return await scene.get("/v1/alerts")
+
+    status, told = play(tmp_path, act)
+    assert status == 404
+    assert "--no-alerts" in told
+
+
+def test_an_observer_says_that_it_asks_none(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> tuple[int, str]:
+        scene.answers._sources = structs.replace(scene.sources, alerts=None)
+        scene.observatory.sync_state = None
+        return await scene.get("/v1/alerts")
+
+    status, told = play(tmp_path, act)
+    assert status == 404
+    assert "an observer asks no rules" in told

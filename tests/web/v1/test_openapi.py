@@ -1,0 +1,175 @@
+"""The OpenAPI document says what is answered, of every route and parameter, and nothing else."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.kube.scalars.time import Time
+from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
+from podstatus.observe.transitions.status_transitions import EVENT
+from podstatus.web.routes import ROUTES
+from podstatus.web.v1.endpoints import QUESTIONS
+from podstatus.web.v1.openapi import openapi_document
+from tests.support.web.fake_status_view import a_moment, a_pod
+from tests.support.web.node_server import Scene, play
+from tests.web.v1.json_schema import faults
+
+DOCUMENT: dict[str, Any] = json.loads(openapi_document())
+FULL = a_pod(
+    reason="Evicted",
+    message="a message",
+    qos="Burstable",
+    static=True,
+    started=Time.parse("2026-11-15T11:59:01.5Z"),
+    deleting=Time.parse("2026-11-15T12:59:01Z"),
+    ips=("10.0.0.1",),
+    gates=("example.com/gate",),
+    restart_policy="Always",
+    conditions=(
+        ConditionSummary(
+            type="Ready",
+            status="False",
+            reason="ContainersNotReady",
+            message="not ready",
+            since=Time.parse("2026-11-15T11:59:02Z"),
+        ),
+    ),
+    containers=(
+        ContainerSummary(
+            name="app",
+            kind="sidecar",
+            image="nginx",
+            state="running",
+            message="m",
+            since=Time.parse("2026-11-15T11:59:03Z"),
+            last="terminated Error 3",
+            ready=True,
+            started=True,
+            restarts=2,
+        ),
+    ),
+)
+NODE = NodeSummary(
+    name="node-1",
+    ready=True,
+    conditions={"Ready": "True"},
+    capacity={"cpu": Quantity("2")},
+    used={"cpu": 0.5},
+    lease_age_seconds=1.5,
+)
+
+
+def test_every_route_and_method_is_there_and_no_other() -> None:
+    there = {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
+    assert there == {(it.pattern, method.lower()) for it in ROUTES for method in it.methods}
+
+
+def test_every_parameter_is_there_with_a_sentence() -> None:
+    for question in QUESTIONS:
+        told = DOCUMENT["paths"][question.pattern]["get"]["parameters"]
+        named = re.findall(r"\{(\w+)\}", question.pattern)
+        assert [it["name"] for it in told if it["in"] == "path"] == named
+        wanted = [it.name for it in question.parameters]
+        assert [it["name"] for it in told if it["in"] == "query"] == wanted
+        assert all(it["description"].endswith(".") for it in told if it["in"] == "query")
+
+
+def test_operations_have_names_of_their_own() -> None:
+    ids = [op["operationId"] for item in DOCUMENT["paths"].values() for op in item.values()]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_reference_leads_somewhere() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    assert set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(DOCUMENT))) == set(schemas)
+
+
+def test_what_is_open_asks_for_no_token() -> None:
+    security = {path: item["get"]["security"] for path, item in DOCUMENT["paths"].items()}
+    assert {} in security["/v1/pods"]
+    assert security["/configz"] == [{"token": []}]
+
+
+ASKED = {
+    "/v1/pods": "/v1/pods",
+    "/v1/pods/{namespace}/{name}": "/v1/pods/ns/p",
+    "/v1/pods/{namespace}/{name}/timeline": "/v1/pods/ns/p/timeline",
+    "/v1/node": "/v1/node",
+    "/v1/nodes": "/v1/nodes",
+    "/v1/nodes/{name}": "/v1/nodes/node-1",
+    "/v1/events": "/v1/events",
+    "/v1/alerts": "/v1/alerts",
+    "/v1/status": "/v1/status",
+}
+
+
+def test_every_answer_of_ours_is_held_against_its_schema() -> None:
+    assert set(ASKED) == {it.pattern for it in QUESTIONS if it.answer is not None}
+
+
+@pytest.mark.parametrize("pattern", ASKED)
+@pytest.mark.parametrize("syncs", [True, False], ids=["agent", "observer"])
+def test_answers_are_as_the_document_says(tmp_path: Path, pattern: str, syncs: bool) -> None:
+    async def act(scene: Scene) -> tuple[int, str]:
+        scene.observatory.board.put(FULL)
+        scene.observatory.board.put(a_pod("bare", conditions=(), containers=(), labels={}))
+        scene.observatory.known_nodes = {"node-1": NODE}
+        scene.observatory.all_moments = [a_moment(1), a_moment(2, kind=EVENT)]
+        if not syncs:
+            scene.observatory.sync_state = None
+        return await scene.get(ASKED[pattern], token="")
+
+    code, text = play(tmp_path, act)
+    responses = DOCUMENT["paths"][pattern]["get"]["responses"]
+    schema = responses["200"]["content"]["application/json"]["schema"]
+    assert code == 200
+    assert faults(json.loads(text), schema, DOCUMENT) == []
+
+
+def test_refusals_are_as_the_document_says(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> list[tuple[int, str]]:
+        paths = ("/v1/pods?x=1", "/v1/pods/ns/gone", "/v1/nope")
+        return [await scene.get(path) for path in paths]
+
+    schema = DOCUMENT["paths"]["/v1/pods"]["get"]["responses"]["default"]["content"]
+    for code, text in play(tmp_path, act):
+        assert code in (400, 404)
+        assert faults(json.loads(text), schema["application/json"]["schema"], DOCUMENT) == []
+
+
+def test_everything_that_a_pod_has_is_told(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> tuple[int, str]:
+        scene.observatory.board.put(FULL)
+        return await scene.get("/v1/pods/ns/p")
+
+    pod = json.loads(play(tmp_path, act)[1])["pod"]
+    shown = DOCUMENT["components"]["schemas"]
+    assert set(pod) == set(shown["PodShown"]["properties"])
+    assert set(pod["containers"][0]) == set(shown["ContainerSummary"]["properties"])
+    assert set(pod["conditions"][0]) == set(shown["ConditionSummary"]["properties"])
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/openapi/v3"])
+def test_the_document_is_there(tmp_path: Path, path: str) -> None:
+    code, text = play(tmp_path, lambda scene: scene.get(path, token=""))
+    assert (code, json.loads(text)) == (200, DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ({"word": "healthy"}, "sentence is missing"),
+        ({"word": "fine", "sentence": ""}, "is none of"),
+        ({"word": "healthy", "sentence": 1}, "is no string"),
+        ({"word": "healthy", "sentence": "", "more": 1}, "is not in the schema"),
+    ],
+)
+def test_a_value_that_is_otherwise_is_found(value: Any, fault: str) -> None:
+    schema = DOCUMENT["components"]["schemas"]["Health"]
+    (found,) = faults(value, schema, DOCUMENT)
+    assert fault in found

@@ -1,0 +1,340 @@
+"""Our own API over the port: pods, one pod, its timeline, nodes, events, how old it all is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
+from podstatus.observe.history.store import Moment
+from podstatus.observe.status_view import Knowledge, NodeSummary
+from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
+from podstatus.observe.transitions.status_transitions import EVENT, Transition
+from podstatus.web.v1.filters import PodFilter
+from podstatus.web.v1.handlers import MOST_QUERY
+from podstatus.web.v1.pagination import page_of_pods
+from podstatus.web.v1.wire import read_moment, show_moment, to_the_millisecond
+from tests.support.web.fake_status_view import AT, a_moment, a_pod
+from tests.support.web.node_server import Scene, play
+
+NOW = Time.from_unix_nanos(AT)
+
+
+def ask(tmp_path: Path, path: str, *, code: int = 200, **known: Any) -> Any:
+    """What is answered, out of what is known."""
+
+    async def act(scene: Scene) -> tuple[int, Any]:
+        set_up(scene, **known)
+        async with scene.client("") as session, session.get(path) as answer:
+            assert answer.headers["Content-Type"].startswith("application/json")
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Cache-Control"] == "no-store"
+            return answer.status, json.loads(await answer.text())
+
+    status, document = play(tmp_path, act)
+    assert status == code, document
+    return document
+
+
+def set_up(scene: Scene, **known: Any) -> None:
+    for pod in known.pop("pods", ()):
+        scene.observatory.board.put(pod)
+    for name, value in known.items():
+        setattr(scene.observatory, name, value)
+
+
+def names(document: Any) -> list[str]:
+    return [f"{pod['namespace']}/{pod['name']}" for pod in document["pods"]]
+
+
+CRASHING = a_pod(
+    "web",
+    "shop",
+    conditions=(ConditionSummary(type="Ready", status="False"),),
+    containers=(
+        ContainerSummary(
+            name="app", state="waiting CrashLoopBackOff", last="terminated Error 3", restarts=4
+        ),
+    ),
+)
+PODS = (a_pod("b"), a_pod("a"), CRASHING, a_pod("job", "shop", phase="Succeeded", node="node-2"))
+
+
+def test_pods_are_told_in_order_each_with_its_health(tmp_path: Path) -> None:
+    document = ask(tmp_path, "/v1/pods", pods=PODS)
+    assert names(document) == ["ns/a", "ns/b", "shop/job", "shop/web"]
+    assert [pod["health"]["word"] for pod in document["pods"]] == [
+        "healthy",
+        "healthy",
+        "done",
+        "crashing",
+    ]
+    assert "terminated" not in document["pods"][3]["health"]["sentence"]
+    assert "Error 3, 4 restarts" in document["pods"][3]["health"]["sentence"]
+    assert (document["remaining"], document["continue"]) == (0, "")
+    assert document["pods"][0]["created"] == "2026-11-15T11:59:00Z"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("namespace=shop", ["shop/job", "shop/web"]),
+        ("labelSelector=app%20in%20(a,web)", ["ns/a", "shop/web"]),
+        ("phase=Succeeded", ["shop/job"]),
+        ("condition=Ready:False", ["shop/web"]),
+        ("health=crashing", ["shop/web"]),
+        ("node=node-2", ["shop/job"]),
+        ("namespace=ns&health=crashing", []),
+        ("namespace=", ["ns/a", "ns/b", "shop/job", "shop/web"]),
+    ],
+)
+def test_pods_can_be_asked_for_by_what_they_are(
+    tmp_path: Path, query: str, expected: list[str]
+) -> None:
+    assert names(ask(tmp_path, f"/v1/pods?{query}", pods=PODS)) == expected
+
+
+def test_pods_come_a_page_at_a_time(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> list[tuple[list[str], int]]:
+        set_up(scene, pods=PODS)
+        pages, after = [], ""
+        while True:
+            document = json.loads((await scene.get(f"/v1/pods?limit=3&continue={after}"))[1])
+            pages.append((names(document), document["remaining"]))
+            # Whatever comes and goes meanwhile.
+            scene.observatory.board.remove(a_pod("a").uid)
+            scene.observatory.board.put(a_pod("aa"))
+            if not (after := document["continue"]):
+                return pages
+
+    assert play(tmp_path, act) == [(["ns/a", "ns/b", "shop/job"], 1), (["shop/web"], 0)]
+
+
+@given(
+    st.sets(st.tuples(st.sampled_from("abc"), st.text("xyz", min_size=1, max_size=3)), max_size=12),
+    st.integers(1, 5),
+)
+def test_pages_have_every_pod_once_and_in_order(given: set[tuple[str, str]], limit: int) -> None:
+    pods = [a_pod(name, namespace) for namespace, name in given]
+    seen, after = [], ""
+    while True:
+        page = page_of_pods(pods, PodFilter(), NOW, limit=limit, after=after)
+        seen += [(pod.namespace, pod.name) for pod in page.pods]
+        assert len(page.pods) == min(limit, len(page.pods) + page.remaining)
+        if not (after := page.next):
+            break
+    assert seen == sorted(given)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/v1/pods?label=app", "unknown parameter label"),
+        ("/v1/status?x=1", "unknown parameter x"),
+        ("/v1/pods?limit=0", "from 1 to 1000"),
+        ("/v1/pods?limit=1001", "from 1 to 1000"),
+        ("/v1/pods?limit=-1", "whole number"),
+        ("/v1/pods?limit=%D9%A1", "whole number"),
+        ("/v1/pods?limit=1&limit=2", "give it once"),
+        ("/v1/pods?continue=nonsense", "leave it out to begin anew"),
+        ("/v1/pods?continue=%FF%00", "leave it out to begin anew"),
+        ("/v1/pods?continue=WzEsMiwzXQ==", "leave it out to begin anew"),
+        ("/v1/pods?labelSelector=a%20b", "labelSelector"),
+        ("/v1/pods?health=fine", "there is healthy"),
+        ("/v1/pods/ns/p/timeline?limit=5001", "from 1 to 5000"),
+        ("/v1/pods/ns/p/timeline?after=x", "whole number"),
+        ("/v1/events?after=99999999999999999999", "whole number"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_sentence(
+    tmp_path: Path, path: str, says: str
+) -> None:
+    document = ask(tmp_path, path, code=400)
+    assert (document["kind"], document["status"], document["code"]) == ("Status", "Failure", 400)
+    assert document["reason"] == "BadRequest"
+    assert says in document["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/v1/pods/ns/gone", "/v1/pods/ns/gone/timeline"),
+        ("/v1/pods/ns/gone/timeline", "nothing is known"),
+        ("/v1/nodes/other", "/v1/nodes has those that are"),
+    ],
+)
+def test_what_is_not_known_is_404_in_json(tmp_path: Path, path: str, says: str) -> None:
+    document = ask(tmp_path, path, code=404, pods=PODS)
+    assert document["reason"] == "NotFound"
+    assert says in document["message"]
+
+
+def test_a_pod_is_told_with_how_far_its_status_has_got(tmp_path: Path) -> None:
+    document = ask(tmp_path, "/v1/pods/shop/web", pods=PODS)
+    assert document["pod"]["uid"] == "uid-shop-web"
+    assert document["pod"]["containers"][0]["restarts"] == 4
+    assert document["sync"] == {"version": 7, "unsent": 2, "oldest_unsent_seconds": 0.0}
+
+
+def test_of_two_pods_of_one_name_the_newer_is_told(tmp_path: Path) -> None:
+    newer = a_pod(uid="uid-new", created=NOW)
+    document = ask(tmp_path, "/v1/pods/ns/p", pods=(newer, a_pod()))
+    assert document["pod"]["uid"] == "uid-new"
+
+
+def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
+    moments = [a_moment(1), a_moment(2, "other"), a_moment(3)]
+    document = ask(tmp_path, "/v1/pods/ns/p/timeline", all_moments=moments)
+    assert [(it["id"], it["at"]) for it in document["moments"]] == [
+        (1, "2026-11-15T12:00:00.001Z"),
+        (3, "2026-11-15T12:00:00.003Z"),
+    ]
+    assert document["moments"][0]["before"] == "Pending"
+    assert (document["after"], document["more"]) == (3, False)
+    assert document["history"]["overflowed"] == 0
+
+
+def test_a_timeline_goes_on_where_it_ended(tmp_path: Path) -> None:
+    moments = [a_moment(number) for number in range(1, 6)]
+    document = ask(tmp_path, "/v1/pods/ns/p/timeline?after=1&limit=2", all_moments=moments)
+    assert [it["id"] for it in document["moments"]] == [2, 3]
+    assert (document["after"], document["more"]) == (3, True)
+    (tmp_path / "again").mkdir()
+    last = ask(tmp_path / "again", "/v1/pods/ns/p/timeline?after=5", all_moments=moments)
+    assert (last["moments"], last["after"], last["more"]) == ([], 5, False)
+
+
+def test_a_pod_without_a_history_has_an_empty_timeline(tmp_path: Path) -> None:
+    assert ask(tmp_path, "/v1/pods/ns/a/timeline", pods=PODS)["moments"] == []
+
+
+def test_events_are_picked_from_all_that_happened(tmp_path: Path) -> None:
+    moments = [
+        a_moment(number, kind=EVENT if number % 3 == 0 else "phase") for number in range(1, 10)
+    ]
+    moments.append(a_moment(10, kind=EVENT, namespace="other"))
+    document = ask(tmp_path, "/v1/events?namespace=ns&limit=2", all_moments=moments)
+    assert [it["id"] for it in document["moments"]] == [3, 6]
+    assert document["moments"][0]["reason"] == "Started"
+    assert (document["after"], document["more"]) == (6, True)
+    (tmp_path / "again").mkdir()
+    rest = ask(tmp_path / "again", "/v1/events?namespace=ns&after=6", all_moments=moments)
+    assert [it["id"] for it in rest["moments"]] == [9]
+    assert (rest["after"], rest["more"]) == (10, False)
+
+
+def test_one_request_looks_at_so_much_and_no_more(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> tuple[Any, int]:
+        scene.observatory.all_moments = [a_moment(number) for number in range(1, 60_001)]
+        document = json.loads((await scene.get("/v1/events"))[1])
+        return document, scene.observatory.read
+
+    document, read = play(tmp_path, act)
+    assert read == 50_000
+    assert (document["moments"], document["after"], document["more"]) == ([], 50_000, True)
+
+
+def test_a_history_that_cannot_be_read_is_said_and_the_rest_is_answered(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> list[tuple[int, str]]:
+        scene.observatory.broken = True
+        paths = ("/v1/pods/ns/p/timeline", "/v1/events", "/v1/pods", "/v1/status")
+        return [await scene.get(path) for path in paths]
+
+    codes, texts = zip(*play(tmp_path, act), strict=True)
+    assert codes == (503, 503, 200, 200)
+    assert "disk full" in texts[0]
+
+
+def test_the_node_is_told_and_many_are_a_list(tmp_path: Path) -> None:
+    assert ask(tmp_path, "/v1/node")["node"]["name"] == "node-1"
+    two = {name: NodeSummary(name=name) for name in ("z", "y")}
+    for number, (path, code) in enumerate([("node", 404), ("nodes", 200), ("nodes/z", 200)]):
+        (tmp_path / str(number)).mkdir()
+        document = ask(tmp_path / str(number), f"/v1/{path}", code=code, known_nodes=two)
+        if path == "nodes":
+            assert [node["name"] for node in document["nodes"]] == ["y", "z"]
+
+
+def test_it_answers_while_the_server_is_away_and_says_how_old_it_is(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> tuple[str, Any]:
+        scene.observatory.age = Knowledge(server_reachable=False, server_age_seconds=321.5)
+        async with scene.client("") as session, session.get("/v1/pods") as answer:
+            return answer.headers["X-Podstatus-Knowledge-Age"], await answer.json()
+
+    age, document = play(tmp_path, act)
+    assert age == "321.500"
+    assert document["knowledge"]["server_reachable"] is False
+    assert document["knowledge"]["server_age_seconds"] == 321.5
+
+
+def test_what_is_measured_is_told_to_the_thousandth(tmp_path: Path) -> None:
+    used = {"cpu": 0.1 + 0.2, "memory": 2096050176.0}
+    known: dict[str, Any] = {
+        "known_nodes": {"n": NodeSummary(name="n", used=used, lease_age_seconds=1.4723011059)},
+        "age": Knowledge(server_age_seconds=1.472496194999998, runtime_age_seconds=None),
+    }
+    for number, path in enumerate(("node", "nodes")):
+        (tmp_path / str(number)).mkdir()
+        document = ask(tmp_path / str(number), f"/v1/{path}", **known)
+        node = document["node"] if path == "node" else document["nodes"][0]
+        assert str(node["used"]) == "{'cpu': 0.3, 'memory': 2096050176}"
+        assert node["lease_age_seconds"] == 1.472
+        assert document["knowledge"]["server_age_seconds"] == 1.472
+
+
+def test_the_whole_is_counted(tmp_path: Path) -> None:
+    document = ask(tmp_path, "/v1/status", pods=PODS)
+    assert document["pods"] == 4
+    assert document["phases"] == {"Running": 3, "Succeeded": 1}
+    assert document["health"] == {"healthy": 2, "crashing": 1, "done": 1}
+    assert document["history"]["written"] == 3
+
+
+def test_head_is_get_without_what_it_has(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> tuple[int, bytes, str]:
+        async with scene.client("") as session, session.head("/v1/pods") as answer:
+            return answer.status, await answer.read(), answer.headers["X-Podstatus-Knowledge-Age"]
+
+    assert play(tmp_path, act) == (200, b"", "0.250")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"])
+def test_nothing_can_be_changed(tmp_path: Path, method: str) -> None:
+    async def act(scene: Scene) -> tuple[int, str, str]:
+        async with scene.client() as session, session.request(method, "/v1/pods") as answer:
+            return answer.status, answer.headers["Allow"], (await answer.json())["message"]
+
+    code, allowed, message = play(tmp_path, act)
+    assert (code, allowed) == (405, "GET, HEAD")
+    assert "/v1/pods takes GET, HEAD" in message
+
+
+def test_a_query_has_an_end(tmp_path: Path) -> None:
+    path = f"/v1/pods?labelSelector={'a' * MOST_QUERY}"
+    assert "ask for less" in ask(tmp_path, path, code=414)["message"]
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_999_999, "1970-01-01T00:00:00.001Z"),
+        (999_999_999, "1970-01-01T00:00:00.999Z"),
+        (AT + 120_000_000, "2026-11-15T12:00:00.120Z"),
+    ],
+)
+def test_milliseconds_are_always_three_digits_and_never_too_late(at: int, told: str) -> None:
+    assert to_the_millisecond(at) == told
+
+
+def test_a_moment_that_is_shown_can_be_read_again() -> None:
+    change = Transition(
+        kind="container", subject="app", before="running", after="ended", reason="R", message="m"
+    )
+    at = 1_800_000_000_123_000_000
+    moment = Moment(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)
+    assert read_moment(show_moment(moment)) == moment

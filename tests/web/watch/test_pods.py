@@ -1,0 +1,166 @@
+"""Who watches has the pods that he asked for as they are, wherever he was cut off."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podstatus.base.aio import SystemClock
+from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.scalars.time import Time
+from podstatus.observe.snapshot_cache import Board, Gone
+from podstatus.observe.summary.pod import PodSummary
+from podstatus.web.v1.filters import PodFilter
+from podstatus.web.watch import pods as watch_pods
+from podstatus.web.watch.pods import Pace, PodBodies, PodWatch
+from podstatus.web.watch.request import Place, WatchRequest
+from podstatus.web.watch.selection import Selection, Tell
+from tests.support.web.sse_client import Copy, Parser
+
+NOW = Time.parse("2026-11-15T12:00:00Z")
+AT_ONCE = Pace(batch_seconds=0.0, beat_seconds=0.001)
+
+
+def pod(name: str, phase: str = "Running", namespace: str = "default") -> PodSummary:
+    return PodSummary(uid=PodUID(f"uid-{name}"), namespace=namespace, name=name, phase=phase)
+
+
+class Client:
+    """Takes some events at a time, and may be cut off after any of them."""
+
+    def __init__(self, board: Board, wanted: PodFilter) -> None:
+        self._board, self._wanted = board, wanted
+        self._bodies = PodBodies(SystemClock())
+        self._parser = Parser()
+        self._pieces: AsyncGenerator[bytes, None] | None = None
+        self._last = ""
+        self.copy = Copy()
+
+    async def take(self, most: int | None = None) -> None:
+        """So many events, or all there are: until there is a heartbeat."""
+        if self._pieces is None:
+            self._pieces = self._connect()
+        self._parser.comments = 0
+        while most != 0 and not self._parser.comments:
+            events = self._parser.feed(await anext(self._pieces))
+            assert len(events) < 2, "each is a piece of its own here"
+            for event in events:
+                self.copy.take(event)
+                most = None if most is None else most - 1
+
+    async def cut(self) -> None:
+        """Lose what has not been taken."""
+        if self._pieces is not None:
+            await self._pieces.aclose()
+            self._pieces = None
+
+    def _connect(self) -> AsyncGenerator[bytes, None]:
+        life, _, number = self._parser.last_id.rpartition("-")
+        after = Place(life, int(number)) if life else None
+        wanted = WatchRequest(filter=self._wanted, after=after)
+        watch = PodWatch(self._board, wanted, self._bodies, SystemClock(), AT_ONCE)
+        return watch.pieces()
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from(["Pending", "Running", "gone"])),
+        st.tuples(st.sampled_from(["take", "cut"]), st.integers(0, 3)),
+        st.tuples(st.just("cut"), st.none()),
+    ),
+    max_size=40,
+)
+FILTERS = st.sampled_from([PodFilter(), PodFilter(namespace="one"), PodFilter(phases=("Running",))])
+
+
+@given(STEPS, FILTERS, st.integers(0, 3))
+@settings(max_examples=300)
+def test_a_client_has_the_pods_it_asked_for_wherever_it_was_cut_off(
+    steps: list[tuple[str, str | int | None]], wanted: PodFilter, most_gone: int
+) -> None:
+    async def run() -> None:
+        board = Board(most_gone=most_gone)
+        client = Client(board, wanted)
+        for what, how in steps:
+            if not isinstance(how, str):
+                await client.take(how)
+                if what == "cut":
+                    await client.cut()
+            elif how == "gone":
+                board.remove(PodUID(f"uid-{what}"))
+            else:
+                board.put(pod(what, how, "one" if what in "ab" else "two"))
+        await client.take()
+        await client.cut()
+        pods = [pod for pod in board.pods().values() if wanted.matches(pod, NOW)]
+        assert client.copy.phases == {pod.name: pod.phase for pod in pods}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watch_pods, "_PIECE", 1)
+        asyncio.run(run())
+
+
+def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch_pods, "_PIECE", 1)
+
+    async def run() -> list[str]:
+        board = Board()
+        for name in "abcd":
+            board.put(pod(name, "Pending"))
+        watch = PodWatch(board, WatchRequest(), PodBodies(SystemClock()), SystemClock(), AT_ONCE)
+        parser, seen = Parser(), []
+        async with aclosing(watch.pieces()) as pieces:
+            async for piece in pieces:
+                for event in parser.feed(piece):
+                    if event.name == "pod":
+                        seen.append(event.data["name"] + event.id.partition("-")[2])
+                    if event.data.get("name") == "a" and len(seen) == 1:
+                        board.put(pod("c", "Running"))
+                        board.put(pod("e"))
+                if parser.comments:
+                    return seen
+        raise AssertionError
+
+    # Until d has been sent, nobody may go on after the later change of c.
+    assert asyncio.run(run()) == ["a1", "b2", "c2", "d4", "c5", "e6"]
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_one_may_know_and_does_not_match_is_told_as_gone_once(resumed: bool) -> None:
+    expected = Tell.GONE if resumed else Tell.NOTHING
+    selection = Selection(PodFilter(phases=("Running",)), resumed=resumed)
+    assert selection.pod(pod("a", "Pending"), NOW) is expected
+    assert selection.pod(pod("a", "Failed"), NOW) is Tell.NOTHING
+    assert selection.pod(pod("a", "Running"), NOW) is Tell.POD
+    assert selection.pod(pod("a", "Failed"), NOW) is Tell.GONE
+    assert selection.gone(Gone(PodUID("uid-a"), "default", "a")) is Tell.NOTHING
+    assert selection.gone(Gone(PodUID("uid-b"), "default", "b")) is expected
+
+
+def test_all_who_watch_are_sent_the_same_bytes() -> None:
+    clock = StandingClock()
+    bodies = PodBodies(clock)
+    first = bodies.body(1, pod("a"))
+    assert bodies.body(1, pod("a")) is first
+    clock.nanos += 3_000_000_000
+    assert bodies.body(1, pod("a")) is first
+    clock.nanos += 3_000_000_000
+    assert bodies.body(1, pod("a")) is not first, "its health is old by now"
+
+
+class StandingClock:
+    nanos = 1_800_000_000_000_000_000
+
+    def now(self) -> int:
+        return self.nanos
+
+    def monotonic(self) -> int:
+        return self.nanos
+
+    async def wait(self, seconds: float) -> None:
+        raise NotImplementedError

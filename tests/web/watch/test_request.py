@@ -1,0 +1,45 @@
+import pytest
+
+from podstatus.web.errors import Refusal
+from podstatus.web.query_parameters import read_query
+from podstatus.web.v1.filters import PodFilter
+from podstatus.web.watch.request import NOWHERE, Place, WatchRequest, watch_request
+
+
+@pytest.mark.parametrize(
+    ("query", "last", "wanted"),
+    [
+        ("", "", WatchRequest()),
+        ("after=", "", WatchRequest()),
+        ("after=1f2e-17", "", WatchRequest(after=Place("1f2e", 17))),
+        ("after=1f2e-17", "1f2e-18", WatchRequest(after=Place("1f2e", 18))),
+        ("", "what a stranger gave", WatchRequest(after=NOWHERE)),
+        ("", "1f2e-" + "9" * 5000, WatchRequest(after=NOWHERE)),
+        ("namespace=a", "", WatchRequest(filter=PodFilter(namespace="a"))),
+        (
+            "moments=1&namespace=a&after=moments-3",
+            "",
+            WatchRequest(filter=PodFilter(namespace="a"), moments=True, after=Place("moments", 3)),
+        ),
+        ("moments=0&phase=Failed", "", WatchRequest(filter=PodFilter(phases=("Failed",)))),
+    ],
+)
+def test_a_query_says_what_to_watch_and_from_where_on(
+    query: str, last: str, wanted: WatchRequest
+) -> None:
+    assert watch_request(read_query(query), last) == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("after=17", "is no id of an event; they look like"),
+        ("moments=perhaps", "moments=perhaps is neither 1 nor 0"),
+        ("moments=1&phase=Running", "moments can be asked for by namespace alone"),
+        ("health=stuck", "no filter by health"),
+        ("labels=a", "unknown parameter labels; there is namespace"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused_with_a_reason(query: str, told: str) -> None:
+    with pytest.raises(Refusal, match=told):
+        watch_request(read_query(query))

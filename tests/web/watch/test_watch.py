@@ -1,0 +1,400 @@
+"""The watch on real sockets: what is there, what changes, coming back, and being cut off."""
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from podstatus.base.aio import SystemClock
+from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.history.status_writer import HistoryCounts
+from podstatus.observe.history.store import Moment
+from podstatus.observe.metrics.watch_counters import WatchCounts
+from podstatus.observe.summary.pod import PodSummary
+from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.web.watch.pods import Pace
+from podstatus.web.watch.service import Watches, WatchLimits
+from tests.support.web.node_server import TOKEN, Scene, play, until
+from tests.support.web.sse_client import Copy, Event, Parser, watching
+
+
+def pod(name: str, phase: str = "Running", message: str = "", **labels: str) -> PodSummary:
+    return PodSummary(
+        uid=PodUID(f"uid-{name}"),
+        namespace="default",
+        name=name,
+        phase=phase,
+        message=message,
+        labels=labels,
+    )
+
+
+def moment(id: int, name: str = "a") -> Moment:
+    return Moment(
+        id=id,
+        at=1_800_000_000_123_456_789,
+        uid=PodUID(f"uid-{name}"),
+        namespace=name,
+        name=name,
+        transition=Transition(kind="phase", after=f"Phase{id}"),
+    )
+
+
+def write(scene: Scene, *moments: Moment) -> None:
+    observatory = scene.observatory
+    observatory.all_moments += moments
+    written = observatory.counts.written + len(moments)
+    observatory.counts = HistoryCounts(written=written)
+
+
+def names(events: list[Event]) -> list[str]:
+    return [event.name for event in events]
+
+
+def test_what_is_there_comes_first_and_then_what_changes(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        board = scene.observatory.board
+        board.put(pod("a", "Pending"))
+        board.put(pod("b"))
+        async with watching(scene) as stream:
+            assert stream.answer.headers["Content-Type"] == "text/event-stream"
+            assert stream.answer.headers["Cache-Control"] == "no-store"
+            assert stream.answer.headers["X-Content-Type-Options"] == "nosniff"
+            first = await stream.until("synced")
+            assert names(first) == ["pod", "pod", "synced"]
+            assert first[0].data["name"] == "a"
+            assert first[0].data["health"]["word"] == "starting"
+            assert [event.id for event in first] == [f"{board.life}-{n}" for n in (1, 2, 2)]
+            assert first[-1].data == {"resumed": False}
+            board.put(pod("a", "Running"))
+            board.remove(PodUID("uid-b"))
+            gone, changed = await stream.until("pod")
+            assert (gone.name, gone.data["name"]) == ("gone", "b")
+            assert changed.data["phase"] == "Running"
+            assert changed.id == f"{board.life}-4", "with it, both have been seen"
+
+    play(tmp_path, act)
+
+
+def test_changes_that_come_together_are_sent_once(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        counts = WatchCounts()
+        limit(scene, counts=counts)
+        async with watching(scene) as stream:
+            await stream.until("synced")
+            for number in range(100):
+                scene.observatory.board.put(pod("a", message=str(number)))
+            event = await stream.next()
+            assert event is not None
+            assert event.data["message"] == "99"
+            assert counts.events == 2, "that it was synced, and the pod"
+
+    play(tmp_path, act)
+
+
+def test_a_pod_that_leaves_the_filter_is_gone(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        board = scene.observatory.board
+        board.put(pod("a", app="web"))
+        board.put(pod("b", app="db"))
+        async with watching(scene, "?labelSelector=app%3Dweb&phase=Running") as stream:
+            assert [event.data.get("name") for event in await stream.until("synced")] == ["a", None]
+            board.put(pod("b", "Failed", app="db"))
+            board.put(pod("a", "Failed", app="web"))
+            event = await stream.next()
+            assert event is not None
+            assert (event.name, event.data["name"]) == ("gone", "a")
+
+    play(tmp_path, act)
+
+
+def test_who_comes_back_is_told_what_changed_only(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        board = scene.observatory.board
+        for name in "abc":
+            board.put(pod(name))
+        async with watching(scene) as stream:
+            last = (await stream.until("synced"))[-1].id
+        board.put(pod("b", "Failed"))
+        board.remove(PodUID("uid-c"))
+        for query, header in ((f"?after={last}", ""), ("", last), ("?after=0-0", last)):
+            async with watching(scene, query, header) as stream:
+                events = await stream.until("synced")
+                told = [(event.name, event.data.get("name")) for event in events]
+                assert told == [("gone", "c"), ("pod", "b"), ("synced", None)]
+                assert events[-1].data == {"resumed": True}
+
+    play(tmp_path, act)
+
+
+def test_who_comes_from_another_life_begins_anew(tmp_path: Path) -> None:
+    async def first(scene: Scene) -> Event:
+        scene.observatory.board.put(pod("a"))
+        scene.observatory.board.put(pod("b"))
+        async with watching(scene) as stream:
+            return (await stream.until("synced"))[-1]
+
+    async def second(scene: Scene) -> None:
+        scene.observatory.board.put(pod("b"))
+        async with watching(scene, last=seen.id) as stream:
+            events = await stream.until("synced")
+            assert names(events) == ["anew", "pod", "synced"]
+            assert "restarted" in events[0].data["reason"]
+
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    seen = play(tmp_path / "1", first)
+    play(tmp_path / "2", second)
+
+
+def test_silence_has_a_heartbeat(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        board = scene.observatory.board
+        limit(scene, pace=Pace(beat_seconds=0.05))
+        async with watching(scene, "?namespace=elsewhere") as stream:
+            await stream.until("synced")
+            board.put(pod("a"))
+            task = asyncio.create_task(stream.next())
+            await until(lambda: stream.parser.comments >= 3)
+            assert stream.parser.last_id == f"{board.life}-1", "one gets on without events, too"
+            task.cancel()
+
+    play(tmp_path, act)
+
+
+def test_too_many_are_refused_until_one_has_gone(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        watches = limit(scene, WatchLimits(most=1))
+        async with watching(scene) as stream:
+            await stream.until("synced")
+            async with scene.client() as session, session.get("/v1/watch") as refused:
+                assert refused.status == 429
+                assert refused.headers["Retry-After"] == "5"
+                assert "1 clients watch already" in await refused.text()
+        await until(lambda: watches.count == 0)
+        async with watching(scene) as stream:
+            await stream.until("synced")
+
+    play(tmp_path, act)
+
+
+def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        counts = WatchCounts()
+        limit(scene, WatchLimits(most=4, most_of_one=2), counts=counts)
+        async with AsyncExitStack() as stack:
+
+            async def come(token: str) -> int:
+                session = await stack.enter_async_context(scene.client(token))
+                answer = await stack.enter_async_context(session.get("/v1/watch"))
+                return answer.status
+
+            assert [await come("") for _ in range(3)] == [200, 200, 429]
+            assert await come("a-token-that-nobody-knows") == 429
+            assert await come(TOKEN) == 200
+            assert await come("token-of-ann") == 200
+            assert await come("token-of-bob") == 429, "all places are taken"
+            assert counts.connected == 4
+            assert counts.refusals.look() == {("client",): 2, ("all",): 1}
+        await until(lambda: counts.connected == 0)
+
+    play(tmp_path, act, ask_about_tokens=True)
+
+
+def test_a_server_that_does_not_say_who_asks_keeps_nobody_from_watching(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        scene.reviews.down = True
+        async with scene.client("token-of-ann") as session, session.get("/v1/watch") as answer:
+            assert answer.status == 200
+
+    play(tmp_path, act, ask_about_tokens=True)
+
+
+def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        counts = WatchCounts()
+        limit(scene, counts=counts)
+        async with watching(scene) as stream:
+            await stream.until("synced")
+            stopping = asyncio.create_task(scene.server.stop())
+            (event,) = await stream.until("cut")
+            assert event.data["reason"] == "the server stops; come back later"
+            await stopping
+            assert counts.cuts.look() == {("stop",): 1}
+
+    play(tmp_path, act)
+
+
+def test_a_client_that_takes_nothing_is_cut_off_with_a_reason_and_comes_back(
+    tmp_path: Path,
+) -> None:
+    async def act(scene: Scene) -> None:
+        board, counts = scene.observatory.board, WatchCounts()
+        limits = WatchLimits(stall_seconds=1, linger_seconds=60)
+        watches = limit(scene, limits, counts=counts)
+        for number in range(3_000):
+            board.put(pod(f"p{number}", message="x" * 500))
+        copy = Copy()
+        async with slow_client(scene) as session, session.get("/v1/watch") as answer:
+            # All that waits is in the kernel's buffers and ours: it does not read.
+            await until(lambda: watches.count == 1)
+            await until(lambda: watches.count == 0)
+            last = await read_all(answer, copy)
+        assert copy.cut == "you have taken nothing for 1 s; come back and go on"
+        assert counts.cuts.look() == {("slow",): 1}
+        assert 0 < len(copy.pods) < 3_000
+        board.remove(PodUID("uid-p0"))
+        board.put(pod("p1", "Failed"))
+        async with watching(scene, last=last) as stream:
+            events = await stream.until("synced")
+            assert events[-1].data == {"resumed": True}
+            for event in events:
+                copy.take(event)
+        assert copy.phases == {pod.name: pod.phase for pod in board.pods().values()}
+
+    play(tmp_path, act)
+
+
+def test_a_client_that_is_slow_but_takes_something_is_not_cut_off(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        board = scene.observatory.board
+        limit(scene, WatchLimits(stall_seconds=3))
+        for number in range(1_000):
+            board.put(pod(f"p{number}", message="x" * 500))
+        copy = Copy()
+        async with slow_client(scene) as session, session.get("/v1/watch") as answer:
+            await asyncio.wait_for(read_all(answer, copy, pause=0.03, until_synced=True), 80)
+        assert not copy.cut
+        assert len(copy.pods) == 1_000
+
+    play(tmp_path, act)
+
+
+def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        counts, limits = WatchCounts(), WatchLimits(longest_seconds=1)
+        limit(scene, limits, pace=Pace(beat_seconds=0.02), counts=counts)
+        async with watching(scene) as stream:
+            await stream.until("synced")
+            (event,) = await stream.until("cut")
+            assert event.data["reason"] == "you have watched for 1 s; come back and go on"
+            assert await stream.next() is None
+            assert counts.cuts.look() == {("long",): 1}
+
+    play(tmp_path, act)
+
+
+def test_moments_are_read_once_for_all_who_have_got_equally_far(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        write(scene, *(moment(id) for id in range(1, 11)))
+        async with AsyncExitStack() as stack:
+            streams = [
+                await stack.enter_async_context(watching(scene, "?moments=1")) for _ in range(5)
+            ]
+            for stream in streams:
+                await stream.until("synced")
+            write(scene, moment(11))
+            for stream in streams:
+                assert (await stream.until("moment"))[-1].data["id"] == 11
+        assert scene.observatory.read == 11
+
+    play(tmp_path, act)
+
+
+def test_moments_come_complete_and_in_order(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        write(scene, *(moment(id) for id in range(1, 502)))
+        async with watching(scene, "?moments=1") as stream:
+            events = await stream.until("synced")
+            assert [event.data["id"] for event in events[:-1]] == list(range(1, 502))
+            assert events[0].data["at"] == "2027-01-15T08:00:00.123Z"
+            assert events[0].data["after"] == "Phase1"
+            assert events[-1].id == "moments-501"
+            write(scene, moment(502))
+            assert (await stream.until("moment"))[-1].data["id"] == 502
+        write(scene, moment(503))
+        async with watching(scene, "?moments=1", last="moments-502") as stream:
+            events = await stream.until("synced")
+            assert [event.data.get("id") for event in events] == [503, None]
+            assert events[-1].data == {"resumed": True}
+
+    play(tmp_path, act)
+
+
+def test_moments_that_were_forgotten_meanwhile_are_told_as_missed(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        write(scene, *(moment(id, "ab"[id % 2]) for id in range(7, 10)))
+        async with watching(scene, "?moments=1&namespace=a&after=moments-3") as stream:
+            missed, only, _ = await stream.until("synced")
+            assert missed.data == {"after": 3, "before": 7}
+            assert only.data["id"] == 8
+        async with watching(scene, "?moments=1&after=moments-20") as stream:
+            assert names(await stream.until("synced")) == ["anew", *["moment"] * 3, "synced"]
+
+    play(tmp_path, act)
+
+
+def test_a_history_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        async with watching(scene, "?moments=1") as stream:
+            await stream.until("synced")
+            scene.observatory.broken = True
+            write(scene, moment(1))
+            (event,) = await stream.until("cut")
+            assert event.data["reason"] == "the history cannot be read; the log says why"
+        code, text = await scene.get("/v1/watch?moments=1")
+        assert code == 503
+        assert "disk full" in text
+
+    play(tmp_path, act)
+
+
+@pytest.mark.parametrize("query", ["phase=Nowhere", "health=stuck", "after=x"])
+def test_what_makes_no_sense_is_refused(tmp_path: Path, query: str) -> None:
+    async def act(scene: Scene) -> None:
+        code, _ = await scene.get(f"/v1/watch?{query}")
+        assert code == 400
+
+    play(tmp_path, act)
+
+
+def limit(
+    scene: Scene,
+    limits: WatchLimits | None = None,
+    *,
+    pace: Pace | None = None,
+    counts: WatchCounts | None = None,
+) -> Watches:
+    """Watches with other limits."""
+    clock = SystemClock()
+    watches = Watches(scene.observatory, clock, pace=pace, limits=limits, counts=counts)
+    scene.answers.watches = watches
+    return watches
+
+
+def slow_client(scene: Scene) -> aiohttp.ClientSession:
+    """One whose kernel takes little for it."""
+
+    def small(info: aiohttp.AddrInfoType) -> socket.socket:
+        made = socket.socket(info[0], info[1])
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 2**10)
+        return made
+
+    connector = aiohttp.TCPConnector(ssl=scene.trust(), socket_factory=small)
+    return aiohttp.ClientSession(scene.url, connector=connector, read_bufsize=2**12)
+
+
+async def read_all(
+    answer: aiohttp.ClientResponse, copy: Copy, *, pause: float = 0.0, until_synced: bool = False
+) -> str:
+    """Everything up to the end; the id of the last event."""
+    parser = Parser()
+    with suppress(aiohttp.ClientPayloadError):
+        while not (until_synced and copy.synced) and (data := await answer.content.readany()):
+            for event in parser.feed(data):
+                copy.take(event)
+            await asyncio.sleep(pause)
+    return parser.last_id

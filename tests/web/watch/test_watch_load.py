@@ -1,0 +1,212 @@
+"""Many who watch many pods that change often: all of it arrives in order, and memory is bounded.
+
+The server is a process of its own, and says what it costs; the clients are in this one.
+"""
+
+import asyncio
+import ssl
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from podstatus.web.watch.service import WatchLimits
+from tests.support.web.sse_client import Event, Parser
+
+PODS, CLIENTS, VERIFYING, SECONDS, RATE = 5_000, 50, 5, 20, 200
+MOST_MEGABYTES = 1.5
+"""For each client, all in all."""
+
+pytestmark = pytest.mark.slow
+
+
+class ServerProcess:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in, self._out = process.stdin, process.stdout
+
+    async def ask(self, command: str) -> dict[str, Any]:
+        self._in.write(f"{command}\n".encode())
+        return await self.read()
+
+    async def read(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(await self._out.readline())
+        return found
+
+
+@asynccontextmanager
+async def server_process(folder: Path, pods: int) -> AsyncIterator[ServerProcess]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.web.watch.watch_server", str(folder), str(pods)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=2**24,
+    )
+    try:
+        yield ServerProcess(process)
+    finally:
+        assert process.stdin is not None
+        process.stdin.write_eof()
+        try:
+            await asyncio.wait_for(process.wait(), 60)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+class Client:
+    """Counts what comes; comes back where it was when it is cut off."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self.size = self.connections = 0
+        self.parser = Parser()
+        self.synced = asyncio.Event()
+
+    async def run(self) -> None:
+        while True:
+            headers = {"Last-Event-ID": self.parser.last_id} if self.parser.last_id else {}
+            with suppress(aiohttp.ClientPayloadError):
+                async with self._session.get("/v1/watch", headers=headers) as answer:
+                    assert answer.status == 200
+                    self.connections += 1
+                    await self.read(answer)
+
+    async def read(self, answer: aiohttp.ClientResponse) -> None:
+        tail = b""
+        while data := await answer.content.readany():
+            self.size += len(data)
+            if not self.synced.is_set() and b"event: synced" in tail + data:
+                self.synced.set()
+            tail = data[-20:]
+
+
+class Verifier(Client):
+    """Looks at every event."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        super().__init__(session)
+        self.steps: dict[str, int] = {}
+        self.events = 0
+        self.delays: list[float] = []
+        self.faults: list[str] = []
+        self.cuts: list[str] = []
+
+    async def read(self, answer: aiohttp.ClientResponse) -> None:
+        # What it was in the middle of when it was cut off comes once more.
+        last = self.parser.last_id
+        self.parser = Parser()
+        self.parser.last_id = last
+        while data := await answer.content.readany():
+            self.size += len(data)
+            for event in self.parser.feed(data):
+                self.take(event)
+
+    def take(self, event: Event) -> None:
+        self.events += 1
+        match event.name:
+            case "pod":
+                self._pod(event.data)
+            case "gone":
+                self.steps.pop(event.data["uid"], None)
+            case "synced":
+                self.synced.set()
+            case "cut":
+                self.cuts.append(event.data["reason"])
+            case other:
+                self.faults.append(f"{other} came")
+
+    def _pod(self, pod: dict[str, Any]) -> None:
+        uid, step = pod["uid"], int(pod["message"])
+        if step < self.steps.get(uid, 0):
+            self.faults.append(f"{uid}: {step} after {self.steps[uid]}")
+        self.steps[uid] = step
+        if self.synced.is_set():
+            self.delays.append(time.monotonic() - float(pod["reason"]))
+
+
+class Sleeper(Verifier):
+    """Takes nothing until it is woken."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        super().__init__(session)
+        self.woken = asyncio.Event()
+
+    async def read(self, answer: aiohttp.ClientResponse) -> None:
+        await self.woken.wait()
+        await super().read(answer)
+
+
+def test_fifty_clients_follow_5000_pods_at_200_changes_a_second(tmp_path: Path) -> None:
+    asyncio.run(follow(tmp_path))
+
+
+async def follow(folder: Path) -> None:
+    async with server_process(folder, PODS) as server:
+        where = await server.read()
+        alone = await server.ask("cost")
+        async with sessions(where) as session, asyncio.TaskGroup() as tasks:
+            verifiers = [Verifier(session) for _ in range(VERIFYING)]
+            sleeper = Sleeper(session)
+            counting = [Client(session) for _ in range(CLIENTS - VERIFYING)]
+            clients = [*verifiers, *counting, sleeper]
+            running = [tasks.create_task(client.run()) for client in clients]
+            began = time.monotonic()
+            for client in clients[:-1]:
+                await client.synced.wait()
+            initial = time.monotonic() - began
+            before, sizes = await server.ask("cost"), sum(client.size for client in clients)
+            done = (await server.ask(f"load {SECONDS} {RATE}"))["done"]
+            after, sent = await server.ask("cost"), sum(client.size for client in clients) - sizes
+            sleeper.woken.set()
+            final = {uid: int(step) for uid, step in (await server.ask("pods")).items()}
+            async with asyncio.timeout(120):
+                for verifier in (*verifiers, sleeper):
+                    while verifier.steps != final:  # noqa: ASYNC110 - of another task
+                        await asyncio.sleep(0.05)
+            for task in running:
+                task.cancel()
+        left = await server.ask("cost")
+
+    delays = [delay for verifier in verifiers for delay in verifier.delays]
+    cpu = after["cpu_seconds"] - before["cpu_seconds"]
+    print(  # noqa: T201 - the figures
+        f"\n{PODS} pods, {CLIENTS} clients and a sleeper, {done} changes in {SECONDS} s:"
+        f" {sent / 1e6:.0f} MB sent"
+        f"\n  initial state to all, {sizes / 1e6:.0f} MB, in {initial:.1f} s,"
+        f" {before['cpu_seconds'] - alone['cpu_seconds']:.1f} s of CPU"
+        f"\n  server: {100 * cpu / SECONDS:.0f} % of a core,"
+        f" {1e6 * cpu / done / CLIENTS:.0f} us a change and client"
+        f"\n  memory: {alone['rss_mb']:.0f} MB alone, {before['rss_mb']:.0f} with clients,"
+        f" {after['rss_mb']:.0f} after the load, {left['peak_mb']:.0f} at most,"
+        f" {left['rss_mb']:.0f} at the end"
+        f"\n  delay: median {1e3 * statistics.median(delays):.0f} ms,"
+        f" 99 % {1e3 * statistics.quantiles(delays, n=100)[98]:.0f} ms"
+        f"\n  the sleeper: {sleeper.cuts}, {sleeper.connections} connections"
+    )
+    assert done >= SECONDS * RATE
+    assert [fault for verifier in (*verifiers, sleeper) for fault in verifier.faults] == []
+    assert {verifier.connections for verifier in verifiers} == {1}
+    assert sleeper.cuts == [
+        f"you have taken nothing for {WatchLimits().stall_seconds:g} s; come back and go on"
+    ]
+    assert left["peak_mb"] - alone["rss_mb"] < MOST_MEGABYTES * CLIENTS
+
+
+@asynccontextmanager
+async def sessions(where: dict[str, str]) -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(
+        limit=0, ssl=ssl.create_default_context(cafile=where["certificate"])
+    )
+    async with aiohttp.ClientSession(
+        where["url"], connector=connector, timeout=aiohttp.ClientTimeout(total=None)
+    ) as session:
+        yield session

@@ -35,9 +35,9 @@ from peers.node_objects import create_pods
 from peers.orders import Await, Flip, Report, Seen, Set, Start, Started
 from peers.process import Peer
 from podstatus.client import ApiClient, token_access
-from podstatus.testing.kube_apiserver import running_kube_apiserver
-from podstatus.testing.real_parts import MissingPartsError
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
+from podstatus.testing.servers.binaries import MissingPartsError
+from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
 
 RESULTS = Path(__file__).parent / "results" / "sync.json"
 PODS = 500

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.programs import COMMAND
 
 Document = dict[str, Any]

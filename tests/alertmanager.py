@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from podstatus.testing.free_port import free_port
+from podstatus.testing.servers.free_port import free_port
 
 PROGRAM = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
 MISSING = "prometheus-alertmanager is not there; install it"

@@ -14,8 +14,8 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, Literal
 
 from podstatus.testing.apiserver import ApiServerThread
-from podstatus.testing.kube_apiserver import KubeApiServer
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
+from podstatus.testing.servers.kube_apiserver import KubeApiServer
 
 Document = dict[str, Any]
 Kind = Literal["embedded", "real"]

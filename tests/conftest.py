@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from podstatus.testing.real_parts import MissingPartsError, find_parts
+from podstatus.testing.servers.binaries import MissingPartsError, find_parts
 from tests.break_out_table import tables
 
 if TYPE_CHECKING:
@@ -140,9 +140,7 @@ def real_server(
     tmp_path_factory: pytest.TempPathFactory, node_certificates: Path
 ) -> "Iterator[RealServer]":
     """A real kube-apiserver, one for all tests of this process."""
-    from podstatus.testing.kube_apiserver import (  # noqa: PLC0415 - needs aiohttp
-        running_kube_apiserver,
-    )
+    from podstatus.testing.servers.kube_apiserver import running_kube_apiserver  # noqa: PLC0415 - needs aiohttp
     from tests.api_servers import NODES, RealServer  # noqa: PLC0415 - needs aiohttp
 
     folder, authority = tmp_path_factory.mktemp("real"), node_certificates / "ca.crt"

@@ -12,7 +12,7 @@ from random import Random
 
 import aiohttp
 
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.mutations import LINES, RAW, mutated, whole
 
 _HOP = ("host", "connection", "accept-encoding", "content-length", "authorization")

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from podstatus.testing.real_parts import ETCD, KUBE_APISERVER, cache_folder, parts_in
+from podstatus.testing.servers.binaries import ETCD, KUBE_APISERVER, cache_folder, parts_in
 
 ROOT = Path(__file__).parents[1]
 MODULE = ROOT / "tools" / "kube-apiserver"

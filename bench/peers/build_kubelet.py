@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from podstatus.testing.real_parts import cache_folder
+from podstatus.testing.servers.binaries import cache_folder
 
 SOURCES = Path(__file__).parent / "kubelet"
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from podstatus.testing.apiserver import ApiServerThread
-from podstatus.testing.free_port import free_port
+from podstatus.testing.servers.free_port import free_port
 from tests.client.kubeconfigs import data
 from tests.support.certificates import DAY, authority
 

@@ -29,7 +29,7 @@ from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodEvents, PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle
-from podstatus.testing.events import FakeEventSink
+from podstatus.testing.fakes import FakeEventSink
 
 POD = about_pod(make_pod("p", namespace="n"))
 DOWN = UnavailableError("no answer")

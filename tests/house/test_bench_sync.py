@@ -17,7 +17,7 @@ pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus import Pod, from_document
 from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 
 BENCH = Path(__file__).parents[2] / "bench"
 FIGURES = {

@@ -18,7 +18,7 @@ from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.time import parse_micro
 from podstatus.node.decide.conditions import STATED, Stated
 from podstatus.node.settings import NodeSettings
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.api_servers import NODES, Document, RealServer, Server
 from tests.node.scene import SETTINGS, NodeScene
 from tests.support.loops import until

@@ -18,7 +18,7 @@ import msgspec
 from aiohttp import web
 from yarl import URL
 
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.support.plain_access import PlainAccess
 
 _POD = re.compile(r"/api/v1/namespaces/[^/]+/pods/([^/]+)(?:/status)?")

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.kube_apiserver import KubeApiServer
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
+from podstatus.testing.servers.kube_apiserver import KubeApiServer
 from tests.api_servers import RealServer, Server
 
 

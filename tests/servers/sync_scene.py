@@ -35,7 +35,7 @@ from podstatus.status.decide.normalize import normalize_status
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.servers.busy_node import FOREIGN, BusyNode, Users, mark_of, outline
 from tests.servers.faulty_proxy import FaultyProxy
 from tests.support.loops import until

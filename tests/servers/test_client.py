@@ -32,7 +32,7 @@ from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.testing.builders import make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.api_servers import RealServer, Server
 
 OWN_NODE = Path(__file__).parents[2] / "examples" / "own_node.py"

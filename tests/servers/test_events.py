@@ -21,7 +21,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import MicroTime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.api_servers import NODES, Document, RealServer, Server
 
 Play = Callable[["Scene"], Awaitable[None]]

@@ -19,7 +19,7 @@ from podstatus.sources.file_source import FolderSource
 from podstatus.sources.mirror_controller import MirrorPods
 from podstatus.sources.mux import Mux
 from podstatus.sources.pod_changes import PodChange
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.api_servers import NODES, RealServer, Server
 from tests.servers.mortal import Mortal, mortal
 from tests.servers.pods import pod, pods

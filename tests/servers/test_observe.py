@@ -20,7 +20,7 @@ from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import GoneError
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.summary.pod import PodSummary, summarize
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.agent_process import ENVIRONMENT, SECONDS, until
 from tests.api_servers import RealServer, Server
 from tests.deployment_pods import pod, status

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.testing.free_port import free_port
+from podstatus.testing.servers.free_port import free_port
 from tests.agent_process import Document
 
 RUN, UID, CONTAINER = "SOAK_RUN", "SOAK_UID", "SOAK_CONTAINER"

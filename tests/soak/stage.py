@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from podstatus.testing.free_port import free_port
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
+from podstatus.testing.servers.free_port import free_port
 from tests.agent_process import ENVIRONMENT, Document
 from tests.api_servers import Client
 from tests.programs import COMMAND

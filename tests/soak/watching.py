@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPException, HTTPSConnection
 
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.agent_process import Document
 from tests.soak.history import History
 

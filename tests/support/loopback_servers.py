@@ -6,7 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from podstatus.testing.free_port import free_port
+from podstatus.testing.servers.free_port import free_port
 
 HOST = "127.0.0.1"
 

@@ -3,7 +3,7 @@
 import ssl
 
 from podstatus.client.auth.config import Credentials
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 
 
 class PlainAccess:

@@ -20,7 +20,7 @@ from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.testing.events import FakeEventSink
+from podstatus.testing.fakes import FakeEventSink
 from podstatus.testing.pod_api import InMemoryPodApi
 
 _SECOND = 1_000_000_000

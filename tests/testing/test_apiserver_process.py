@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.server_access import SECONDS
+from podstatus.testing.servers.access import SECONDS
 
 
 def test_a_server_that_runs_is_not_started_twice(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.agent_process import ENVIRONMENT, AgentProcess, Cluster
 
 

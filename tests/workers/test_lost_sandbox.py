@@ -9,7 +9,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.events import FakeEventSink
+from podstatus.testing.fakes import FakeEventSink
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 from podstatus.workers.pod_executor import Containers

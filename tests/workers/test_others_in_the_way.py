@@ -13,7 +13,7 @@ from podstatus.status.metrics import Counters
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.events import FakeEventSink
+from podstatus.testing.fakes import FakeEventSink
 from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 from podstatus.workers.admission.admit import Admission, Admitted
 from podstatus.workers.admission.resource_fit import Taken

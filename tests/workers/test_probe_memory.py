@@ -13,8 +13,7 @@ from podstatus.runtime.simulated.model.script import POD_ANNOTATION
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.events import FakeEventSink
-from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.testing.fakes import FakeDeletionSafety, FakeEventSink
 from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 from podstatus.workers.pod_executor import Containers
 from podstatus.workers.pod_syncer import PodSteps

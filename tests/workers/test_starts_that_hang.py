@@ -17,8 +17,7 @@ from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.events import FakeEventSink
-from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.testing.fakes import FakeDeletionSafety, FakeEventSink
 from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 from podstatus.workers.pod_executor import Containers
 from podstatus.workers.pod_syncer import PodSteps

@@ -1,1 +1,5 @@
-"""Replayer, builders and fakes that users may use too."""
+"""Builders, fakes, a virtual clock, API servers and suites for tests, also for tests of users.
+
+`podstatus.testing.apiserver` is a pytest plugin and keeps its name. No product logic belongs here,
+and nothing of the agent, the web server or the CLI is imported. Tests: tests/testing.
+"""

@@ -19,7 +19,7 @@ from podstatus.observe.history.store import Moment, reading
 from podstatus.status.ports import PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle
-from podstatus.testing.events import FakeEventSink
+from podstatus.testing.fakes import FakeEventSink
 
 POD = make_pod("web")
 

@@ -8,8 +8,8 @@ import pytest
 from podstatus.agent.observer.observer import GAVE_BACK
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_access
-from podstatus.testing.kube_apiserver import running_kube_apiserver
-from podstatus.testing.real_parts import MissingPartsError, find_parts
+from podstatus.testing.servers.binaries import MissingPartsError, find_parts
+from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
 from tests import deployment_pods
 from tests.agent_process import until
 from tests.observer_process import ObserverProcess, observer

@@ -21,7 +21,7 @@ from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, Taint
 from podstatus.node.node_cache import OwnNode
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.api_servers import NODES, RealServer
 from tests.api_servers import Server as ApiServer
 

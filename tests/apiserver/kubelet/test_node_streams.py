@@ -24,7 +24,7 @@ from podstatus.apiserver.kubelet.stream_options import choose_protocol, stream_q
 from podstatus.apiserver.kubelet.websocket import relay
 from podstatus.apiserver.listener import Listener
 from podstatus.testing.apiserver import running_api_server
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.api_servers import EmbeddedServer, Server
 from tests.programs import api_server
 from tests.servers.node_scene import NodeScene, transport_of

@@ -13,7 +13,7 @@ from podstatus.client.rest.resources import NODES
 from podstatus.client.rest.transport import Timing
 from podstatus.kube.errors import UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
-from podstatus.testing.free_port import free_port
+from podstatus.testing.servers.free_port import free_port
 from tests.client.raw_server import Say, hang, hang_up, raw_server
 from tests.support.certificates import DAY, authority
 from tests.support.plain_access import PlainAccess

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.programs import ApiServerProcess
 
 KUBECTL = shutil.which("kubectl")

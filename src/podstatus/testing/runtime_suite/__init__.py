@@ -15,15 +15,15 @@ place for what they share, such as a fresh folder. What a runtime cannot do it s
 
 import pytest
 
-_PARTS = ("resizing", "starting", "stopping", "telling")
+_PARTS = ("resizing", "starting", "stopping", "listing")
 # Before they are imported: so that a failed assertion shows what it compared.
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
+from podstatus.testing.runtime_suite.listing import Telling  # noqa: E402
 from podstatus.testing.runtime_suite.resizing import Resizes  # noqa: E402
 from podstatus.testing.runtime_suite.scene import Behaviour  # noqa: E402
 from podstatus.testing.runtime_suite.starting import Starting  # noqa: E402
 from podstatus.testing.runtime_suite.stopping import Stopping  # noqa: E402
-from podstatus.testing.runtime_suite.telling import Telling  # noqa: E402
 
 __all__ = ["Behaviour", "RuntimeSuite"]
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.agent_process import Cluster, agent, container, has_phase, make_pod, until
 from tests.api_servers import RealServer, Server
 

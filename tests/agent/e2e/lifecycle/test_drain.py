@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
 from tests.agent_process import (
     ENVIRONMENT,
     SECONDS,

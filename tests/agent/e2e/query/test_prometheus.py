@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.testing.free_port import free_port
+from podstatus.testing.servers.free_port import free_port
 from tests.agent_process import AgentProcess, Document, agent, get_plain, until
 
 PROMETHEUS = shutil.which("prometheus")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.testing.guarded import GuardedProcess
+from podstatus.testing.servers.process import GuardedProcess
 
 SECONDS = 90
 SLEEPER = [sys.executable, "-c", "import time; print('awake', flush=True); time.sleep(600)"]
 STARTER = """
 import sys
 from pathlib import Path
-from podstatus.testing.guarded import GuardedProcess
+from podstatus.testing.servers.process import GuardedProcess
 process = GuardedProcess(sys.argv[2:], Path(sys.argv[1]))
 print(process.pid, flush=True)
 sys.stdin.read()

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.testing.free_port import free_port
-from podstatus.testing.guarded import GuardedProcess
+from podstatus.testing.servers.free_port import free_port
+from podstatus.testing.servers.process import GuardedProcess
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 90.0

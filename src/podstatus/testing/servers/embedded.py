@@ -1,8 +1,8 @@
 """The embedded API server, put together for tests.
 
-As a program it serves until SIGTERM or SIGINT: `python -m podstatus.testing.serve_api FOLDER`
-prints one line once it serves. Tests that kill it need such a process; all others are faster
-with one in their own (`podstatus.testing.apiserver`).
+As a program it serves until SIGTERM or SIGINT: `python -m podstatus.testing.servers.embedded
+FOLDER` prints one line once it serves. Tests that kill it need such a process; all others are
+faster with one in their own (`podstatus.testing.apiserver`).
 """
 
 import argparse
@@ -85,7 +85,7 @@ async def _serve_until_signal(options: argparse.Namespace) -> None:
 
 def main() -> None:
     """Serve a folder."""
-    parser = argparse.ArgumentParser(prog="python -m podstatus.testing.serve_api")
+    parser = argparse.ArgumentParser(prog="python -m podstatus.testing.servers.embedded")
     parser.add_argument("folder", type=Path, help="of the certificates, the token, the objects")
     parser.add_argument("--port", type=int, default=0, help="0 for any")
     parser.add_argument("--faults", action="store_true", help="take rules at /podstatus/faults")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.testing import free_port as module
-from podstatus.testing.free_port import free_port
+from podstatus.testing.servers import free_port as module
+from podstatus.testing.servers.free_port import free_port
 
 
 @pytest.mark.parametrize("given", ["32768\t60999\n", "10001 65535", "1024 65534"])

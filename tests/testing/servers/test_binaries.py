@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.testing.real_parts import MissingPartsError, cache_folder, find_parts
+from podstatus.testing.servers.binaries import MissingPartsError, cache_folder, find_parts
 
 
 def filled(folder: Path, *names: str) -> Path:

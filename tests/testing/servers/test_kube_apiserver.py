@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("cryptography", reason="the harness needs podstatus[agent]")
 
-from podstatus.testing import etcd
-from podstatus.testing.etcd import StartError
-from podstatus.testing.kube_apiserver import KubeApiServer
-from podstatus.testing.real_parts import MissingPartsError, RealParts
-from tests.testing.test_guarded import ended, linux_only
+from podstatus.testing.servers import etcd
+from podstatus.testing.servers.binaries import MissingPartsError, RealParts
+from podstatus.testing.servers.etcd import StartError
+from podstatus.testing.servers.kube_apiserver import KubeApiServer
+from tests.testing.servers.test_process import ended, linux_only
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 MAP = {"metadata": {"name": "a"}, "data": {"k": "v"}}
@@ -166,7 +166,7 @@ class TestReal:
         starter = f"""
 import sys
 from pathlib import Path
-from podstatus.testing.kube_apiserver import KubeApiServer
+from podstatus.testing.servers.kube_apiserver import KubeApiServer
 server = KubeApiServer(Path({str(tmp_path)!r}))
 server.start()
 print(*server.pids, flush=True)

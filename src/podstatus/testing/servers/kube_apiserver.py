@@ -4,12 +4,11 @@
         server.access.request("GET", "/api/v1/namespaces")          # as a cluster's admin
         server.node_access("node-a").request("GET", "/api/v1/nodes/node-a")
 
-Started in a few seconds, so have one for many tests, and a namespace for each of them. Its
-programs are found by `podstatus.testing.real_parts` (docs/real-servers.md says how to get them).
-Users are bearer tokens: an admin, and `system:node:<name>` for the nodes named, under the Node
-authorizer and NodeRestriction. No other part of a cluster runs: nothing is scheduled, namespaces
-stay while they end, and the ServiceAccount plugin is off, or no pod would be let in.
-Needs `podstatus[agent]`.
+Started in a few seconds, so have one for many tests, and a namespace for each of them. Its programs
+are found by `podstatus.testing.servers.binaries` (docs/real-servers.md says how to get them). Users
+are bearer tokens: an admin, and `system:node:<name>` for the nodes named, under the Node authorizer
+and NodeRestriction. No other part of a cluster runs: nothing is scheduled, namespaces stay while
+they end, and the ServiceAccount plugin is off, or no pod would be let in. Needs `podstatus[agent]`.
 """
 
 import http.client
@@ -26,11 +25,11 @@ from podstatus.apiserver.pki.certificates import AUTHORITY, CLIENT, Certificates
 from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.state_dir import ServerFolder
 from podstatus.base.aio import wall_nanos
-from podstatus.testing.etcd import Etcd, StartError, start_program, wait_until
-from podstatus.testing.free_port import free_port
-from podstatus.testing.guarded import GuardedProcess
-from podstatus.testing.real_parts import RealParts, find_parts
-from podstatus.testing.server_access import ServerAccess
+from podstatus.testing.servers.access import ServerAccess
+from podstatus.testing.servers.binaries import RealParts, find_parts
+from podstatus.testing.servers.etcd import Etcd, StartError, start_program, wait_until
+from podstatus.testing.servers.free_port import free_port
+from podstatus.testing.servers.process import GuardedProcess
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 120.0

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import settings
 
 from podstatus.testing.servers.binaries import MissingPartsError, find_parts
-from tests.break_out_table import tables
+from tests.support.break_out_table import tables
 
 if TYPE_CHECKING:
-    from tests.api_servers import EmbeddedServer, RealServer, Server
+    from tests.support.processes.api_servers import EmbeddedServer, RealServer, Server
 
 # The machines that run them are shared: how long one example takes says nothing.
 settings.register_profile("podstatus", deadline=None)
@@ -112,7 +112,7 @@ def each_server(request: pytest.FixtureRequest) -> "Server":
 def node_certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with server.crt, server.key for nodes on loopback that both servers trust."""
     pytest.importorskip("cryptography", reason="certificates need podstatus[agent]")
-    from tests.stand_in_node import make_node_certificates  # noqa: PLC0415 - needs aiohttp
+    from tests.support.processes.stand_in_node import make_node_certificates  # noqa: PLC0415 - needs aiohttp
 
     folder = tmp_path_factory.mktemp("nodes")
     make_node_certificates(folder)
@@ -126,7 +126,7 @@ def embedded_server(
     """The embedded server, one for all tests of this process."""
     pytest.importorskip("aiohttp", reason="the API server needs podstatus[agent]")
     from podstatus.testing.apiserver import running_api_server  # noqa: PLC0415 - needs aiohttp
-    from tests.api_servers import EmbeddedServer  # noqa: PLC0415 - needs aiohttp
+    from tests.support.processes.api_servers import EmbeddedServer  # noqa: PLC0415 - needs aiohttp
 
     folder = tmp_path_factory.mktemp("embedded")
     with running_api_server(folder, node_authority=node_certificates / "ca.crt") as running:
@@ -141,7 +141,7 @@ def real_server(
 ) -> "Iterator[RealServer]":
     """A real kube-apiserver, one for all tests of this process."""
     from podstatus.testing.servers.kube_apiserver import running_kube_apiserver  # noqa: PLC0415 - needs aiohttp
-    from tests.api_servers import NODES, RealServer  # noqa: PLC0415 - needs aiohttp
+    from tests.support.processes.api_servers import NODES, RealServer  # noqa: PLC0415 - needs aiohttp
 
     folder, authority = tmp_path_factory.mktemp("real"), node_certificates / "ca.crt"
     with running_kube_apiserver(folder, nodes=NODES, node_authority=authority) as running:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.programs import api_server
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
+from tests.support.processes.programs import api_server
 
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT)
 

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 import yaml
 
-from tests.programs import COMMAND, ApiServerProcess, api_server
+from tests.support.processes.programs import COMMAND, ApiServerProcess, api_server
 
 pytestmark = pytest.mark.slow
 

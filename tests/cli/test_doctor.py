@@ -25,7 +25,7 @@ from podstatus.cli.checks import (
 from podstatus.cli.commands import app
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server
-from tests.api_servers import NODES, RealServer
+from tests.support.processes.api_servers import NODES, RealServer
 from tests.support.processes.process_runtime import need_bubblewrap
 
 MIB = 2**20

@@ -12,11 +12,11 @@ from typer.testing import CliRunner, Result
 from podstatus.cli.commands import app
 from podstatus.cli.default_container import DEFAULT_CONTAINER
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.agent_process import ENVIRONMENT, SECONDS
 from tests.cli.fake_node import FakeNode, fake_node
-from tests.programs import COMMAND
 from tests.support.certificates import authority
+from tests.support.processes.agent_process import ENVIRONMENT, SECONDS
 from tests.support.processes.on_terminal import on_terminal
+from tests.support.processes.programs import COMMAND
 
 HOSTILE = b"\x1b]0;owned\x07\x1b[2Jgone\rover \x9b31m \xc2\x9b caf\xc3\xa9\ttab \xff\n"
 HARMLESS = "^[]0;owned^G^[[2Jgone^Mover \\x9b31m \\x9b café\ttab \\xff\n".encode()

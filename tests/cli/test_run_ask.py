@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.cli.commands import app
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     ENVIRONMENT,
     NODE,
     SECONDS,
@@ -22,7 +22,7 @@ from tests.agent_process import (
     make_pod,
     until,
 )
-from tests.programs import COMMAND
+from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 

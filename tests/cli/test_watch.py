@@ -18,9 +18,9 @@ from podstatus.cli.client.pod_feed import Watched
 from podstatus.cli.client.sse import ServerSent, TooLongError, server_sent
 from podstatus.cli.client.staleness import Silence
 from podstatus.cli.commands import app
-from tests.agent_process import ENVIRONMENT, SECONDS, until
 from tests.cli.fake_node import FakeNode, fake_node
-from tests.programs import COMMAND
+from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
+from tests.support.processes.programs import COMMAND
 
 
 def pod(name: str, word: str = "healthy", uid: str = "", **more: Any) -> dict[str, Any]:

@@ -36,9 +36,9 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.node.lease import LeaseService
 from podstatus.testing.builders import make_pod
 from tests.client.raw_server import Say, answer, chunk, chunked_head, raw_server
-from tests.mutations import LINES, RAW, encoded, mutated, whole
 from tests.support.loops import in_loop
 from tests.support.plain_access import PlainAccess
+from tests.support.processes.mutations import LINES, RAW, encoded, mutated, whole
 
 Call = Callable[[ApiClient], Awaitable[object]]
 TIMING = Timing(connect_seconds=30, total_seconds=30)

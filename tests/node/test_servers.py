@@ -19,9 +19,9 @@ from podstatus.kube.scalars.time import parse_micro
 from podstatus.node.decide.conditions import STATED, Stated
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.servers.access import ServerAccess
-from tests.api_servers import NODES, Document, RealServer, Server
 from tests.node.scene import SETTINGS, NodeScene
 from tests.support.loops import until
+from tests.support.processes.api_servers import NODES, Document, RealServer, Server
 
 NAME = NODES[2]
 NODE = f"/api/v1/nodes/{NAME}"

@@ -39,10 +39,10 @@ from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.phase import past_active_deadline
 from podstatus.pods.probe_results import ProbeVerdicts
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status, running
-from tests.strategies import facts as some_facts
-from tests.strategies import pods as some_pods
-from tests.strategies import statuses as some_statuses
 from tests.support.container_facts import NOW, RESTART_ALL_OFF, exited, runs, status_of
+from tests.support.data.strategies import facts as some_facts
+from tests.support.data.strategies import pods as some_pods
+from tests.support.data.strategies import statuses as some_statuses
 
 SANDBOX = SandboxFacts(id="sb", state=SandboxState.READY, ip="10.1.2.3")
 

@@ -20,7 +20,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.testing.builders import make_pod
-from tests.agent_process import until
+from tests.support.processes.agent_process import until
 
 __all__ = ["TestBatchRuntime"]
 

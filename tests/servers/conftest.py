@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_servers import Server
-from tests.servers.node_scene import NodeScene
-from tests.stand_in_node import running_node
+from tests.servers.streams.node_scene import NodeScene
+from tests.support.processes.api_servers import Server
+from tests.support.processes.stand_in_node import running_node
 
 
 @pytest.fixture

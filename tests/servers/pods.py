@@ -1,6 +1,6 @@
 """Pods and config maps for cases, and where they are."""
 
-from tests.api_servers import Client, Document
+from tests.support.processes.api_servers import Client, Document
 
 IMAGE = "registry.example.com/image:v1"
 

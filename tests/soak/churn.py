@@ -7,11 +7,11 @@ from pathlib import Path
 
 import yaml
 
-from tests.agent_process import Document
-from tests.api_servers import MERGE
 from tests.soak.kinds import Maker, any_kind, make_pod
 from tests.soak.ledger import MARK, Entry, Ledger
 from tests.soak.stage import ServerProcess
+from tests.support.processes.agent_process import Document
+from tests.support.processes.api_servers import MERGE
 
 PODS = 50
 _PATH = "/api/v1/namespaces/default/pods"

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from tests.agent_process import Document
 from tests.soak.judge import ENDED, judge_end, judge_readiness, statuses
 from tests.soak.truth import Told
+from tests.support.processes.agent_process import Document
 
 _ORDER = {"Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 _MIRROR = "kubernetes.io/config.mirror"

@@ -10,7 +10,6 @@ import psutil
 
 from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.runtime.process.cgroups.model.mounts import parse_mounts
-from tests.agent_process import Document
 from tests.soak.churn import Churn
 from tests.soak.history import is_mirror, uid_of
 from tests.soak.judge import ENDED, Known, judge, judge_last_words, statuses
@@ -18,6 +17,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.stage import Stage
 from tests.soak.truth import Key, Truth
 from tests.soak.watching import Watcher
+from tests.support.processes.agent_process import Document
 from tests.support.processes.mortal_node import MortalNode
 
 MOST_MEMORY = 256 * 2**20

@@ -5,9 +5,9 @@ from datetime import datetime
 
 import msgspec
 
-from tests.agent_process import Document, condition
 from tests.soak.kinds import EXPECTED
 from tests.soak.truth import KILLED, Attempt, Told
+from tests.support.processes.agent_process import Document, condition
 
 UNKNOWN = "ContainerStatusUnknown"
 ENDED = ("Succeeded", "Failed")

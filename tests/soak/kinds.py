@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from podstatus.testing.servers.free_port import free_port
-from tests.agent_process import Document
+from tests.support.processes.agent_process import Document
 
 RUN, UID, CONTAINER = "SOAK_RUN", "SOAK_UID", "SOAK_CONTAINER"
 """Variables by which a process is found to belong to a campaign, a pod, a container."""

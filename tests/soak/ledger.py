@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tests.agent_process import Document
+from tests.support.processes.agent_process import Document
 
 MARK = "soak"
 """A label that is counted up."""

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.agent_process import Document
 from tests.soak.judge import Known
 from tests.soak.truth import Attempt, Told
+from tests.support.processes.agent_process import Document
 
 NOW = 1_800_000_000.0
 RUNS: Document = {"running": {"startedAt": "2027-01-15T08:00:00Z"}}

@@ -17,12 +17,12 @@ import yaml
 
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.free_port import free_port
-from tests.agent_process import ENVIRONMENT, Document
-from tests.api_servers import Client
-from tests.programs import COMMAND
 from tests.soak import skewed_agent
 from tests.soak.proxy import Proxy
+from tests.support.processes.agent_process import ENVIRONMENT, Document
+from tests.support.processes.api_servers import Client
 from tests.support.processes.mortal_node import MortalNode
+from tests.support.processes.programs import COMMAND
 
 NODE = "soak"
 DISK_MEGABYTES = 96

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.agent_process import Document
 from tests.soak.history import History
 from tests.soak.pods import RUNS, ended, shown, status, told
 from tests.soak.truth import Told
+from tests.support.processes.agent_process import Document
 
 ENDED = shown(status(state=ended(7, "1")), phase="Failed", version=3)
 TWICE = status(count=2, lastState=ended(4, "2"))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.agent_process import Document
 from tests.soak.judge import Known, judge, judge_last_words
 from tests.soak.pods import RUNS, ended, known, shown, status, told
 from tests.soak.truth import Attempt, Told, parse_told
+from tests.support.processes.agent_process import Document
 
 BACK_OFF: Document = {"waiting": {"reason": "CrashLoopBackOff"}}
 UNKNOWN = ended(137, reason="ContainerStatusUnknown", finishedAt=None)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import Document
 from tests.soak.agent_log import AgentLog
 from tests.soak.campaign import Plan
 from tests.soak.ledger import MARK, Ledger
 from tests.soak.proxy import name_of
 from tests.soak.report import Tally, fault_table
+from tests.support.processes.agent_process import Document
 
 
 def pod(version: int = 1, mark: int = 0, **meta: str) -> Document:

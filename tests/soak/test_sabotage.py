@@ -10,14 +10,14 @@ from functools import partial
 
 import pytest
 
-from tests.agent_process import Document, until
-from tests.api_servers import STRATEGIC
 from tests.soak import churn
 from tests.soak.campaign import Campaign, Plan
 from tests.soak.kinds import CONTAINER, RUN, UID
 from tests.soak.ledger import Entry
 from tests.soak.report import Report
 from tests.soak.stage import stage
+from tests.support.processes.agent_process import Document, until
+from tests.support.processes.api_servers import STRATEGIC
 
 pytestmark = pytest.mark.slow
 

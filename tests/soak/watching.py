@@ -8,8 +8,8 @@ from contextlib import suppress
 from http.client import HTTPException, HTTPSConnection
 
 from podstatus.testing.servers.access import ServerAccess
-from tests.agent_process import Document
 from tests.soak.history import History
+from tests.support.processes.agent_process import Document
 
 _PODS = "/api/v1/pods"
 _AGAIN_SECONDS = 0.1

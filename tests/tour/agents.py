@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from podstatus.testing.servers.access import ServerAccess
-from tests.agent_process import ENVIRONMENT, AgentProcess, Cluster
+from tests.support.processes.agent_process import ENVIRONMENT, AgentProcess, Cluster
 
 
 class TouringAgent(AgentProcess):

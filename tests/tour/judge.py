@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.api_servers import Server
+from tests.support.processes.api_servers import Server
 from tests.tour.agents import TouringAgent
 
 Document = dict[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.api_servers import RealServer, Server
+from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.process_runtime import need_bubblewrap
 from tests.tour.agents import TouringAgent, running_agent
 from tests.tour.judge import name_of, play, records

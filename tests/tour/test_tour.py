@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.api_servers import RealServer, Server
+from tests.support.processes.api_servers import RealServer, Server
 from tests.tour.agents import TouringAgent, running_agent
 from tests.tour.judge import name_of, play, records
 from tests.tour.scripts import SCRIPTS, simulated

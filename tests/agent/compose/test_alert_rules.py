@@ -12,8 +12,15 @@ from podstatus.agent.settings.load import SettingsError, read_settings
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.model import Action
 from podstatus.client.auth import files as client_files
-from tests.agent_process import ENVIRONMENT, SECONDS, agent, get_alerts, make_pod, until
-from tests.programs import COMMAND
+from tests.support.processes.agent_process import (
+    ENVIRONMENT,
+    SECONDS,
+    agent,
+    get_alerts,
+    make_pod,
+    until,
+)
+from tests.support.processes.programs import COMMAND
 
 ONE = "allowActions: [deletePod]\ndryRun: false\nrules:\n- {name: One, expr: '!pod.ready'}\n"
 TWO = "rules:\n- {name: Two, expr: pod.ready, actions: [log]}\n"

@@ -24,9 +24,9 @@ from podstatus.agent.settings.load import read_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.web.handlers import Sources
-from tests.agent_process import agent
 from tests.support.certificates import authority
 from tests.support.plain_access import PlainAccess
+from tests.support.processes.agent_process import agent
 from tests.support.web.fake_runtime import FakePods
 
 NOW = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()) * 10**9

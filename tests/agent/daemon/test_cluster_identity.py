@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.daemon.cluster_identity import ServerIdentity, completed, is_another
-from tests.agent_process import agent, make_pod
-from tests.programs import api_server
+from tests.support.processes.agent_process import agent, make_pod
+from tests.support.processes.programs import api_server
 
 EMBEDDED = ServerIdentity(embedded=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.programs import COMMAND
+from tests.support.processes.programs import COMMAND
 
 HURRIED = "agent.embedded: API server killed, it did not end"
 ROOT = Path(__file__).parents[3]

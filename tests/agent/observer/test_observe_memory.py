@@ -10,9 +10,9 @@ from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_access
 from podstatus.testing.servers.binaries import MissingPartsError, find_parts
 from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
-from tests import deployment_pods
-from tests.agent_process import until
-from tests.observer_process import ObserverProcess, observer
+from tests.support.data import deployment_pods
+from tests.support.processes.agent_process import until
+from tests.support.processes.observer_process import ObserverProcess, observer
 
 PODS = 5_000
 MOST_PER_POD = 6 * 1024

@@ -22,7 +22,7 @@ from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_access
 from podstatus.observe.history.store import History, HistoryError, KnownPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.deployment_pods import pod, status
+from tests.support.data.deployment_pods import pod, status
 
 SECONDS = 90
 PODS = "/api/v1/namespaces/default/pods"

@@ -22,8 +22,8 @@ from podstatus.kube.objects.node import Node, NodeSpec, Taint
 from podstatus.node.node_cache import OwnNode
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.servers.access import ServerAccess
-from tests.api_servers import NODES, RealServer
-from tests.api_servers import Server as ApiServer
+from tests.support.processes.api_servers import NODES, RealServer
+from tests.support.processes.api_servers import Server as ApiServer
 
 THEIRS = Taint(key="theirs", effect="NoSchedule")
 ACTION = Action(kind="taintNode", options={"key": "full"})

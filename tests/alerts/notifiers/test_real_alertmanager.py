@@ -14,9 +14,9 @@ from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.alerts.notifiers.alertmanager import Alertmanager
 from podstatus.alerts.notifiers.http_post import HttpPost
 from podstatus.base.aio import SystemClock
-from tests.alertmanager import MISSING, PROGRAM, alertmanager
-from tests.alertmanager import Alertmanager as Manager
 from tests.alerts.sample_alerts import firing, resolved
+from tests.support.processes.alertmanager import MISSING, PROGRAM, alertmanager
+from tests.support.processes.alertmanager import Alertmanager as Manager
 
 ACTIONS = [Action(kind="alertmanager")]
 AGAIN = 2.0

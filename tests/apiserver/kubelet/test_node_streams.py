@@ -25,12 +25,12 @@ from podstatus.apiserver.kubelet.websocket import relay
 from podstatus.apiserver.listener import Listener
 from podstatus.testing.apiserver import running_api_server
 from podstatus.testing.servers.access import ServerAccess
-from tests.api_servers import EmbeddedServer, Server
-from tests.programs import api_server
-from tests.servers.node_scene import NodeScene, transport_of
 from tests.servers.pods import pods
-from tests.stand_in_node import V5, running_node, wait_until
+from tests.servers.streams.node_scene import NodeScene, transport_of
+from tests.support.processes.api_servers import EmbeddedServer, Server
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
+from tests.support.processes.programs import api_server
+from tests.support.processes.stand_in_node import V5, running_node, wait_until
 
 PATIENCE_SECONDS = 60.0
 

@@ -12,8 +12,8 @@ from podstatus.kube.encoding.codec import DecodeError, decode
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.patch.schema import POD
 from podstatus.testing.apiserver import running_api_server
-from tests.api_servers import JSON_PATCH, MERGE, STRATEGIC, Client
-from tests.integer_fields import IntegerField, integer_fields
+from tests.support.data.integer_fields import IntegerField, integer_fields
+from tests.support.processes.api_servers import JSON_PATCH, MERGE, STRATEGIC, Client
 
 PODS = "/api/v1/namespaces/default/pods"
 POD_FIELDS = list(integer_fields(POD))

@@ -14,7 +14,7 @@ from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
 from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
-from tests.strategies import QUANTITIES
+from tests.support.data.strategies import QUANTITIES
 
 RECORDED = Path(__file__).parents[2] / "conformance" / "checkpoints"
 UID = PodUID("u-1")

@@ -8,7 +8,7 @@ from podstatus.cli.render.pod_rows import row_of
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.summary.pod import PodSummary, summarize
-from tests.strategies import pods
+from tests.support.data.strategies import pods
 
 
 def alike(summary: PodSummary) -> PodSummary:

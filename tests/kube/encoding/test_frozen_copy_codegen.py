@@ -19,7 +19,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
-from tests import strategies
+from tests.support.data import strategies
 
 
 class Word(StrEnum):

@@ -24,7 +24,7 @@ def recorded_type(field: dict[str, Any]) -> str:
 
 
 def without_width(type_text: str) -> str:
-    """The recording does not tell int32 from int64: tests/servers/test_integers.py does."""
+    """The recording does not tell int32 from int64: tests/servers/api/test_integers.py does."""
     return re.sub("int(32|64)", "int", type_text)
 
 

@@ -13,7 +13,7 @@ from podstatus.kube.patch import create_two_way_patch
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.patch.values import create_value_patch
 from podstatus.kube.scalars.time import Time
-from tests.strategies import statuses
+from tests.support.data.strategies import statuses
 
 STATUS = POD.field("status").schema
 NOON, LATER = Time.parse("2026-11-15T12:00:00Z"), Time.parse("2026-11-15T12:00:01Z")

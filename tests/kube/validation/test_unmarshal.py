@@ -25,7 +25,7 @@ from podstatus.kube.patch.schema import (
 )
 from podstatus.kube.validation.strict_fields import Members
 from podstatus.kube.validation.unmarshal import Number, text_fits, unmarshal_error, value_fits
-from tests.integer_fields import IntegerField, integer_fields
+from tests.support.data.integer_fields import IntegerField, integer_fields
 
 SCHEMAS = [
     BINDING, CONFIG_MAP, DELETE_OPTIONS, EVENT, LEASE, NAMESPACE, NODE, POD, SECRET,

@@ -7,7 +7,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.cluster import see_lease, see_node, see_pod
 from podstatus.observe.summary.pod import summarize
-from tests.deployment_pods import pod, status
+from tests.support.data.deployment_pods import pod, status
 
 
 def seen(number: int, phase: str = "Running", node: str | None = None) -> Pod:

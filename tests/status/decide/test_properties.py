@@ -16,7 +16,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.normalize import normalize_status
 from podstatus.testing.fakes import FakeDeletionSafety
-from tests.strategies import FOREIGN, OURS, pods, statuses
+from tests.support.data.strategies import FOREIGN, OURS, pods, statuses
 
 NOW = Time.parse("2030-01-01T00:00:00Z")
 GATES = FeatureGates()

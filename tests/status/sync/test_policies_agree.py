@@ -28,7 +28,7 @@ from podstatus.testing.builders import (
     running,
     waiting,
 )
-from tests.strategies import OURS, statuses
+from tests.support.data.strategies import OURS, statuses
 from tests.support.status_fleet import Fleet
 
 PODS = {"job": "default", "web": "default", "static": "kube-system"}

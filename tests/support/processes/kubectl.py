@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.testing.servers.access import ServerAccess
-from tests.programs import ApiServerProcess
+from tests.support.processes.programs import ApiServerProcess
 
 KUBECTL = shutil.which("kubectl")
 HOW_TO_GET_IT = (

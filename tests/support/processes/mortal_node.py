@@ -25,7 +25,7 @@ from podstatus.runtime.process.records.models import (
     ShimRecord,
     StartRecord,
 )
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     ENVIRONMENT,
     NODE,
     SECONDS,
@@ -36,9 +36,9 @@ from tests.agent_process import (
     until,
     words_of,
 )
-from tests.api_servers import RealServer, Server
-from tests.programs import COMMAND
+from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.process_runtime import need_bubblewrap
+from tests.support.processes.programs import COMMAND
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import subprocess
 import termios
 from collections.abc import Mapping
 
-from tests.agent_process import ENVIRONMENT, SECONDS
-from tests.programs import COMMAND
+from tests.support.processes.agent_process import ENVIRONMENT, SECONDS
+from tests.support.processes.programs import COMMAND
 
 
 def on_terminal(*words: str, environment: Mapping[str, str] | None = None) -> tuple[int, bytes]:

@@ -26,9 +26,15 @@ from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.runtime.process.sandbox.isolation import NoBubblewrapError, find_bubblewrap
 from podstatus.runtime.process.state.process_identity import send_signal
-from tests.agent_process import ENVIRONMENT, SECONDS, AgentProcess, Document, until
-from tests.stand_in_node import ERROR, STDERR, STDOUT, V5
+from tests.support.processes.agent_process import (
+    ENVIRONMENT,
+    SECONDS,
+    AgentProcess,
+    Document,
+    until,
+)
 from tests.support.processes.process_runtime import AS_NOBODY, NOBODY
+from tests.support.processes.stand_in_node import ERROR, STDERR, STDOUT, V5
 
 ISOLATIONS = ("bubblewrap", "none")
 PYTHON = "/usr/bin/python3"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import Cluster, agent, get_alerts, make_pod, until
-from tests.alertmanager import MISSING, PROGRAM, Alertmanager, alertmanager
-from tests.api_servers import Server
+from tests.support.processes.agent_process import Cluster, agent, get_alerts, make_pod, until
+from tests.support.processes.alertmanager import MISSING, PROGRAM, Alertmanager, alertmanager
+from tests.support.processes.api_servers import Server
 
 NODE = "node-am"
 RULES = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import agent, get_alerts, make_pod, until
+from tests.support.processes.agent_process import agent, get_alerts, make_pod, until
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 PATTERN = "pod.name.matches('a{1,900}' + string(a) + string(b) + string(c) + string(d))"

@@ -15,9 +15,15 @@ from podstatus.alerts.service.alert_service import SAMPLE_SECONDS
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import AlertingNode, until
 from tests.agent.e2e.faults.test_run_stalled import ImpatientHeartbeats
-from tests.agent_process import ENVIRONMENT, AgentProcess, agent, get_alerts, make_pod
-from tests.agent_process import until as until_it_is
-from tests.programs import COMMAND
+from tests.support.processes.agent_process import (
+    ENVIRONMENT,
+    AgentProcess,
+    agent,
+    get_alerts,
+    make_pod,
+)
+from tests.support.processes.agent_process import until as until_it_is
+from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,14 @@ from podstatus.node.machine.reader import read_machine
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import NODE, AlertingNode, SkippingClock, until
 from tests.agent.e2e.alerts.hurried_rules import hurried_rules
-from tests.agent_process import SECONDS, AgentProcess, agent, condition, get_alerts
-from tests.agent_process import until as until_it_is
+from tests.support.processes.agent_process import (
+    SECONDS,
+    AgentProcess,
+    agent,
+    condition,
+    get_alerts,
+)
+from tests.support.processes.agent_process import until as until_it_is
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 
 from podstatus.kube.scalars.time import Time
 from tests.agent.e2e.alerting_node import until
-from tests.agent_process import SECONDS, AgentProcess, agent, get_alerts, make_pod
+from tests.support.processes.agent_process import SECONDS, AgentProcess, agent, get_alerts, make_pod
 from tests.support.webhook_server import WebServer, web_server
 
 RULES = """

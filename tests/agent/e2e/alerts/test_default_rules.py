@@ -19,7 +19,15 @@ import pytest
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 from tests.agent.e2e.alerts.hurried_rules import RULES, hurried_rules
 from tests.agent.e2e.faults.test_full_disk import _program, fill
-from tests.agent_process import AgentProcess, Cluster, agent, has_phase, is_ready, make_pod, until
+from tests.support.processes.agent_process import (
+    AgentProcess,
+    Cluster,
+    agent,
+    has_phase,
+    is_ready,
+    make_pod,
+    until,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from tests.agent.e2e.alerting_node import NODE, PODS, AlertingNode, SetClock, un
 from tests.agent.e2e.alerts.hurried_rules import hurried_rules
 from tests.agent.e2e.alerts.test_default_rules import PROBED
 from tests.agent.e2e.faults.test_full_disk import small_disk
-from tests.agent_process import make_pod
+from tests.support.processes.agent_process import make_pod
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.observe.history.store import Moment, reading
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     Cluster,
     Document,
     condition,
@@ -19,7 +19,7 @@ from tests.agent_process import (
     is_ready,
     until,
 )
-from tests.api_servers import EmbeddedServer
+from tests.support.processes.api_servers import EmbeddedServer
 from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.observe.history.store import reading
-from tests.agent_process import agent, make_pod, until
+from tests.support.processes.agent_process import agent, make_pod, until
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     Document,
     agent,
     condition,
@@ -20,7 +20,7 @@ from tests.agent_process import (
     until,
     words_of,
 )
-from tests.programs import api_server
+from tests.support.processes.programs import api_server
 
 pytestmark = pytest.mark.slow
 

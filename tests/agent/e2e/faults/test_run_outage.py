@@ -9,8 +9,15 @@ import pytest
 
 from podstatus.testing.apiserver import ApiServerProcess
 from podstatus.testing.servers.access import ServerAccess
-from tests.agent_process import Cluster, agent, container, has_phase, make_pod, until
-from tests.api_servers import RealServer, Server
+from tests.support.processes.agent_process import (
+    Cluster,
+    agent,
+    container,
+    has_phase,
+    make_pod,
+    until,
+)
+from tests.support.processes.api_servers import RealServer, Server
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,14 @@ from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import AlertingNode, SetClock
-from tests.agent_process import NODE, SECONDS, Cluster, condition, get_plain, until
+from tests.support.processes.agent_process import (
+    NODE,
+    SECONDS,
+    Cluster,
+    condition,
+    get_plain,
+    until,
+)
 
 AT_MOST = 5.0
 """More than a busy machine lets a service wait that could go on."""

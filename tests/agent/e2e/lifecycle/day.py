@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import podstatus
-from tests.agent_process import Cluster, Document, condition, is_ready
-from tests.api_servers import Server
+from tests.support.processes.agent_process import Cluster, Document, condition, is_ready
+from tests.support.processes.api_servers import Server
 from tests.tour.agents import TouringAgent
 
 NEXT_VERSION = "0.1.1"

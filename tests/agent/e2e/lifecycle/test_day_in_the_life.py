@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from tests.agent.e2e.lifecycle.day import NEXT_VERSION, Day, Diary, Targets, followed, lines
-from tests.agent_process import Cluster, Document, container, has_phase, until
-from tests.api_servers import RealServer, Server
+from tests.support.processes.agent_process import Cluster, Document, container, has_phase, until
+from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.process_runtime import need_bubblewrap
 from tests.tour.agents import TouringAgent, running_agent
 

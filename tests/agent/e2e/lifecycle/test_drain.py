@@ -10,7 +10,7 @@ import pytest
 
 from podstatus.testing.apiserver import ApiServerProcess
 from podstatus.testing.servers.access import ServerAccess
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     ENVIRONMENT,
     SECONDS,
     AgentProcess,
@@ -23,9 +23,9 @@ from tests.agent_process import (
     make_pod,
     until,
 )
-from tests.api_servers import RealServer, Server
-from tests.programs import COMMAND
+from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.process_node import command_pod, process_node
+from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import AgentProcess, Cluster, agent, container, has_phase, make_pod, until
-from tests.api_servers import RealServer
+from tests.support.processes.agent_process import (
+    AgentProcess,
+    Cluster,
+    agent,
+    container,
+    has_phase,
+    make_pod,
+    until,
+)
+from tests.support.processes.api_servers import RealServer
 
 pytestmark = pytest.mark.slow
 

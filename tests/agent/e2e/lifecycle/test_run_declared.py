@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import Cluster, Document, agent, make_pod
-from tests.api_servers import RealServer, Server
+from tests.support.processes.agent_process import Cluster, Document, agent, make_pod
+from tests.support.processes.api_servers import RealServer, Server
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 
 from podstatus.apiserver.state_dir import lock_holder
 from podstatus.testing.apiserver import ApiServerProcess
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     ENVIRONMENT,
     NODE,
     SECONDS,
@@ -23,7 +23,7 @@ from tests.agent_process import (
     make_pod,
     until,
 )
-from tests.programs import COMMAND
+from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from batch_system import BatchSystem
 
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     ENVIRONMENT,
     AgentProcess,
     Cluster,

@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import AgentProcess, Cluster, Document, agent, condition, container, until
-from tests.agent_process import make_pod as plain_pod
-from tests.api_servers import RealServer, Server
+from tests.support.processes.agent_process import (
+    AgentProcess,
+    Cluster,
+    Document,
+    agent,
+    condition,
+    container,
+    until,
+)
+from tests.support.processes.agent_process import make_pod as plain_pod
+from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.mortal_node import mortal_node, pod_of
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     ENVIRONMENT,
     AgentProcess,
     Document,
@@ -18,7 +18,7 @@ from tests.agent_process import (
     is_ready,
     make_pod,
 )
-from tests.programs import COMMAND
+from tests.support.processes.programs import COMMAND
 
 
 def printed(started: AgentProcess, program: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from podstatus.apiserver.state_dir import lock_holder
 from podstatus.testing.apiserver import ApiServerProcess
-from tests.agent_process import AgentProcess, Cluster, agent, make_pod
+from tests.support.processes.agent_process import AgentProcess, Cluster, agent, make_pod
 
 pytestmark = pytest.mark.slow
 

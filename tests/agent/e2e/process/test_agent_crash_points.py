@@ -13,10 +13,17 @@ from pathlib import Path
 import pytest
 
 from tests.agent.e2e.process import die_after
-from tests.agent_process import Cluster, Document, container, has_phase, is_ready, until
-from tests.api_servers import Server, Watch
-from tests.programs import COMMAND
+from tests.support.processes.agent_process import (
+    Cluster,
+    Document,
+    container,
+    has_phase,
+    is_ready,
+    until,
+)
+from tests.support.processes.api_servers import Server, Watch
 from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
+from tests.support.processes.programs import COMMAND
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import Cluster, Document, container, has_phase, until
-from tests.api_servers import EmbeddedServer
+from tests.support.processes.agent_process import Cluster, Document, container, has_phase, until
+from tests.support.processes.api_servers import EmbeddedServer
 from tests.support.processes.mortal_node import (
     ISOLATIONS,
     MortalNode,

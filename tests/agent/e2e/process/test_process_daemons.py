@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.agent_process import Document, until
+from tests.support.processes.agent_process import Document, until
 from tests.support.processes.process_node import (
     ISOLATIONS,
     PYTHON,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent_process import Cluster, Document, until
-from tests.api_servers import Server
+from tests.support.processes.agent_process import Cluster, Document, until
+from tests.support.processes.api_servers import Server
 from tests.support.processes.mortal_node import (
     ISOLATIONS,
     MortalNode,

@@ -14,8 +14,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.agent_process import Cluster, Document, container, has_phase, is_ready, until
-from tests.api_servers import Server
+from tests.support.processes.agent_process import (
+    Cluster,
+    Document,
+    container,
+    has_phase,
+    is_ready,
+    until,
+)
+from tests.support.processes.api_servers import Server
 from tests.support.processes.mortal_node import (
     DAEMON,
     ISOLATIONS,

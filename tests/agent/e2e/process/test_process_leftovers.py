@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.agent.compose.runtime import cgroups_name
-from tests.agent_process import NODE, Document, container, until
+from tests.support.processes.agent_process import NODE, Document, container, until
 from tests.support.processes.process_leftovers import (
     Picture,
     become_subreaper,

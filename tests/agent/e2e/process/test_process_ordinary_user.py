@@ -7,8 +7,14 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from tests.agent_process import ENVIRONMENT, SECONDS, Document, condition, container, until
-from tests.programs import COMMAND
+from tests.support.processes.agent_process import (
+    ENVIRONMENT,
+    SECONDS,
+    Document,
+    condition,
+    container,
+    until,
+)
 from tests.support.processes.process_node import (
     ISOLATIONS,
     ProcessNode,
@@ -17,6 +23,7 @@ from tests.support.processes.process_node import (
     pod_of,
     process_node,
 )
+from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 

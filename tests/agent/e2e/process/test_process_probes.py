@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.agent_process import Cluster, Document, condition, container, is_ready, until
-from tests.api_servers import Server
 from tests.support.loopback_servers import closed_port
+from tests.support.processes.agent_process import (
+    Cluster,
+    Document,
+    condition,
+    container,
+    is_ready,
+    until,
+)
+from tests.support.processes.api_servers import Server
 from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
 from tests.support.processes.process_node import PYTHON
 

@@ -9,7 +9,7 @@ from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
-from tests.agent_process import Cluster, Document, container
+from tests.support.processes.agent_process import Cluster, Document, container
 from tests.support.processes.process_node import (
     PYTHON,
     ProcessNode,

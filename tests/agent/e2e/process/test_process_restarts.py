@@ -13,7 +13,7 @@ import pytest
 
 from podstatus.runtime.process.records.models import PodRecord
 from podstatus.runtime.process.state.process_identity import identity_of
-from tests.agent_process import (
+from tests.support.processes.agent_process import (
     ENVIRONMENT,
     SECONDS,
     Cluster,
@@ -23,7 +23,7 @@ from tests.agent_process import (
     has_phase,
     until,
 )
-from tests.api_servers import Server
+from tests.support.processes.api_servers import Server
 from tests.support.processes.mortal_node import (
     ISOLATIONS,
     TALKER,

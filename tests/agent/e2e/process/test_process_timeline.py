@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.observe.history.store import Moment, reading
-from tests.agent_process import Cluster, is_ready, until
+from tests.support.processes.agent_process import Cluster, is_ready, until
 from tests.support.processes.mortal_node import mortal_node, pod_of
 
 pytestmark = pytest.mark.slow

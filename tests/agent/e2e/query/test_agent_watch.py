@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import NODE, AgentProcess, Document
+from tests.support.processes.agent_process import NODE, AgentProcess, Document
 from tests.support.web.sse_client import Copy, Event, Parser
 
 SECONDS = 90

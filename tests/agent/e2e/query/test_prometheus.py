@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podstatus.testing.servers.free_port import free_port
-from tests.agent_process import AgentProcess, Document, agent, get_plain, until
+from tests.support.processes.agent_process import AgentProcess, Document, agent, get_plain, until
 
 PROMETHEUS = shutil.which("prometheus")
 PAGES = ("/metrics", "/metrics/cadvisor", "/metrics/probes", "/metrics/resource", "/metrics/slis")

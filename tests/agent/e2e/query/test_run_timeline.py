@@ -13,8 +13,16 @@ import msgspec
 import pytest
 
 from podstatus.kube.scalars.time import Time
-from tests.agent_process import SECONDS, AgentProcess, Cluster, Document, agent, make_pod, until
-from tests.api_servers import RealServer, Server
+from tests.support.processes.agent_process import (
+    SECONDS,
+    AgentProcess,
+    Cluster,
+    Document,
+    agent,
+    make_pod,
+    until,
+)
+from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.on_terminal import on_terminal
 
 pytestmark = pytest.mark.slow

@@ -27,7 +27,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from podstatus.client import PODS, ApiClient, kubeconfig_access
 from podstatus.observe.history.store import reading
 from podstatus.web.watch.service import WatchLimits
-from tests.agent_process import NODE, AgentProcess, agent
+from tests.support.processes.agent_process import NODE, AgentProcess, agent
 from tests.web.watch.test_watch_load import MOST_MEGABYTES, Client, Sleeper, Verifier
 
 COUNT = int(os.environ.get("WATCHED_PODS", "500"))

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tests.agent.e2e.security.hold_connections import trusting_context
-from tests.agent_process import Cluster, Document, has_phase
+from tests.support.processes.agent_process import Cluster, Document, has_phase
 from tests.support.processes.process_node import ProcessNode, command_pod, process_node
 
 ROOT = Path(__file__).parents[4]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.testing.apiserver import ApiServerProcess
-from tests.agent_process import AgentProcess, Cluster, agent, get_plain, make_pod
-from tests.hostile_proxy import HostileProxy, hostile_proxy
+from tests.support.processes.agent_process import AgentProcess, Cluster, agent, get_plain, make_pod
+from tests.support.processes.hostile_proxy import HostileProxy, hostile_proxy
 
 pytestmark = pytest.mark.slow
 

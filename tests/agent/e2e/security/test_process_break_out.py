@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from tests.agent.e2e.security import break_out
-from tests.agent_process import Document, container
-from tests.break_out_table import PROPERTY, table
+from tests.support.break_out_table import PROPERTY, table
+from tests.support.processes.agent_process import Document, container
 from tests.support.processes.process_node import (
     ProcessNode,
     command_pod,

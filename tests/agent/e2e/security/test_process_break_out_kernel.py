@@ -19,7 +19,7 @@ from podstatus.runtime.process.seccomp.default_profile import Refused, decide
 from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES
 from podstatus.runtime.process.spec.capabilities import DEFAULT
 from tests.agent.e2e.security import break_out_kernel
-from tests.break_out_table import PROPERTY, table
+from tests.support.break_out_table import PROPERTY, table
 from tests.support.processes.process_node import (
     PYTHON,
     ProcessNode,

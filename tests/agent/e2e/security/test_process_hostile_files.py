@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_process import Document, container, get_plain, has_phase, until
+from tests.support.processes.agent_process import Document, container, get_plain, has_phase, until
 from tests.support.processes.process_node import (
     ISOLATIONS,
     ProcessNode,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.compose.runtime import cgroups_name
-from tests.agent_process import NODE, Document, has_phase, until
+from tests.support.processes.agent_process import NODE, Document, has_phase, until
 from tests.support.processes.process_leftovers import take_picture
 from tests.support.processes.process_node import ISOLATIONS, ProcessNode, command_pod, process_node
 

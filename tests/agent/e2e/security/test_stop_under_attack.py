@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.agent_process import Document, has_phase
+from tests.support.processes.agent_process import Document, has_phase
 from tests.support.processes.process_node import (
     ProcessNode,
     command_pod,

@@ -12,24 +12,24 @@ def after(failures: int, backoff: Backoff) -> Backoff:
 
 
 def test_nothing_is_waited_for_before_the_first_failure() -> None:
-    assert Backoff().seconds(0.5) == 0.0
+    assert Backoff().delay(0.5) == 0.0
 
 
 def test_waits_double_up_to_the_longest() -> None:
-    backoff = Backoff(first=1, most=10, jitter=0)
-    waits = [after(failures, backoff).seconds(0) for failures in range(1, 7)]
+    backoff = Backoff(initial_seconds=1, max_seconds=10, jitter=0)
+    waits = [after(failures, backoff).delay(0) for failures in range(1, 7)]
     assert waits == [1, 2, 4, 8, 10, 10]
 
 
 def test_success_begins_anew() -> None:
-    backoff = Backoff(first=1, most=10, jitter=0)
+    backoff = Backoff(initial_seconds=1, max_seconds=10, jitter=0)
     assert after(5, backoff).reset() == backoff
-    assert after(5, backoff).reset().failed().seconds(0) == 1
+    assert after(5, backoff).reset().failed().delay(0) == 1
 
 
 @pytest.mark.parametrize(("chance", "seconds"), [(0.0, 4.0), (0.5, 3.0), (1.0, 2.0)])
 def test_chance_takes_its_part_off(chance: float, seconds: float) -> None:
-    assert after(3, Backoff(first=1, jitter=0.5)).seconds(chance) == seconds
+    assert after(3, Backoff(initial_seconds=1, jitter=0.5)).delay(chance) == seconds
 
 
 @given(
@@ -41,13 +41,19 @@ def test_chance_takes_its_part_off(chance: float, seconds: float) -> None:
 def test_no_wait_is_longer_than_the_longest(
     failures: int, chance: float, first: float, factor: float
 ) -> None:
-    backoff = Backoff(first=first, most=20, factor=factor, failures=failures)
-    assert first / 2 <= backoff.seconds(chance) + 1e-9
-    assert backoff.seconds(chance) <= 20
+    backoff = Backoff(initial_seconds=first, max_seconds=20, factor=factor, failures=failures)
+    assert first / 2 <= backoff.delay(chance) + 1e-9
+    assert backoff.delay(chance) <= 20
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"first": -1}, {"first": 2, "most": 1}, {"factor": 0.5}, {"jitter": 1.5}]
+    "wrong",
+    [
+        {"initial_seconds": -1},
+        {"initial_seconds": 2, "max_seconds": 1},
+        {"factor": 0.5},
+        {"jitter": 1.5},
+    ],
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="expected"):

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from podstatus.base.daemon_thread import in_daemon_thread
+from podstatus.base.daemon_thread import run_in_daemon_thread
 
 _ENDS_WHILE_A_THREAD_WORKS = """
 import asyncio, time
-from podstatus.base.daemon_thread import in_daemon_thread
+from podstatus.base.daemon_thread import run_in_daemon_thread
 
 async def main():
-    working = asyncio.create_task(in_daemon_thread(time.sleep, 1000))
+    working = asyncio.create_task(run_in_daemon_thread(time.sleep, 1000))
     await asyncio.sleep(0.05)
     working.cancel()
 
@@ -23,12 +23,12 @@ asyncio.run(main())
 
 
 def test_the_result_of_the_work_is_returned() -> None:
-    assert asyncio.run(in_daemon_thread(int, "11", base=2)) == 3
+    assert asyncio.run(run_in_daemon_thread(int, "11", base=2)) == 3
 
 
 def test_what_the_work_raises_is_raised() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        asyncio.run(in_daemon_thread(int, "x"))
+        asyncio.run(run_in_daemon_thread(int, "x"))
 
 
 def test_work_that_was_given_up_ends_in_peace() -> None:
@@ -42,7 +42,7 @@ async def _give_up() -> None:
         go_on.wait()
         over.set()
 
-    working = asyncio.create_task(in_daemon_thread(work))
+    working = asyncio.create_task(run_in_daemon_thread(work))
     await asyncio.sleep(0)
     working.cancel()
     with pytest.raises(asyncio.CancelledError):

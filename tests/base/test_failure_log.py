@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 
 logger = logging.getLogger("podstatus.some.room")
 
@@ -16,21 +16,21 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, bool]]:
 
 
 @pytest.fixture
-def trouble(caplog: pytest.LogCaptureFixture) -> Trouble:
+def trouble(caplog: pytest.LogCaptureFixture) -> FailureLog:
     caplog.set_level(logging.INFO, logger.name)
-    return Trouble(logger, "renewing it", expected=OSError)
+    return FailureLog(logger, "renewing it", expected=OSError)
 
 
 def test_a_failure_is_told_when_it_begins_and_when_it_is_over(
-    trouble: Trouble, caplog: pytest.LogCaptureFixture
+    trouble: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    trouble.over()
+    trouble.recovered()
     assert told(caplog) == []
     for number in range(3):
         trouble.failed(OSError(f"no answer {number}"))
     assert str(trouble.error) == "no answer 2"
-    trouble.over()
-    trouble.over()
+    trouble.recovered()
+    trouble.recovered()
     assert trouble.error is None
     assert told(caplog) == [
         ("WARNING", "renewing it failed, will retry: error=no answer 0", False),
@@ -41,7 +41,7 @@ def test_a_failure_is_told_when_it_begins_and_when_it_is_over(
 
 
 def test_another_kind_of_failure_is_told_too(
-    trouble: Trouble, caplog: pytest.LogCaptureFixture
+    trouble: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for error in (OSError("gone"), PermissionError("not yours"), OSError("gone")) * 2:
         trouble.failed(error)
@@ -52,7 +52,7 @@ def test_another_kind_of_failure_is_told_too(
 
 
 def test_of_what_was_not_expected_the_place_is_told(
-    trouble: Trouble, caplog: pytest.LogCaptureFixture
+    trouble: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     trouble.failed(KeyError("typo"))
     assert told(caplog) == [("WARNING", "renewing it failed, will retry: error='typo'", True)]

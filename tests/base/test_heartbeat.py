@@ -2,22 +2,22 @@ import asyncio
 
 import pytest
 
-from podstatus.base.aio import steady_nanos
+from podstatus.base.aio import boottime_ns
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.testing.clock import FakeClock
 
 
 def test_a_service_is_alive_from_the_moment_it_is_expected() -> None:
     heartbeats = Heartbeats(FakeClock().now)
-    heartbeats.expect("relist", at_most=3)
+    heartbeats.register("relist", max_silent_seconds=3)
     assert heartbeats.stalled() == []
 
 
 def test_a_silent_service_is_named_with_how_long_it_was_silent() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock.now)
-    heartbeats.expect("quiet", at_most=3)
-    beat = heartbeats.expect("lively", at_most=3)
+    heartbeats.register("quiet", max_silent_seconds=3)
+    beat = heartbeats.register("lively", max_silent_seconds=3)
 
     async def four_seconds() -> None:
         for _ in range(2):
@@ -33,7 +33,7 @@ def test_a_silent_service_is_named_with_how_long_it_was_silent() -> None:
 def test_the_last_moment_of_its_time_is_still_in_time() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock.now)
-    heartbeats.expect("relist", at_most=3)
+    heartbeats.register("relist", max_silent_seconds=3)
     asyncio.run(clock.advance(3))
     assert heartbeats.stalled() == []
 
@@ -49,15 +49,15 @@ def test_the_steady_clock_goes_on_when_the_other_is_set(
 ) -> None:
     if not knows_sleep:
         monkeypatch.delattr("time.CLOCK_BOOTTIME", raising=False)
-    before = steady_nanos()
+    before = boottime_ns()
     monkeypatch.setattr("time.time_ns", lambda: 0)
-    assert 0 <= steady_nanos() - before < 3600 * 10**9
+    assert 0 <= boottime_ns() - before < 3600 * 10**9
 
 
 def test_who_is_silent_says_whether_others_can_do_without_it() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock.now)
-    heartbeats.expect("extra", at_most=3, is_vital=False)
-    heartbeats.expect("vital", at_most=3)
+    heartbeats.register("extra", max_silent_seconds=3, is_vital=False)
+    heartbeats.register("vital", max_silent_seconds=3)
     asyncio.run(clock.advance(4))
     assert {it.name: it.is_vital for it in heartbeats.stalled()} == {"extra": False, "vital": True}

@@ -12,7 +12,7 @@ BOUNDS = (0.5, 1, 5)
 def of(*values: float) -> Histogram:
     histogram = Histogram.empty(*BOUNDS)
     for value in values:
-        histogram = histogram.observed(value)
+        histogram = histogram.observe(value)
     return histogram
 
 
@@ -44,7 +44,7 @@ def test_buckets_add_up_as_prometheus_wants_them() -> None:
 
 def test_observing_leaves_the_earlier_value_as_it_was() -> None:
     before = of(1)
-    before.observed(2)
+    before.observe(2)
     assert before == of(1)
 
 

@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections.abc import Iterator
 
-from podstatus.base.log_rate import RateLimitedLog
+from podstatus.base.log_rate import RateLimitFilter
 
 SECOND = 10**9
 
@@ -23,7 +23,7 @@ class Lines(logging.Handler):
 def logger_with(lines: Lines, times: Iterator[int]) -> logging.Logger:
     logger = logging.getLogger(f"of.others.{id(lines)}")
     logger.addHandler(lines)
-    logger.addFilter(RateLimitedLog(lambda: next(times)))
+    logger.addFilter(RateLimitFilter(lambda: next(times)))
     return logger
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import podstatus
-from podstatus.base.msgspec_json import json_decoder, read_json, read_value
+from podstatus.base.msgspec_json import convert_json, decode_json, json_decoder
 
 PACKAGE = Path(podstatus.__file__).parent
 MAKER = PACKAGE / "base/msgspec_json.py"
@@ -49,12 +49,12 @@ def test_threads_that_read_a_type_for_the_first_time_do_not_end_the_process() ->
 
 
 def test_what_is_read_is_checked() -> None:
-    assert read_json(b'{"name": "a"}', Thing) == Thing("a")
-    assert read_value({"name": "a"}, Thing) == Thing("a")
+    assert decode_json(b'{"name": "a"}', Thing) == Thing("a")
+    assert convert_json({"name": "a"}, Thing) == Thing("a")
     with pytest.raises(msgspec.ValidationError):
-        read_json(b"{}", Thing)
+        decode_json(b"{}", Thing)
     with pytest.raises(msgspec.ValidationError):
-        read_value({}, Thing)
+        convert_json({}, Thing)
     assert json_decoder(Thing) is json_decoder(Thing)
 
 

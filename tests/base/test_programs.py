@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from podstatus.base.programs import (
-    absolute_folders,
+    absolute_search_path,
     child_environment,
     find_program,
-    python_module,
+    python_module_command,
 )
 
 
@@ -30,7 +30,7 @@ def hostile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("hostile_folder")
 def test_a_module_is_run_without_the_current_folder_on_its_path() -> None:
     done = subprocess.run(
-        [*python_module("this")],
+        [*python_module_command("this")],
         env=child_environment({**os.environ, "PYTHONPATH": ":/nowhere::"}),
         stdout=subprocess.DEVNULL,
         check=False,
@@ -42,7 +42,7 @@ def test_a_module_is_run_without_the_current_folder_on_its_path() -> None:
 def test_without_these_measures_the_folder_would_be_used() -> None:
     unsafe = subprocess.run([sys.executable, "-m", "this"], check=False)
     environment = {**os.environ, "PYTHONPATH": ":/nowhere"}
-    unclean = subprocess.run([*python_module("this")], env=environment, check=False)
+    unclean = subprocess.run([*python_module_command("this")], env=environment, check=False)
     assert (unsafe.returncode, unclean.returncode) == (66, 66)
 
 
@@ -61,7 +61,7 @@ def test_programs_are_looked_up_in_absolute_folders(
 @pytest.mark.parametrize("path", ["", ":", ".", "bin:./x"])
 @pytest.mark.usefixtures("hostile_folder")
 def test_a_path_without_absolute_folders_has_no_programs(path: str) -> None:
-    assert absolute_folders(path) == ""
+    assert absolute_search_path(path) == ""
     assert find_program("tool", path) is None
 
 

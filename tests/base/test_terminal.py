@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.base.terminal import HarmlessBytes, harmless
+from podstatus.base.terminal import ControlCharEscaper, escape_control_chars
 
 SEEN = "plain text\twith a tab\nand a line, ü, 日本, 👩\N{ZERO WIDTH JOINER}🚀\n"
 
@@ -30,26 +30,28 @@ SEEN = "plain text\twith a tab\nand a line, ü, 日本, 👩\N{ZERO WIDTH JOINER
     ],
 )
 def test_what_does_something_is_shown_by_its_name(text: str, shown: str) -> None:
-    assert harmless(text) == shown
+    assert escape_control_chars(text) == shown
 
 
 @given(st.text())
 def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
-    left = {c for c in harmless(text) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")}
+    left = {
+        c for c in escape_control_chars(text) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")
+    }
     assert left <= {"\t", "\n"}
-    assert harmless(harmless(text)) == harmless(text)
+    assert escape_control_chars(escape_control_chars(text)) == escape_control_chars(text)
 
 
 def feed(data: bytes, cuts: list[int]) -> str:
-    shown = HarmlessBytes()
+    shown = ControlCharEscaper()
     places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
     pieces = [data[a:b] for a, b in pairwise(places)]
-    return "".join(map(shown.feed, pieces)) + shown.end()
+    return "".join(map(shown.feed, pieces)) + shown.flush()
 
 
 @given(st.binary(), st.lists(st.integers(min_value=0, max_value=1000)))
 def test_bytes_may_be_cut_anywhere(data: bytes, cuts: list[int]) -> None:
-    assert feed(data, cuts) == harmless(data.decode("utf-8", "backslashreplace"))
+    assert feed(data, cuts) == escape_control_chars(data.decode("utf-8", "backslashreplace"))
 
 
 @pytest.mark.parametrize(

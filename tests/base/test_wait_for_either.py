@@ -1,13 +1,13 @@
 import asyncio
 
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.testing.clock import FakeClock, settle
 
 
 async def _waiting(
     clock: FakeClock, event: asyncio.Event, seconds: float | None
 ) -> asyncio.Task[None]:
-    task = asyncio.ensure_future(wait_for_either(event, clock, seconds))
+    task = asyncio.ensure_future(wait_event_or_timeout(event, clock, seconds))
     await settle()
     return task
 
@@ -49,4 +49,4 @@ def test_without_a_time_it_waits_for_the_event_alone() -> None:
 
 
 def test_no_time_is_over_at_once() -> None:
-    asyncio.run(wait_for_either(asyncio.Event(), FakeClock(), 0))
+    asyncio.run(wait_event_or_timeout(asyncio.Event(), FakeClock(), 0))

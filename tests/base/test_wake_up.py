@@ -22,7 +22,7 @@ def test_the_clock_of_the_machine_tells_the_time_and_waits() -> None:
 
 def test_a_call_before_the_wait_is_not_lost() -> None:
     wake_up = WakeUp[str]()
-    wake_up.call("early")
+    wake_up.set("early")
     assert asyncio.run(wake_up.wait()) == {"early"}
 
 
@@ -32,7 +32,7 @@ def test_the_waiter_sleeps_until_it_is_called() -> None:
         waiter = asyncio.create_task(wake_up.wait())
         await settle()
         assert not waiter.done()
-        wake_up.call("now")
+        wake_up.set("now")
         assert await waiter == {"now"}
 
     asyncio.run(main())
@@ -44,7 +44,7 @@ def test_many_calls_before_it_looks_count_as_one() -> None:
         waiter = asyncio.create_task(wake_up.wait())
         await settle()
         for _ in range(3):
-            wake_up.call("again")
+            wake_up.set("again")
         assert await waiter == {"again"}
         waiter = asyncio.create_task(wake_up.wait())
         await settle()
@@ -56,17 +56,17 @@ def test_many_calls_before_it_looks_count_as_one() -> None:
 
 def test_different_reasons_come_together() -> None:
     wake_up = WakeUp[str]()
-    wake_up.call("one")
-    wake_up.call("two")
+    wake_up.set("one")
+    wake_up.set("two")
     assert asyncio.run(wake_up.wait()) == {"one", "two"}
 
 
 def test_a_call_while_the_waiter_is_busy_is_kept_for_its_next_wait() -> None:
     async def main() -> None:
         wake_up = WakeUp[str]()
-        wake_up.call("first")
+        wake_up.set("first")
         await wake_up.wait()
-        wake_up.call("meanwhile")
+        wake_up.set("meanwhile")
         assert await wake_up.wait() == {"meanwhile"}
 
     asyncio.run(main())
@@ -74,19 +74,19 @@ def test_a_call_while_the_waiter_is_busy_is_kept_for_its_next_wait() -> None:
 
 def test_take_empties_without_waiting() -> None:
     wake_up = WakeUp[str]()
-    assert wake_up.take() == frozenset()
-    wake_up.call("reason")
-    assert wake_up.take() == {"reason"}
-    assert wake_up.take() == frozenset()
+    assert wake_up.drain() == frozenset()
+    wake_up.set("reason")
+    assert wake_up.drain() == {"reason"}
+    assert wake_up.drain() == frozenset()
 
 
 def test_one_reason_can_be_taken_and_the_others_stay() -> None:
     wake_up = WakeUp[str]()
-    wake_up.call("one")
-    wake_up.call("two")
-    assert wake_up.take_reason("one")
-    assert not wake_up.take_reason("one")
-    assert wake_up.take() == {"two"}
+    wake_up.set("one")
+    wake_up.set("two")
+    assert wake_up.discard("one")
+    assert not wake_up.discard("one")
+    assert wake_up.drain() == {"two"}
 
 
 def test_a_cancelled_wait_leaves_later_reasons_to_the_next() -> None:
@@ -96,7 +96,7 @@ def test_a_cancelled_wait_leaves_later_reasons_to_the_next() -> None:
         await settle()
         waiter.cancel()
         await asyncio.gather(waiter, return_exceptions=True)
-        wake_up.call("later")
+        wake_up.set("later")
         assert await wake_up.wait() == {"later"}
 
     asyncio.run(main())
@@ -107,10 +107,10 @@ def test_a_reason_that_comes_with_the_cancellation_is_kept() -> None:
         wake_up = WakeUp[str]()
         waiter = asyncio.create_task(wake_up.wait())
         await settle()
-        wake_up.call("just then")
+        wake_up.set("just then")
         waiter.cancel()
         await asyncio.gather(waiter, return_exceptions=True)
-        assert wake_up.take() == {"just then"}
+        assert wake_up.drain() == {"just then"}
 
     asyncio.run(main())
 
@@ -122,7 +122,7 @@ def test_a_reason_for_a_loop_that_has_ended_is_kept_for_the_next_loop() -> None:
     task = loop.create_task(wake_up.wait())
     loop.run_until_complete(settle())
     loop.close()
-    wake_up.call("late")
+    wake_up.set("late")
     assert not task.done()
     assert asyncio.run(wake_up.wait()) == {"late"}
 
@@ -133,7 +133,7 @@ def test_a_call_from_another_thread_wakes_a_sleeping_loop() -> None:
     async def main() -> frozenset[str]:
         waiter = asyncio.create_task(wake_up.wait())
         await settle()
-        thread = threading.Thread(target=wake_up.call, args=("from afar",))
+        thread = threading.Thread(target=wake_up.set, args=("from afar",))
         thread.start()
         async with asyncio.timeout(60):
             reasons = await waiter
@@ -151,7 +151,7 @@ def test_no_call_is_lost_between_threads() -> None:
     def produce() -> None:
         for number in range(calls):
             done.append(number)
-            wake_up.call("more")
+            wake_up.set("more")
 
     async def main() -> int:
         producers = [threading.Thread(target=produce) for _ in range(threads)]

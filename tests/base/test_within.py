@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from podstatus.base.aio import within
+from podstatus.base.aio import run_with_timeout
 from podstatus.testing.clock import FakeClock
 
 
 def test_work_that_is_done_in_time_gives_what_it_came_to() -> None:
     async def main() -> None:
         clock = FakeClock()
-        working = asyncio.ensure_future(within(3, clock, _after(clock, 2)))
+        working = asyncio.ensure_future(run_with_timeout(3, clock, _after(clock, 2)))
         await clock.advance(2)
         assert await working == "done"
 
@@ -24,13 +24,13 @@ def test_what_goes_wrong_in_time_comes_out(seconds: float | None) -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        asyncio.run(within(seconds, FakeClock(), fail()))
+        asyncio.run(run_with_timeout(seconds, FakeClock(), fail()))
 
 
 def test_work_without_a_limit_takes_its_time() -> None:
     async def main() -> None:
         clock = FakeClock()
-        working = asyncio.ensure_future(within(None, clock, _after(clock, 1e6)))
+        working = asyncio.ensure_future(run_with_timeout(None, clock, _after(clock, 1e6)))
         await clock.advance(1e6)
         assert await working == "done"
 
@@ -48,7 +48,7 @@ def test_who_takes_too_long_is_waited_for_while_it_cleans_up() -> None:
                 await clock.wait(4)
                 told.append("clean")
 
-        working = asyncio.ensure_future(within(3, clock, work()))
+        working = asyncio.ensure_future(run_with_timeout(3, clock, work()))
         await clock.advance(6.9)
         assert not working.done()
         await clock.advance(0.1)
@@ -67,7 +67,7 @@ def test_who_is_cancelled_cancels_the_work() -> None:
         async def waiting() -> None:
             await work
 
-        working = asyncio.ensure_future(within(3, clock, waiting()))
+        working = asyncio.ensure_future(run_with_timeout(3, clock, waiting()))
         await clock.advance(1)
         working.cancel()
         await clock.advance(0)
@@ -87,7 +87,7 @@ def test_trouble_while_it_cleans_up_does_not_hide_that_it_took_too_long() -> Non
             finally:
                 raise ValueError("no")
 
-        working = asyncio.ensure_future(within(3, clock, work()))
+        working = asyncio.ensure_future(run_with_timeout(3, clock, work()))
         await clock.advance(3)
         with pytest.raises(TimeoutError):
             await working

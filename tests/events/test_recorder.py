@@ -49,7 +49,7 @@ class Scene:
             host="node-a",
             clock=self.clock,
             policy=policy,
-            beat=self.beats.expect("events", at_most=30),
+            beat=self.beats.register("events", max_silent_seconds=30),
             chance=lambda: 0.5,
         )
 

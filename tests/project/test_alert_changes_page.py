@@ -26,11 +26,11 @@ def test_the_page_has_every_event() -> None:
 
 
 def test_the_limits_are_as_the_page_says() -> None:
-    assert (PER_SUBJECT.burst, PER_SUBJECT.every) == (1, 10 * MINUTE)
+    assert (PER_SUBJECT.burst, PER_SUBJECT.interval_ns) == (1, 10 * MINUTE)
     assert "once in 10 minutes" in PAGE
-    assert (PER_KIND.burst, PER_KIND.every) == (10, 6 * MINUTE)
+    assert (PER_KIND.burst, PER_KIND.interval_ns) == (10, 6 * MINUTE)
     assert "more than 10 in an hour" in PAGE
-    assert (AT_ONCE.burst, AT_ONCE.every) == (5, MINUTE // 6)
+    assert (AT_ONCE.burst, AT_ONCE.interval_ns) == (5, MINUTE // 6)
     assert "after 5 times only every 10 s" in PAGE
     assert (TTL, OWN) == ("1h", "alerts.podstatus.dev/")
 

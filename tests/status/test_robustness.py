@@ -156,17 +156,17 @@ def test_a_caller_that_is_interrupted_does_not_lose_the_sleeper() -> None:
             return interrupt
 
         def trace(frame: Any, *_: object) -> Any:
-            return interrupt if frame.f_code is WakeUp.call.__code__ else None
+            return interrupt if frame.f_code is WakeUp.set.__code__ else None
 
         before = sys.gettrace()
         sys.settrace(trace)
         try:
-            wake_up.call("first")
+            wake_up.set("first")
         except KeyboardInterrupt:
             pass
         finally:
             sys.settrace(before)
-        wake_up.call("second")
+        wake_up.set("second")
         assert "second" in await asyncio.wait_for(sleeper, 60)
 
     for line in range(1, 9):

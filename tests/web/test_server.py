@@ -326,7 +326,7 @@ def test_clients_that_only_connect_are_let_go(
 def test_idle_clients_without_a_token_do_not_lock_the_owner_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = StageLimits(silent=2, handshake=2, head=2, unknown=2, known=1)
+    limits = StageLimits(silent=2, handshake=2, head=2, unauthenticated=2, authenticated=1)
     monkeypatch.setattr(server, "NODE_PORT_LIMITS", _Unscaled(limits))
 
     async def act(scene: Scene) -> tuple[int, int]:

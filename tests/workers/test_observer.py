@@ -10,7 +10,7 @@ from tests.workers.test_pods_stay import a_static_pod
 
 
 def steps(work: WorkCounts) -> dict[str, int]:
-    return {kind: spread.count for (kind,), spread in work.steps.look().items()}
+    return {kind: spread.count for (kind,), spread in work.steps.snapshot().items()}
 
 
 @in_loop
@@ -19,7 +19,7 @@ async def test_the_steps_of_a_pods_life_are_told_with_what_they_are() -> None:
         node.create(a_pod("p", "start=2s"))
         await node.passes(5)
         work = node.agent.work
-        assert work.steps.look()["create",].sum == 2.0
+        assert work.steps.snapshot()["create",].sum == 2.0
         assert steps(work)["create"] == 1
         node.delete("p")
         await node.passes(40)
@@ -33,12 +33,12 @@ async def test_how_long_a_pod_takes_to_run_is_told_once_and_not_after_a_restart(
         node.create(a_pod("p", "start=2s"))
         await node.passes(100)
         work = node.agent.work
-        (start,) = work.pod_starts.look().values()
-        (first,) = work.first_steps.look().values()
+        (start,) = work.pod_starts.snapshot().values()
+        (first,) = work.first_steps.snapshot().values()
         assert (start.count, start.sum, first.count, first.sum) == (1, 2.0, 1, 0.0)
         await node.restart()
         await node.passes(10)
-        assert node.agent.work.pod_starts.look() == {}
+        assert node.agent.work.pod_starts.snapshot() == {}
 
 
 @in_loop
@@ -48,8 +48,8 @@ async def test_what_is_started_is_counted_by_type_and_what_is_not_by_reason() ->
         node.create(a_pod("q", "fail=RunContainerError"))
         await node.passes(5)
         work = node.agent.work
-        assert work.started_containers.look()["container",] >= 3
-        ((kind, reason),) = work.not_started_containers.look()
+        assert work.started_containers.snapshot()["container",] >= 3
+        ((kind, reason),) = work.not_started_containers.snapshot()
         assert (kind, reason) == ("container", "RunContainerError")
 
 
@@ -58,14 +58,14 @@ async def test_lists_are_counted_with_their_distance_also_those_that_fail() -> N
     async with NodeInMemory(relist=1.0) as node:
         await node.passes(10)
         work = node.agent.work
-        before = work.relists.look()[()].count
-        intervals = work.relist_intervals.look()[()]
+        before = work.relists.snapshot()[()].count
+        intervals = work.relist_intervals.snapshot()[()]
         assert intervals.count == before - 1
         assert round(intervals.sum) == 10
         node.runtime.is_down = True
         await node.passes(3)
-        assert work.relists.look()[()].count == before + 3
-        assert work.failed_operations.look()["list_podsandbox",] == 3
+        assert work.relists.snapshot()[()].count == before + 3
+        assert work.failed_operations.snapshot()["list_podsandbox",] == 3
 
 
 @in_loop
@@ -78,7 +78,7 @@ async def test_a_static_pod_that_comes_again_under_its_uid_is_counted() -> None:
         await node.passes(1)
         node.write_manifests(pod)
         await node.passes(40)
-        assert node.agent.work.returned_pods.look() == {("true",): 1}
+        assert node.agent.work.returned_pods.snapshot() == {("true",): 1}
 
 
 @in_loop
@@ -86,7 +86,7 @@ async def test_an_orphan_is_counted() -> None:
     async with NodeInMemory() as node:
         await start_behind_its_back(node, a_pod("p"))
         await node.passes(10)
-        assert node.agent.work.orphans.look() == {(): 1}
+        assert node.agent.work.orphans.snapshot() == {(): 1}
 
 
 @in_loop
@@ -102,11 +102,11 @@ async def test_checks_are_counted_until_their_pod_is_gone() -> None:
         node.create(probed_pod("p", readiness=a_probe(period_seconds=5)))
         await node.passes(12)
         (probes,) = node.agent.work.probes.values()
-        assert probes.results.look() == {
+        assert probes.results.snapshot() == {
             ("Readiness", result, "app", "p", "ns", "p"): 1
             for result in ("successful", "failed", "unknown")
         }
-        (seconds,) = probes.seconds.look().items()
+        (seconds,) = probes.seconds.snapshot().items()
         assert seconds[0] == ("Readiness", "app", "p", "ns")
         assert seconds[1].count == 2  # how long a failed one took says nothing
         node.delete("p")

@@ -19,17 +19,17 @@ from podstatus.apiserver.discovery.endpoints import OPEN_PATHS
 from podstatus.apiserver.http.errors import Problem, bad_request
 from podstatus.apiserver.http.messages import Answer, Dropped, Request, Stream, Tunnel, refusal
 from podstatus.apiserver.kubelet.websocket import send_tunnel
-from podstatus.base.log_rate import RateLimitedLog
+from podstatus.base.log_rate import RateLimitFilter
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.net.connection_table import StageLimits
-from podstatus.base.net.sockets import cut, socket_of
+from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 
 logger = logging.getLogger(__name__)
 
 _http_logger = logging.getLogger(f"{__name__}.http")
-_http_logger.addFilter(RateLimitedLog())
+_http_logger.addFilter(RateLimitFilter())
 
-LIMITS = StageLimits(silent=160, handshake=96, head=64, unknown=32, known=352)
+LIMITS = StageLimits(silent=160, handshake=96, head=64, unauthenticated=32, authenticated=352)
 """Of connections, for 1024 descriptors; one eighth of them is for tunnels to nodes."""
 _MAX_LOGGED_PATH = 200
 MOST_BODY_BYTES = 3 * 2**20
@@ -93,9 +93,9 @@ class Listener:
         if self._runner is None or self._connections is None:
             return
         self._connections.close()
-        await cut(self._tunnels.values())
+        await shutdown_sockets(self._tunnels.values())
         await self._runner.cleanup()
-        await self._connections.cut_all()
+        await self._connections.abort_all()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._connections is None:
@@ -132,7 +132,7 @@ class Listener:
 
     async def _send_tunnel(self, request: web.BaseRequest, tunnel: Tunnel) -> web.StreamResponse:
         transport = request.transport
-        if transport is not None and (sock := socket_of(transport)) is not None:
+        if transport is not None and (sock := transport_socket(transport)) is not None:
             self._tunnels[transport] = sock
         return await send_tunnel(request, tunnel)
 
@@ -220,7 +220,7 @@ def _gone() -> None:
 
 def _take_place(request: web.BaseRequest, connections: AcceptLoop) -> None:
     """Give a client that is known a place among those. Raises Problem if there is none."""
-    if not connections.authenticate(request.protocol):
+    if not connections.mark_authenticated(request.protocol):
         message = "too many connections are being answered, and no more are allowed"
         raise Problem(429, "TooManyRequests", message)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.base.aio import wall_nanos
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.aio import wall_clock_ns
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.scalars.time import Time
 
 _LOCK = "lock"
@@ -92,7 +92,7 @@ class ServerFolder:
 
     def _sign(self) -> None:
         """Say who has the lock. It is not needed for the lock, so a full disk does no harm."""
-        since = Time.from_unix_nanos(wall_nanos()).truncated()
+        since = Time.from_unix_nanos(wall_clock_ns()).truncated()
         holder = LockHolder(pid=os.getpid(), since=since.wire or "")
         with suppress(OSError):
             os.ftruncate(self._lock, 0)
@@ -132,7 +132,7 @@ def lock_holder(path: Path) -> LockHolder | None:
 
 def _holder(lock: int) -> LockHolder | None:
     try:
-        return read_json(os.pread(lock, 1000, 0), LockHolder)
+        return decode_json(os.pread(lock, 1000, 0), LockHolder)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from podstatus.base.clock import Clock
 
-_LAST_NANOS = 8_204_889_600_000_000_000
+_MAX_WALL_CLOCK_NS = 8_204_889_600_000_000_000
 """2230-01-01: later times have 30 years of room before they do not fit in 64 bits. The kernel takes
 no time after 2232."""
 
@@ -21,52 +21,52 @@ class SystemClock:
 
     def now(self) -> int:
         """Wall-clock time in nanoseconds since the Unix epoch."""
-        return wall_nanos()
+        return wall_clock_ns()
 
     def monotonic(self) -> int:
         """Nanoseconds of the monotonic clock, since some moment before."""
-        return steady_nanos()
+        return boottime_ns()
 
     async def wait(self, seconds: float) -> None:
         """Come back after so many seconds."""
         await asyncio.sleep(seconds)
 
 
-def wall_nanos() -> int:
+def wall_clock_ns() -> int:
     """Wall-clock time in nanoseconds since the Unix epoch, from 1970 to 2262.
 
     Python counts up to 2262, and files, certificates and databases have limits of their own. A
     clock that shows another time, as LD_PRELOAD libraries can make it, counts as one that shows the
     nearest safe time, and goes on from there.
     """
-    return _safe_nanos(time.time_ns)
+    return _clamped_ns(time.time_ns)
 
 
-def _safe_nanos(read: Callable[[], int]) -> int:
+def _clamped_ns(read: Callable[[], int]) -> int:
     try:
         now = read()
     except OverflowError:
-        now = _LAST_NANOS
-    if now >= _LAST_NANOS:
-        return _LAST_NANOS + steady_nanos()
-    return now if now >= 0 else steady_nanos()
+        now = _MAX_WALL_CLOCK_NS
+    if now >= _MAX_WALL_CLOCK_NS:
+        return _MAX_WALL_CLOCK_NS + boottime_ns()
+    return now if now >= 0 else boottime_ns()
 
 
 def guard_time_module() -> None:
-    """Have `time.time` and `time.time_ns` of this process show what `wall_nanos` does.
+    """Have `time.time` and `time.time_ns` of this process show what `wall_clock_ns` does.
 
     For programs: after 2262 they raise OverflowError out of every log line and HTTP request.
     """
     read = time.time_ns
 
     def time_ns() -> int:
-        return _safe_nanos(read)
+        return _clamped_ns(read)
 
     time.time_ns = time_ns
     time.time = lambda: time_ns() / 1e9
 
 
-def steady_nanos() -> int:
+def boottime_ns() -> int:
     """Nanoseconds of a clock that nobody sets, since some moment before.
 
     Time that the machine slept counts where the system can tell, as Linux can.
@@ -89,7 +89,7 @@ class WakeUp(Generic[Reason]):
         self._reasons: deque[Reason] = deque()
         self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
-    def call(self, reason: Reason) -> None:
+    def set(self, reason: Reason) -> None:
         """Give the waiter a reason to wake up, now or when it waits next."""
         if reason in self._reasons:
             return
@@ -113,16 +113,16 @@ class WakeUp(Generic[Reason]):
                 await event.wait()
         finally:
             self._waiter = None
-        return self.take()
+        return self.drain()
 
-    def take(self) -> frozenset[Reason]:
+    def drain(self) -> frozenset[Reason]:
         """All reasons since the last time, without waiting."""
         taken = set()
         while self._reasons:
             taken.add(self._reasons.popleft())
         return frozenset(taken)
 
-    def take_reason(self, reason: Reason) -> bool:
+    def discard(self, reason: Reason) -> bool:
         """Whether this was a reason since the last time; the others stay."""
         try:
             self._reasons.remove(reason)
@@ -131,7 +131,7 @@ class WakeUp(Generic[Reason]):
         return True
 
 
-async def wait_for_either(event: asyncio.Event, clock: Clock, seconds: float | None) -> None:
+async def wait_event_or_timeout(event: asyncio.Event, clock: Clock, seconds: float | None) -> None:
     """Come back when the event is set, or after so many seconds of this clock; None: never."""
     if seconds is None or event.is_set():
         await event.wait()
@@ -147,7 +147,9 @@ async def wait_for_either(event: asyncio.Event, clock: Clock, seconds: float | N
         due.cancel()
 
 
-async def within(seconds: float | None, clock: Clock, work: Coroutine[Any, Any, Result]) -> Result:
+async def run_with_timeout(
+    seconds: float | None, clock: Clock, work: Coroutine[Any, Any, Result]
+) -> Result:
     """What the work comes to, if that takes at most so many seconds of this clock; None: any time.
 
     Raises TimeoutError otherwise, as soon as the work, which is cancelled, has come to its end.

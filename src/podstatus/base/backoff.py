@@ -11,9 +11,9 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     await clock.wait(backoff.seconds(random()))
     """
 
-    first: float = 0.8
+    initial_seconds: float = 0.8
     """Seconds after the first failure."""
-    most: float = 30.0
+    max_seconds: float = 30.0
     """Seconds after the last of many."""
     factor: float = 2.0
     jitter: float = 0.5
@@ -23,9 +23,10 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     """In a row, until now."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.first <= self.most:
+        if not 0 <= self.initial_seconds <= self.max_seconds:
             raise ValueError(
-                f"the waits are {self.first!r} to {self.most!r} s; two numbers from 0 on are"
+                f"the waits are {self.initial_seconds!r} to {self.max_seconds!r} s; two "
+                "numbers from 0 on are"
                 " expected, the smaller one first"
             )
         if not self.factor >= 1:
@@ -41,12 +42,12 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
         """After something went well."""
         return structs.replace(self, failures=0) if self.failures else self
 
-    def seconds(self, chance: float) -> float:
-        """How long to wait now; `chance` is a random number from 0 to 1."""
+    def delay(self, random: float) -> float:
+        """How long to wait now; `random` is a random number from 0 to 1."""
         if not self.failures:
             return 0.0
         try:
-            grown = self.first * self.factor ** (self.failures - 1)
+            grown = self.initial_seconds * self.factor ** (self.failures - 1)
         except OverflowError:
-            grown = self.most
-        return min(self.most, grown) * (1 - self.jitter * chance)
+            grown = self.max_seconds
+        return min(self.max_seconds, grown) * (1 - self.jitter * random)

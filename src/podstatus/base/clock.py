@@ -21,8 +21,8 @@ class Elapsed:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._began = clock.monotonic()
+        self._start_ns = clock.monotonic()
 
     def seconds(self) -> float:
         """How much has passed."""
-        return (self._clock.monotonic() - self._began) / 1e9
+        return (self._clock.monotonic() - self._start_ns) / 1e9

@@ -14,7 +14,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-async def in_daemon_thread(
+async def run_in_daemon_thread(
     work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
     """What the work returns or raises; its thread is its own.
@@ -28,27 +28,27 @@ async def in_daemon_thread(
         try:
             result = work(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - raised where the work is awaited
-            _answer(loop, done, done.set_exception, error)
+            _set_result(loop, done, done.set_exception, error)
         else:
-            _answer(loop, done, done.set_result, result)
+            _set_result(loop, done, done.set_result, result)
 
-    threading.Thread(target=run, name=f"podstatus-{_name(work)}", daemon=True).start()
+    threading.Thread(target=run, name=f"podstatus-{_thread_name(work)}", daemon=True).start()
     return await done
 
 
-def _answer(
+def _set_result(
     loop: asyncio.AbstractEventLoop,
     done: "asyncio.Future[Any]",
-    answer: Callable[[Any], None],
+    setter: Callable[[Any], None],
     value: object,
 ) -> None:
     def unless_cancelled() -> None:
         if not done.done():
-            answer(value)
+            setter(value)
 
     with suppress(RuntimeError):  # the loop has ended meanwhile
         loop.call_soon_threadsafe(unless_cancelled)
 
 
-def _name(work: Callable[..., object]) -> str:
+def _thread_name(work: Callable[..., object]) -> str:
     return getattr(work, "__name__", "work").strip("_").replace("_", "-")

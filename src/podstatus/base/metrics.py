@@ -33,13 +33,13 @@ class Histogram(msgspec.Struct, frozen=True):
         """How many values were observed."""
         return sum(self.counts)
 
-    def observed(self, value: float) -> "Histogram":
+    def observe(self, value: float) -> "Histogram":
         """With one value more."""
         at = bisect_left(self.bounds, value)
         counts = (*self.counts[:at], self.counts[at] + 1, *self.counts[at + 1 :])
         return Histogram(self.bounds, counts, self.sum + value)
 
-    def added(self, other: "Histogram") -> "Histogram":
+    def merge(self, other: "Histogram") -> "Histogram":
         """With all values of another one, which has the same bounds."""
         counts = tuple(
             mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)
@@ -52,47 +52,47 @@ class Histogram(msgspec.Struct, frozen=True):
         return tuple(zip(bounds, accumulate(self.counts), strict=True))
 
 
-MOST_KINDS = 1000
+MAX_SERIES = 1000
 """Kinds that are told apart: nothing that others make up may fill the memory."""
-OTHER = "other"
+OVERFLOW_LABEL_VALUE = "other"
 """What the kinds beyond that are called, in each of their words."""
 
-Kind = tuple[str, ...]
+LabelValues = tuple[str, ...]
 """The words that tell one kind from another."""
 
 
-class Tally:
+class CounterVec:
     """How often something happened."""
 
-    def __init__(self, *, most: int = MOST_KINDS) -> None:
-        self._most = most
-        self._counts: dict[Kind, int] = {}
+    def __init__(self, *, max_series: int = MAX_SERIES) -> None:
+        self._max_series = max_series
+        self._counts: dict[LabelValues, int] = {}
 
-    def add(self, *kind: str) -> None:
+    def inc(self, *kind: str) -> None:
         """Once more."""
-        if kind not in self._counts and len(self._counts) >= self._most:
-            kind = (OTHER,) * len(kind)
+        if kind not in self._counts and len(self._counts) >= self._max_series:
+            kind = (OVERFLOW_LABEL_VALUE,) * len(kind)
         self._counts[kind] = self._counts.get(kind, 0) + 1
 
-    def look(self) -> Mapping[Kind, int]:
+    def snapshot(self) -> Mapping[LabelValues, int]:
         """All counts at this moment."""
         return dict(self._counts)
 
 
-class Spread:
+class HistogramVec:
     """How values were spread."""
 
-    def __init__(self, *bounds: float, most: int = MOST_KINDS) -> None:
+    def __init__(self, *bounds: float, max_series: int = MAX_SERIES) -> None:
         self._empty = Histogram.empty(*bounds)
-        self._most = most
-        self._spreads: dict[Kind, Histogram] = {}
+        self._max_series = max_series
+        self._histograms: dict[LabelValues, Histogram] = {}
 
-    def add(self, value: float, *kind: str) -> None:
+    def observe(self, value: float, *kind: str) -> None:
         """One value more."""
-        if kind not in self._spreads and len(self._spreads) >= self._most:
-            kind = (OTHER,) * len(kind)
-        self._spreads[kind] = self._spreads.get(kind, self._empty).observed(value)
+        if kind not in self._histograms and len(self._histograms) >= self._max_series:
+            kind = (OVERFLOW_LABEL_VALUE,) * len(kind)
+        self._histograms[kind] = self._histograms.get(kind, self._empty).observe(value)
 
-    def look(self) -> Mapping[Kind, Histogram]:
+    def snapshot(self) -> Mapping[LabelValues, Histogram]:
         """All of them at this moment."""
-        return dict(self._spreads)
+        return dict(self._histograms)

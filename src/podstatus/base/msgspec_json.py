@@ -14,30 +14,30 @@ from typing import Any, TypeVar
 import msgspec
 
 T = TypeVar("T")
-Hook = Callable[[type[Any], Any], Any]
+DecodeHook = Callable[[type[Any], Any], Any]
 
-_making = threading.RLock()
+_decoder_lock = threading.RLock()
 
 
-def json_decoder(kind: type[T], hook: Hook | None = None) -> "msgspec.json.Decoder[T]":
+def json_decoder(type_: type[T], hook: DecodeHook | None = None) -> "msgspec.json.Decoder[T]":
     """What reads values of this type; `hook` reads those that msgspec does not know."""
-    asked: Any = kind  # a type of a type variable is not known to be hashable
+    asked: Any = type_  # a type of a type variable is not known to be hashable
     decoder: msgspec.json.Decoder[T] = _decoder(asked, hook)
     return decoder
 
 
 @cache
-def _decoder(kind: Any, hook: Hook | None) -> "msgspec.json.Decoder[Any]":
-    with _making:
-        return msgspec.json.Decoder(kind, dec_hook=hook)
+def _decoder(type_: Any, hook: DecodeHook | None) -> "msgspec.json.Decoder[Any]":
+    with _decoder_lock:
+        return msgspec.json.Decoder(type_, dec_hook=hook)
 
 
-def read_json(data: bytes | str, kind: type[T]) -> T:
+def decode_json(data: bytes | str, type_: type[T]) -> T:
     """Read a value of this type. Raises msgspec.DecodeError, and ValidationError, which is one."""
-    return json_decoder(kind).decode(data)
+    return json_decoder(type_).decode(data)
 
 
-def read_value(value: object, kind: type[T], hook: Hook | None = None) -> T:
+def convert_json(value: object, type_: type[T], hook: DecodeHook | None = None) -> T:
     """The same from plain JSON values. Raises msgspec.ValidationError."""
-    json_decoder(kind, hook)
-    return msgspec.convert(value, kind, dec_hook=hook)
+    json_decoder(type_, hook)
+    return msgspec.convert(value, type_, dec_hook=hook)

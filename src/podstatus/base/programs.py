@@ -16,7 +16,7 @@ _SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 """Variables in which an empty entry stands for the current folder."""
 
 
-def python_module(name: str) -> tuple[str, ...]:
+def python_module_command(name: str) -> tuple[str, ...]:
     """The command that runs a module, with no folder put before `sys.path`."""
     return sys.executable, "-P", "-m", name
 
@@ -30,10 +30,10 @@ def find_program(name: str, path: str | None = None) -> str | None:
     if "/" in name:
         found = shutil.which(name)
         return None if found is None else os.path.abspath(found)  # noqa: PTH100 - keeps links
-    return shutil.which(name, path=absolute_folders(path))
+    return shutil.which(name, path=absolute_search_path(path))
 
 
-def absolute_folders(path: str | None = None) -> str:
+def absolute_search_path(path: str | None = None) -> str:
     """A search path, by default PATH, without empty and relative entries."""
     text = os.environ.get("PATH", os.defpath) if path is None else path
     return os.pathsep.join(entry for entry in text.split(os.pathsep) if entry.startswith("/"))
@@ -44,10 +44,10 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
     Relative entries stay: `PYTHONPATH=.` names the current folder on purpose.
     """
-    cleaned = {name: _named_entries(environment.get(name, "")) for name in _SEARCH_PATHS}
+    cleaned = {name: _nonempty_entries(environment.get(name, "")) for name in _SEARCH_PATHS}
     kept = {name: value for name, value in environment.items() if name not in cleaned}
     return kept | {name: value for name, value in cleaned.items() if value}
 
 
-def _named_entries(path: str) -> str:
+def _nonempty_entries(path: str) -> str:
     return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry)

@@ -13,41 +13,41 @@ which calls `remember` after each write.
 import os
 from pathlib import Path
 
-Stamp = tuple[int, int, int, int] | None
+FileStamp = tuple[int, int, int, int] | None
 """Device, inode, size, time of the last write; None: there is no such file."""
 
 
-class SqliteFiles:
+class SqliteFileMonitor:
     """A database and its journal, as they were after the last write. For one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         """As they are now."""
-        self._names = str(path), f"{path}-wal"
-        self._stamps = self._look()
+        self._paths = str(path), f"{path}-wal"
+        self._stamps = self._read_stamps()
 
-    def remember(self) -> None:
+    def record_write(self) -> None:
         """We have written: they are right as they are now."""
-        self._stamps = self._look()
+        self._stamps = self._read_stamps()
 
-    def are_changed(self) -> bool:
+    def is_changed(self) -> bool:
         """Whether another program has changed them since."""
-        return self._look() != self._stamps
+        return self._read_stamps() != self._stamps
 
-    def what_happened(self) -> str:
+    def describe_change(self) -> str:
         """What was done to the database, for a message."""
-        before, now = self._stamps[0], _stamp(self._names[0])
+        before, now = self._stamps[0], _stamp(self._paths[0])
         if now is None:
             return "was deleted"
         if before is None or before[:2] != now[:2]:
             return "was replaced"
         return "was truncated" if now[2] < before[2] else "was changed by another program"
 
-    def _look(self) -> tuple[Stamp, Stamp]:
-        database, journal = self._names
+    def _read_stamps(self) -> tuple[FileStamp, FileStamp]:
+        database, journal = self._paths
         return _stamp(database), _stamp(journal)
 
 
-def _stamp(path: str) -> Stamp:
+def _stamp(path: str) -> FileStamp:
     try:
         found = os.stat(path)  # noqa: PTH116 - several times with every write
     except OSError:

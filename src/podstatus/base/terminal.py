@@ -14,7 +14,7 @@ _DELETE: Final = 0x7F
 _BYTES_END: Final = 0x100
 _PLANE_END: Final = 0x10000
 
-_ACTIVE: Final = re.compile(
+_CONTROL_CHARS: Final = re.compile(
     "["
     "\\x00-\\x08\\x0b-\\x1f"  # C0 without tab and newline; a carriage return writes over a line
     "\\x7f-\\x9f"  # delete, and C1: to some terminals U+009B is what the escape and [ are
@@ -26,13 +26,13 @@ _ACTIVE: Final = re.compile(
 )
 
 
-def harmless(text: str) -> str:
+def escape_control_chars(text: str) -> str:
     """The text with all that a terminal would obey shown instead."""
-    return _ACTIVE.sub(_shown, text)
+    return _CONTROL_CHARS.sub(_escape, text)
 
 
-def _shown(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < _CARET_BELOW or code == _DELETE:
         return f"^{chr(code ^ 0x40)}"
     if code < _BYTES_END:
@@ -40,7 +40,7 @@ def _shown(found: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < _PLANE_END else f"\\U{code:08x}"
 
 
-class HarmlessBytes:
+class ControlCharEscaper:
     """The same for bytes that come in pieces, cut anywhere; what is no UTF-8 becomes `\\xff`."""
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class HarmlessBytes:
 
     def feed(self, data: bytes) -> str:
         """What can be shown so far; the beginning of a character waits for the rest."""
-        return harmless(self._decoder.decode(data))
+        return escape_control_chars(self._decoder.decode(data))
 
-    def end(self) -> str:
+    def flush(self) -> str:
         """What is left."""
-        return harmless(self._decoder.decode(b"", final=True))
+        return escape_control_chars(self._decoder.decode(b"", final=True))

@@ -6,7 +6,7 @@ from msgspec import structs
 _SECOND = 1_000_000_000
 
 
-class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+class TokenBucket(msgspec.Struct, frozen=True, kw_only=True):
     """What may still be done: `burst` at once, and one more every so many nanoseconds.
 
     allowance, allowed = allowance.spend(now)
@@ -18,34 +18,34 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     burst: int
-    every: int
-    owed: int = 0
+    interval_ns: int
+    debt_ns: int = 0
     """Nanoseconds until it is whole again."""
     at: int = 0
     """When that was so."""
 
     def __post_init__(self) -> None:
-        if self.burst < 1 or self.every < 1:
+        if self.burst < 1 or self.interval_ns < 1:
             raise ValueError(
-                f"burst={self.burst}, every={self.every} allows nothing; give more than zero"
+                f"burst={self.burst}, every={self.interval_ns} allows nothing; give more than zero"
             )
 
     @classmethod
-    def of_rate(cls, per_second: float, burst: int) -> "Allowance":
+    def per_second(cls, per_second: float, burst: int) -> "TokenBucket":
         """So many a second."""
         if per_second <= 0:
             raise ValueError(f"{per_second} a second allows nothing; give more than zero")
-        return cls(burst=burst, every=max(1, round(_SECOND / per_second)))
+        return cls(burst=burst, interval_ns=max(1, round(_SECOND / per_second)))
 
-    def spend(self, now: int) -> tuple["Allowance", bool]:
+    def try_acquire(self, now: int) -> tuple["TokenBucket", bool]:
         """After one more, and whether it is allowed; nothing is spent on what is not."""
-        owed = self._owed(now)
-        allowed = owed + self.every <= self.burst * self.every
-        return structs.replace(self, owed=owed + self.every * allowed, at=now), allowed
+        owed = self._debt_at(now)
+        allowed = owed + self.interval_ns <= self.burst * self.interval_ns
+        return structs.replace(self, debt_ns=owed + self.interval_ns * allowed, at=now), allowed
 
-    def seconds_to_wait(self, now: int) -> float:
+    def wait_seconds(self, now: int) -> float:
         """How long until the next is allowed."""
-        return max(0, self._owed(now) - (self.burst - 1) * self.every) / _SECOND
+        return max(0, self._debt_at(now) - (self.burst - 1) * self.interval_ns) / _SECOND
 
-    def _owed(self, now: int) -> int:
-        return max(0, self.owed - max(0, now - self.at))
+    def _debt_at(self, now: int) -> int:
+        return max(0, self.debt_ns - max(0, now - self.at))

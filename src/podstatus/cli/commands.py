@@ -19,7 +19,7 @@ from podstatus.agent.daemon.supervisor import Supervisor
 from podstatus.agent.settings.load import RESTARTED, ROOT_DIR, Found, SettingsError, read_settings
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.aio import SystemClock
-from podstatus.base.programs import python_module
+from podstatus.base.programs import python_module_command
 from podstatus.cli import alerts_rule_tests
 from podstatus.cli.alerts import alerts
 from podstatus.cli.checks import HINT, PROBLEM, Finding, as_table, is_sick
@@ -42,7 +42,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # its tables cut the names of options off
 )
 
-PROGRAM = python_module("podstatus.cli")
+PROGRAM = python_module_command("podstatus.cli")
 """This one, for the supervisor to start."""
 _SUPERVISED = ("--no-supervise", "--stop-at-eof")
 """What a supervisor adds to the options of the agent that it starts."""

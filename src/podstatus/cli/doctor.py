@@ -20,7 +20,7 @@ from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.apiserver.state_dir import FolderError, lock_holder
-from podstatus.base.aio import wall_nanos
+from podstatus.base.aio import wall_clock_ns
 from podstatus.base.programs import find_program
 from podstatus.cli.checks import (
     HINT,
@@ -68,7 +68,7 @@ def examine(settings: AgentSettings) -> Iterator[Finding]:
     """All that can be said before a start."""
     yield judge_python(sys.version_info[:2])
     yield judge_packages({name: _version(name) for name in _PACKAGES})
-    yield judge_clock(Time.from_unix_nanos(wall_nanos()))
+    yield judge_clock(Time.from_unix_nanos(wall_clock_ns()))
     folder, runs = _root_dir(settings.root_dir)
     yield folder
     if not runs:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from podstatus.base.terminal import HarmlessBytes, harmless
+from podstatus.base.terminal import ControlCharEscaper, escape_control_chars
 from podstatus.cli.render.styled_text import Line
 from podstatus.cli.render.table_lines import table_lines
 from podstatus.cli.render.tables import LEAST_TEXT, PROSE, Table, harmless_table, style_of
@@ -38,7 +38,7 @@ _CODES = {
 def show(text: str, *, err: bool = False) -> None:
     """Print it as it is; on a terminal so that it does nothing there but be read."""
     stream = sys.stderr if err else sys.stdout
-    _put(stream, harmless(text) if stream.isatty() else text)
+    _put(stream, escape_control_chars(text) if stream.isatty() else text)
 
 
 def show_lines(lines: Iterable[Line]) -> None:
@@ -84,10 +84,10 @@ def show_bytes(pieces: Iterable[bytes]) -> None:
             stream.buffer.write(piece)
             stream.flush()
         return
-    shown = HarmlessBytes()
+    shown = ControlCharEscaper()
     for piece in pieces:
         _put(stream, shown.feed(piece))
-    _put(stream, shown.end())
+    _put(stream, shown.flush())
 
 
 def _styled(line: Line, *, coloured: bool) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.client.agent_client import find_node
 from podstatus.cli.client.api_server import wall_time
 from podstatus.cli.client.query_client import Happened, QueryPort, ShownPod, to_moment
@@ -122,7 +122,9 @@ def _head(namespace: str, name: str, pod: ShownPod | None, width: int) -> list[L
     told = f"{namespace}/{name} is gone."
     if pod is not None:
         told = f"{namespace}/{name} is {pod.health.word.value}. {pod.health.sentence}"
-    return [(Piece(line, "bold"),) for line in fold(harmless(" ".join(told.split())), width)]
+    return [
+        (Piece(line, "bold"),) for line in fold(escape_control_chars(" ".join(told.split())), width)
+    ]
 
 
 def _left_out(name: str, namespace: str, count: int) -> list[Line]:
@@ -130,7 +132,7 @@ def _left_out(name: str, namespace: str, count: int) -> list[Line]:
         return []
     where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
     told = f"({count} lines before that: podstatus timeline {shlex.quote(name)}{where} --list)"
-    return [(Piece(harmless(told), "dim"),)]
+    return [(Piece(escape_control_chars(told), "dim"),)]
 
 
 def _end(moments: list[Moment], now: int, *, is_gone: bool) -> int:

@@ -15,7 +15,7 @@ import msgspec
 import typer
 from msgspec import structs
 
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.client.agent_client import find_node
 from podstatus.cli.client.api_server import CannotAskError, wall_time
 from podstatus.cli.client.pod_feed import Change, GonePod, Watched
@@ -241,7 +241,7 @@ def _page(watched: Watched, away: str, silence: str, columns: _Columns) -> list[
     table = columns.table(pods, now)
     count = count_health(pods)
     if away:
-        foot = f"{count}; the agent is away: {harmless(away)}"
+        foot = f"{count}; the agent is away: {escape_control_chars(away)}"
     else:
         # First, where it is not cut off: all else is as old as that.
         foot = f"{silence}; {count}" if silence else f"{count}; at {now.wire}"

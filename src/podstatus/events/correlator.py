@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.base.token_bucket import Allowance
+from podstatus.base.token_bucket import TokenBucket
 from podstatus.kube.encoding.go_json import Document, encode_document
 from podstatus.kube.objects.event import Event
 from podstatus.kube.scalars.time import Time
@@ -112,7 +112,7 @@ class Correlator:
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
         self._similar: Recent[Similar] = Recent(most)
         self._seen: Recent[Seen] = Recent(most)
-        self._allowances: Recent[Allowance] = Recent(most)
+        self._allowances: Recent[TokenBucket] = Recent(most)
 
     def correlate(self, event: Event, now: int) -> Correlated:
         """What becomes of an event that happened now."""
@@ -130,8 +130,8 @@ class Correlator:
         return Repeat(counted, repeat_patch(counted)) if counted.count > 1 else Create(counted)
 
     def _is_allowed(self, key: Hashable, now: int) -> bool:
-        fresh = Allowance(burst=SPAM_BURST, every=SPAM_NANOS, at=now)
-        allowance, allowed = (self._allowances.find(key) or fresh).spend(now)
+        fresh = TokenBucket(burst=SPAM_BURST, interval_ns=SPAM_NANOS, at=now)
+        allowance, allowed = (self._allowances.find(key) or fresh).try_acquire(now)
         self._allowances.put(key, allowance)
         return allowed
 

@@ -153,7 +153,7 @@ class Recorder:
             else:
                 self._latest = _moment_after(self._latest, self._clock.now())
                 self._waiting.append(Occurrence(about, type, reason, message, self._latest))
-        self._wake.call("recorded")
+        self._wake.set("recorded")
         try:
             self._on_recorded(about, type, reason, message)
         except Exception:

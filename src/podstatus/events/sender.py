@@ -10,8 +10,8 @@ from collections.abc import Callable
 from enum import Enum
 
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
-from podstatus.base.token_bucket import Allowance
+from podstatus.base.failure_log import FailureLog
+from podstatus.base.token_bucket import TokenBucket
 from podstatus.events.correlator import Create, Repeat
 from podstatus.events.counts import Dropped
 from podstatus.events.policy import EventPolicy
@@ -56,8 +56,8 @@ class Sending:
         self._policy = policy
         self._chance = chance
         self._beat = beat
-        self._limit = Allowance.of_rate(policy.qps, policy.burst) if policy.qps else None
-        self._trouble = Trouble(logger, "sending events")
+        self._limit = TokenBucket.per_second(policy.qps, policy.burst) if policy.qps else None
+        self._trouble = FailureLog(logger, "sending events")
         self.tries = policy.tries
 
     async def deliver(self, correlated: Create | Repeat) -> Arrived | Dropped:
@@ -79,7 +79,7 @@ class Sending:
                 self._trouble.failed(error)
                 await self._clock.wait(self._pause(tries, error))
             else:
-                self._trouble.over()
+                self._trouble.recovered()
                 return arrived
 
     async def _send(self, correlated: Create | Repeat) -> Arrived:
@@ -107,10 +107,10 @@ class Sending:
             return
         while True:
             now = self._clock.now()
-            self._limit, allowed = self._limit.spend(now)
+            self._limit, allowed = self._limit.try_acquire(now)
             if allowed:
                 return
-            await self._clock.wait(self._limit.seconds_to_wait(now))
+            await self._clock.wait(self._limit.wait_seconds(now))
 
     def _pause(self, tries: int, error: ApiError) -> float:
         longest = self._policy.retry_seconds

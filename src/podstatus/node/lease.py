@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.cluster import Lease, LeaseSpec
 from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
@@ -62,7 +62,7 @@ class LeaseService:
         self._chance = chance
         self._beat = beat
         self._latest: Lease | None = None
-        self._trouble = Trouble(logger, "renewing the lease of the node")
+        self._trouble = FailureLog(logger, "renewing the lease of the node")
         self._elapsed = Elapsed(clock)
         self._renewed_at: float | None = None
 
@@ -94,7 +94,7 @@ class LeaseService:
     def _succeeded(self) -> None:
         now, before = self._elapsed.seconds(), self._renewed_at
         self._renewed_at = now
-        self._trouble.over()
+        self._trouble.recovered()
         if before is not None and now - before > self._duration:
             logger.info("the lease of the node is renewed again after %.0f s", now - before)
             self._on_recovered()
@@ -133,7 +133,7 @@ class LeaseService:
 
         Tries until it works, and waits longer each time.
         """
-        backoff = Backoff(first=0.2, most=7.0, jitter=0.1)
+        backoff = Backoff(initial_seconds=0.2, max_seconds=7.0, jitter=0.1)
         while True:
             self._beat()
             try:
@@ -141,7 +141,7 @@ class LeaseService:
             except ApiError as error:
                 self._trouble.failed(error)
                 backoff = backoff.failed()
-                await self._clock.wait(backoff.seconds(self._chance()))
+                await self._clock.wait(backoff.delay(self._chance()))
                 continue
             if created is not None:
                 return created

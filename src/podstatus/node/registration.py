@@ -10,7 +10,7 @@ from typing import Any
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import within
@@ -46,12 +46,12 @@ class Registration:
         self._clock = clock
         self._chance = chance
         self._beat = beat
-        self._trouble = Trouble(logger, "registering the node")
+        self._trouble = FailureLog(logger, "registering the node")
 
     async def register(self) -> tuple[NodeEvent, ...]:
         """Try until it is done; what is to be told about it. Returns at once if it is known."""
         # Upstream's waits: 100 ms, and twice as long each time, to 7 s.
-        backoff = Backoff(first=0.1, most=7.0, jitter=0.1)
+        backoff = Backoff(initial_seconds=0.1, max_seconds=7.0, jitter=0.1)
         while self._own.known is None:
             self._beat()
             facts = self._facts()
@@ -61,10 +61,10 @@ class Registration:
                 except ApiError as error:
                     self._trouble.failed(error)
                 else:
-                    self._trouble.over()
+                    self._trouble.recovered()
                     return events
             backoff = backoff.failed()
-            await self._clock.wait(backoff.seconds(self._chance()))
+            await self._clock.wait(backoff.delay(self._chance()))
         return ()
 
     async def register_once(self, facts: NodeFacts) -> tuple[NodeEvent, ...]:

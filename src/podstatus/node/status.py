@@ -12,7 +12,7 @@ from typing import Any
 
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.events import reasons
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.objects.node import Node
@@ -72,7 +72,7 @@ class NodeStatusService:
         self._beat = beat
         self._reports = Reports(settings.status_report_seconds, clock=clock, chance=chance)
         self._wake_up = WakeUp[_Wake]()
-        self._trouble = Trouble(logger, "updating the status of the node")
+        self._trouble = FailureLog(logger, "updating the status of the node")
         self._running = Elapsed(clock)
         self._last_sync = 0.0
         self._failed = False
@@ -81,7 +81,7 @@ class NodeStatusService:
 
     def now(self) -> None:
         """Look at once: something about the node's health has changed. From any thread."""
-        self._wake_up.call(_Wake.NOW)
+        self._wake_up.set(_Wake.NOW)
 
     async def run(self) -> None:
         """Keep it true until cancelled."""
@@ -110,7 +110,7 @@ class NodeStatusService:
                 if isinstance(error, GoneError):
                     self._forget()
             else:
-                self._trouble.over()
+                self._trouble.recovered()
                 return True
         self._failed = True
         self._trouble.failed(why)
@@ -162,7 +162,7 @@ class NodeStatusService:
     async def _tick(self) -> None:
         while True:
             await self._clock.wait(self._tick_seconds())
-            self._wake_up.call(_Wake.TICK)
+            self._wake_up.set(_Wake.TICK)
 
     def _tick_seconds(self) -> float:
         usual = self._settings.status_update_seconds

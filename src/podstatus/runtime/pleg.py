@@ -18,10 +18,10 @@ from typing import Protocol
 import msgspec
 from msgspec import structs
 
-from podstatus.base.aio import steady_nanos
+from podstatus.base.aio import boottime_ns
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.scalars.go_text import go_duration
@@ -91,7 +91,7 @@ class RuntimeView:
         beat: Callable[[], None] = _no_beat,
         chance: Callable[[], float] = random.random,
         observer: RelistObserver | None = None,
-        monotonic: Callable[[], int] = steady_nanos,
+        monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
         """`monotonic`: nanoseconds of a clock that nobody sets, for how old the last list is."""
         self._runtime = runtime
@@ -196,7 +196,7 @@ class RuntimeView:
         finally:
             self._observer.relisted(elapsed.seconds())
         self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
-        self._lists.over()
+        self._lists.recovered()
         self._last, self._last_steady = began, steady
         for uid in self._known.take_list(asked, pods):
             self._on_change(uid)
@@ -207,7 +207,7 @@ class RuntimeView:
         Raises StopAsyncIteration where there are no more, and whatever `changes` raises.
         """
         uid = await anext(changes)
-        self._hints.over()
+        self._hints.recovered()
         self._counts = structs.replace(self._counts, hints=self._counts.hints + 1)
         # What is missed here the next list shows.
         with suppress(RuntimeDownError):
@@ -223,7 +223,7 @@ class RuntimeView:
             await self._clock.wait(self._period)
 
     async def _follow(self) -> None:
-        backoff = Backoff(first=self._period)
+        backoff = Backoff(initial_seconds=self._period)
         while True:
             before = self._counts.hints
             error = await self._follow_until_it_breaks()
@@ -234,7 +234,7 @@ class RuntimeView:
             if self._counts.hints > before:
                 backoff = backoff.reset()
             backoff = backoff.failed()
-            await self._clock.wait(backoff.seconds(self._chance()))
+            await self._clock.wait(backoff.delay(self._chance()))
 
     async def _follow_until_it_breaks(self) -> Exception:
         try:
@@ -247,5 +247,5 @@ class RuntimeView:
             return error
 
 
-def _trouble(what: str) -> Trouble:
-    return Trouble(logger, what, expected=RuntimeDownError)
+def _trouble(what: str) -> FailureLog:
+    return FailureLog(logger, what, expected=RuntimeDownError)

@@ -5,7 +5,7 @@ CannotRunCommandError     it could not be run at all; TimeoutError if it took to
 
 import msgspec
 
-from podstatus.base.aio import within
+from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import Runtime
@@ -44,7 +44,7 @@ async def run_command(
     if not isinstance(runtime, Talking):
         raise CannotRunCommandError(f"the runtime {runtime.name} cannot run commands in containers")
     # What was started is ended before anybody starts it once more.
-    return await within(seconds, clock, _run(runtime, uid, container_id, command))
+    return await run_with_timeout(seconds, clock, _run(runtime, uid, container_id, command))
 
 
 async def _run(

@@ -11,7 +11,7 @@ from typing import Final
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.daemon_thread import in_daemon_thread
+from podstatus.base.daemon_thread import run_in_daemon_thread
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.static_pods import Origin
@@ -83,7 +83,7 @@ class FolderSource:
         now = self._clock.now()
         anew = self._read_all is None or not 0 <= now - self._read_all < self._period * 1e9
         # In a thread: a disk may be far away, and a large manifest takes its time.
-        listing, readings = await in_daemon_thread(self._look, Time.from_unix_nanos(now), anew)
+        listing, readings = await run_in_daemon_thread(self._look, Time.from_unix_nanos(now), anew)
         if anew:
             self._read_all = now
         self._take(listing, readings)

@@ -39,7 +39,7 @@ GAP_SECONDS = 0.5
 """Between the end of a mirror pod and the next one. Who deletes one looks for its end, and does
 not find it if another one is there at once: kubectl would wait for ever. Upstream takes 0.5 to 2 s.
 """
-_BACKOFF = Backoff(first=1.0, most=10.0)
+_BACKOFF = Backoff(initial_seconds=1.0, max_seconds=10.0)
 
 OnMirrorProblem = Callable[[Pod, str], None]
 
@@ -99,7 +99,7 @@ class MirrorPods:
 
     def wake(self) -> None:
         """Look soon: a static pod or a mirror pod has changed."""
-        self._wake_up.call("wake")
+        self._wake_up.set("wake")
 
     async def run(self) -> None:
         """Keep them right until cancelled."""
@@ -207,7 +207,7 @@ class MirrorPods:
     def _back_off(self, name: FullName, step: MirrorStep, problem: str) -> None:
         pause = self._pauses.get(name)
         backoff = (pause.backoff if pause else _BACKOFF).failed()
-        until = self._elapsed.seconds() + backoff.seconds(self._random())
+        until = self._elapsed.seconds() + backoff.delay(self._random())
         self._pauses[name] = _Pause(until, backoff, _shown(step), problem)
 
 

@@ -13,7 +13,7 @@ from yarl import URL
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.daemon_thread import in_daemon_thread
+from podstatus.base.daemon_thread import run_in_daemon_thread
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.decode import MOST_BYTES, Manifest, ManifestProblem, read_manifest
@@ -73,7 +73,7 @@ class UrlSource:
         if data != self._data:
             now = Time.from_unix_nanos(self._clock.now())
             # In a thread: a large one takes its time.
-            manifest = await in_daemon_thread(read_manifest, data, self._origin, now)
+            manifest = await run_in_daemon_thread(read_manifest, data, self._origin, now)
             self._take(data, manifest)
 
     def _take(self, data: bytes, manifest: Manifest) -> None:

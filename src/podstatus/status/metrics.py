@@ -104,7 +104,7 @@ class Counters:
     def status_synced(self, duration_seconds: float) -> None:
         """Count the duration."""
         with self._lock:
-            durations = self._counts.status_sync_duration.observed(duration_seconds)
+            durations = self._counts.status_sync_duration.observe(duration_seconds)
             self._counts = structs.replace(self._counts, status_sync_duration=durations)
 
     def sync_failed(self, failure: str) -> None:
@@ -120,12 +120,12 @@ class Counters:
             total, sli = counts.pod_start_total_duration, counts.pod_start_sli_duration
             first = counts.first_network_pod_start_sli_seconds
             if startup.sli_seconds is not None:
-                sli = sli.observed(startup.sli_seconds)
+                sli = sli.observe(startup.sli_seconds)
             if startup.is_first_network_pod:
                 first = startup.sli_seconds
             self._counts = structs.replace(
                 counts,
-                pod_start_total_duration=total.observed(startup.total_seconds),
+                pod_start_total_duration=total.observe(startup.total_seconds),
                 pod_start_sli_duration=sli,
                 first_network_pod_start_sli_seconds=first,
             )

@@ -25,7 +25,7 @@ import pytest
 
 from podstatus.apiserver.faults.middleware import PATH
 from podstatus.apiserver.storage.store import Key, Store
-from podstatus.base.programs import python_module
+from podstatus.base.programs import python_module_command
 from podstatus.testing.servers.access import SECONDS, Document, ServerAccess
 from podstatus.testing.servers.embedded import Served, serve
 from podstatus.testing.servers.free_port import free_port
@@ -136,7 +136,7 @@ class ApiServerProcess:
         """Serve, on the same port as before. Raises RuntimeError if it cannot."""
         if self._process is not None:
             raise RuntimeError("the API server is running already; stop() or kill() it first")
-        command = [*python_module("podstatus.testing.servers.embedded"), str(self.folder)]
+        command = [*python_module_command("podstatus.testing.servers.embedded"), str(self.folder)]
         self._process = subprocess.Popen(  # noqa: S603 - ourselves
             [*command, "--port", str(self._port), *self._options],
             stdout=subprocess.PIPE,

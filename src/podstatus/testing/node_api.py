@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.errors import api_error
 from podstatus.kube.objects.cluster import Lease
@@ -129,7 +129,7 @@ class InMemoryNodeApi:
     # Inside
 
     async def _patch(self, verb: str, name: str, patch: bytes) -> Node:
-        document = read_json(patch, dict[str, Any])
+        document = decode_json(patch, dict[str, Any])
         uid = (document.get("metadata") or {}).get("uid")
         stored = self.nodes.get(name)
         same = stored is not None and uid in (None, stored.metadata.uid)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import structs
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
 from podstatus.kube.errors import ApiError, api_error
 from podstatus.kube.objects.pod import ApiUID, Pod
@@ -184,7 +184,7 @@ class InMemoryPodApi:
 
 def _decoded(patch: bytes) -> dict[str, Any]:
     try:
-        return read_json(patch, dict[str, Any])
+        return decode_json(patch, dict[str, Any])
     except (msgspec.DecodeError, UnicodeError) as error:
         raise PatchFormatError(f"a patch must be a JSON object: {error}") from error
 

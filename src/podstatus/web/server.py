@@ -91,7 +91,7 @@ class NodeServer:
         self._connections.close()
         await self._answers.stop()
         await runner.cleanup()
-        await self._connections.cut_all()
+        await self._connections.abort_all()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._connections is None:
@@ -136,7 +136,7 @@ class NodeServer:
         elif found.route.about is About.WATCH:
             # It is open, but there are places for those who say who they are.
             who = await self._gate.who(asked)
-        if who and not connections.authenticate(request.protocol):
+        if who and not connections.mark_authenticated(request.protocol):
             raise _too_many_connections()
         if found is None:
             raise not_found(_what_there_is(self._routes))

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from podstatus.base.aio import within
+from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.event import about_container, about_pod
@@ -92,7 +92,7 @@ class Hooks:
             return
         running = self._run(PRE_STOP, handler, pod, container, attempt.id)
         try:
-            await within(seconds, self._clock, running)
+            await run_with_timeout(seconds, self._clock, running)
         except Exception as error:  # noqa: BLE001 - a port of somebody else's
             about = about_container(pod, container.name)
             self._recorder.warn(about, reasons.FAILED_PRE_STOP_HOOK, "PreStopHook failed")

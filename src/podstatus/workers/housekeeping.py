@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodDirectory
 from podstatus.runtime.pleg import RuntimeView
@@ -46,7 +46,7 @@ class Housekeeping:
         self._clock = clock
         self._period = period
         self._beat = beat
-        self._trouble = Trouble(logger, "housekeeping", expected=OSError)
+        self._trouble = FailureLog(logger, "housekeeping", expected=OSError)
 
     async def run(self) -> None:
         """Keep house until cancelled."""
@@ -62,7 +62,7 @@ class Housekeeping:
         except Exception as error:  # noqa: BLE001 - told by its kind, once: the log is on a disk too
             self._trouble.failed(error)
         else:
-            self._trouble.over()
+            self._trouble.recovered()
 
     def clean_once(self) -> None:
         """Look once. Nothing happens before every source and the runtime have been heard."""

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from podstatus.base.aio import steady_nanos
+from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.event import about_container, about_pod
@@ -49,7 +49,7 @@ class Containers:
         on_init_started: Callable[[PodUID, Time], None] = lambda *_: None,
         actuation: Actuation | None = None,
         observer: WorkObserver | None = None,
-        monotonic: Callable[[], int] = steady_nanos,
+        monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
         """Without `hooks`, those that ask by HTTP fail; without `actuation` nothing is resized.
 

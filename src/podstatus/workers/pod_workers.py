@@ -8,7 +8,7 @@ import logging
 import random as chance
 from collections.abc import Callable
 
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
 from podstatus.events.event import about_pod
@@ -169,7 +169,7 @@ class PodWorkers:
                 rest = await self._take_step(life)
                 if self._tasks is None:
                     return  # several failures at once can hide that it was cancelled
-                await wait_for_either(bell, self._clock, rest)
+                await wait_event_or_timeout(bell, self._clock, rest)
         finally:
             self._bells.pop(uid, None)
         if life is not None:

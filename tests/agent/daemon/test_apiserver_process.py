@@ -24,7 +24,7 @@ from podstatus.client import NAMESPACES, ApiClient, kubeconfig_access
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-AT_ONCE = Backoff(first=0.0, most=0.0)
+AT_ONCE = Backoff(initial_seconds=0.0, max_seconds=0.0)
 
 
 async def namespaces(folder: Path) -> bytes:

@@ -51,7 +51,7 @@ class Scene:
             tmp_path,
             clock=self.clock,
             say=self.hear,
-            backoff=Backoff(first=1, most=300, jitter=0),
+            backoff=Backoff(initial_seconds=1, max_seconds=300, jitter=0),
         )
 
     def hear(self, text: bytes) -> None:

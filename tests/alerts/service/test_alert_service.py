@@ -123,7 +123,7 @@ class Scene:
             synced=Synced(pods=lambda: self.has_pods, nodes=lambda: self.has_nodes),
             clock=self.clock,
             monotonic=lambda: self.clock.now() - self.ahead,
-            beat=self.heartbeats.expect("alerts", at_most=10),
+            beat=self.heartbeats.register("alerts", max_silent_seconds=10),
         )
 
     @asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 from podstatus.base.net.accept_loop import AcceptLoop
 from podstatus.base.net.connection_table import StageLimits
 
-LIMITS = StageLimits(silent=4, head=4, unknown=4, known=2)
+LIMITS = StageLimits(silent=4, head=4, unauthenticated=4, authenticated=2)
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 
 
@@ -27,7 +27,7 @@ class Echo(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         with self._port.accepting.serving(self):
-            if data[:1] == b"K" and not self._port.accepting.authenticate(self):
+            if data[:1] == b"K" and not self._port.accepting.mark_authenticated(self):
                 self._transport.write(b"no place")
                 return
             self._transport.write(data)
@@ -63,7 +63,7 @@ def served(
             await talk(port)
         finally:
             port.accepting.close()
-            await port.accepting.cut_all()
+            await port.accepting.abort_all()
 
     asyncio.run(run())
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from podstatus.base.net.first_message import MAX_HEAD, head_size, hello_size
+from podstatus.base.net.first_message import MAX_HEAD_BYTES, client_hello_size, request_head_size
 
 
 def client_hello() -> bytes:
@@ -19,9 +19,9 @@ def client_hello() -> bytes:
 def test_a_client_hello_is_whole_when_all_of_it_is_there() -> None:
     hello = client_hello()
     for size in range(5):
-        assert hello_size(hello[:size]) == 5
+        assert client_hello_size(hello[:size]) == 5
     for size in range(5, len(hello) + 1):
-        assert hello_size(hello[:size]) == len(hello)
+        assert client_hello_size(hello[:size]) == len(hello)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_client_hello_is_whole_when_all_of_it_is_there() -> None:
     ],
 )
 def test_what_is_no_client_hello_is_not_waited_for(start: bytes) -> None:
-    assert hello_size(start) is None
+    assert client_hello_size(start) is None
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_what_is_no_client_hello_is_not_waited_for(start: bytes) -> None:
         (b"GET / HTTP/1.1\r\nHost: x\r\n", 1),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 0),
         (b"GET / HTTP/1.1\n\n", 0),
-        (b"x" * MAX_HEAD, 0),
+        (b"x" * MAX_HEAD_BYTES, 0),
     ],
 )
 def test_a_head_is_whole_at_its_empty_line(start: bytes, missing: int) -> None:
-    assert head_size(start) == len(start) + missing
+    assert request_head_size(start) == len(start) + missing

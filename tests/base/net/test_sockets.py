@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.base.net.sockets import is_connected, keep_alive, socket_of
+from podstatus.base.net.sockets import enable_keepalive, is_connected, transport_socket
 from tests.support.certificates import authority
 
 
 def test_nobody_is_at_the_end_of_no_transport() -> None:
-    keep_alive(None)
-    assert (is_connected(None), socket_of(None)) == (False, None)
+    enable_keepalive(None)
+    assert (is_connected(None), transport_socket(None)) == (False, None)
 
 
 def test_a_client_that_has_gone_is_seen_though_nobody_reads() -> None:
@@ -21,7 +21,7 @@ def test_a_client_that_has_gone_is_seen_though_nobody_reads() -> None:
         ours, theirs = _pair()
         _, writer = await asyncio.open_connection(sock=ours)
         writer.transport.pause_reading()  # type: ignore[attr-defined]
-        keep_alive(writer.transport)
+        enable_keepalive(writer.transport)
         before = is_connected(writer.transport)
         theirs.close()
         after = is_connected(writer.transport)
@@ -41,12 +41,12 @@ def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> Non
         port = server.sockets[0].getsockname()[1]
         trust = ssl.create_default_context(cadata=authority().pem.decode())
         _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
-        sock = socket_of(writer.transport)
+        sock = transport_socket(writer.transport)
         assert sock is not None
         for _ in range(times):
             writer.transport.close()
-        keep_alive(writer.transport)
-        assert (socket_of(writer.transport) is None) == (times > 1)
+        enable_keepalive(writer.transport)
+        assert (transport_socket(writer.transport) is None) == (times > 1)
         found = is_connected(writer.transport)
         sock.shutdown(socket.SHUT_RDWR)
         server.close()

@@ -206,7 +206,7 @@ async def play(seed: int, scene: Scene) -> None:
     policy = ReflectorPolicy(
         list_seconds=0.05 if is_repaired else 3600,
         silence_seconds=0.2,
-        backoff=Backoff(first=0.005, most=0.05),
+        backoff=Backoff(initial_seconds=0.005, max_seconds=0.05),
         page=chance.choice((5, 500)),
     )
     listener = Listener()
@@ -263,7 +263,9 @@ def test_a_server_that_lost_everything_is_followed_as_it_is_now(tmp_path: Path) 
         scene = Scene(server, random.Random(1))
         await scene.write(24)
         listener = Listener(versions_grow=False)
-        policy = ReflectorPolicy(silence_seconds=5, backoff=Backoff(first=0.005, most=0.05))
+        policy = ReflectorPolicy(
+            silence_seconds=5, backoff=Backoff(initial_seconds=0.005, max_seconds=0.05)
+        )
         async with reflecting(scene, listener, policy) as reflector:
             await caught_up(reflector, listener, scene)
             server.kill()

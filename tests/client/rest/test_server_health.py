@@ -6,7 +6,7 @@ import pytest
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.base.metrics import OTHER
+from podstatus.base.metrics import OVERFLOW_LABEL_VALUE
 from podstatus.client import PODS, ApiClient, kubeconfig_access
 from podstatus.client.rest.server_health import Contact, RequestCounts, host_of
 from podstatus.kube.errors import ApiError
@@ -98,12 +98,12 @@ def test_every_request_is_counted_by_its_answer_and_calls_are_timed(
 
     host = asyncio.run(scene())
     counts = contact.requests
-    assert counts.answers.look() == {
+    assert counts.answers.snapshot() == {
         ("200", "GET", host): 3,
         ("404", "GET", host): 1,
         ("<error>", "GET", host): 1,
     }
-    assert {kind: spread.count for kind, spread in counts.seconds.look().items()} == {
+    assert {kind: spread.count for kind, spread in counts.seconds.snapshot().items()} == {
         ("GET", host): 4
     }, "a watch has no duration"
 
@@ -112,8 +112,11 @@ def test_a_server_that_answers_with_all_kinds_of_codes_fills_nothing() -> None:
     counts = RequestCounts()
     for code in range(100, 1000):
         counts.sent(code, "GET", "host")
-    assert len(counts.answers.look()) == 101
-    assert counts.answers.look()[OTHER, OTHER, OTHER] == 800
+    assert len(counts.answers.snapshot()) == 101
+    assert (
+        counts.answers.snapshot()[OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE]
+        == 800
+    )
 
 
 @pytest.mark.parametrize(

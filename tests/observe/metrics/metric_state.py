@@ -86,7 +86,7 @@ class Watched:
         self.watching.connected, self.watching.events = 3, 70
         self.watching.cut(Cut.SLOW)
         self.heartbeats = Heartbeats(self.clock.now)
-        self.heartbeats.expect("relist", at_most=10)
+        self.heartbeats.register("relist", max_silent_seconds=10)
 
     @property
     def node(self) -> NodeState:

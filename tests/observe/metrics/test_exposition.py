@@ -28,7 +28,7 @@ PROMETHEUS = (
 SIZES = histogram("sizes", "How large.", (0.5, 1, 2.5), "of")
 COUNTED = counter("counted_total", "How often.", "kind")
 NOW = gauge("now", "What is.")
-SPREAD = Histogram.empty(0.5, 1, 2.5).observed(0.7).observed(9)
+SPREAD = Histogram.empty(0.5, 1, 2.5).observe(0.7).observe(9)
 MOMENT = [told(SIZES, {("a",): SPREAD}), each(COUNTED, {"x": 3, "y": 0}), one(NOW, 1.5)]
 
 

@@ -75,7 +75,7 @@ class Witness:
             Pod,
             self._see,
             field_selector=f"spec.nodeName={node_name}",
-            policy=ReflectorPolicy(backoff=Backoff(first=0.05, most=0.5)),
+            policy=ReflectorPolicy(backoff=Backoff(initial_seconds=0.05, max_seconds=0.5)),
         )
 
     def _see(self, change: Change[Pod]) -> None:

@@ -27,7 +27,7 @@ from tests.support.manifests import named
 from tests.support.processes.api_servers import NODES, RealServer, Server
 
 NODE = NODES[0]
-QUICK = ReflectorPolicy(backoff=Backoff(first=0.1, most=0.5))
+QUICK = ReflectorPolicy(backoff=Backoff(initial_seconds=0.1, max_seconds=0.5))
 Acts = Callable[["Scene"], Any]
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from podstatus.base.net.sockets import cut, socket_of
+from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 from tests.servers.pods import IMAGE, created, pods
 from tests.support.processes.api_servers import MERGE, Document, Server
 from tests.support.processes.stand_in_node import V5, NodeThread, StandInNode
@@ -101,9 +101,9 @@ class NodeScene:
             aiohttp.ClientSession() as session,
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
-            below = socket_of(transport_of(socket))
+            below = transport_socket(transport_of(socket))
             try:
                 yield socket
             finally:
                 await socket.close()
-                await cut([below])
+                await shutdown_sockets([below])

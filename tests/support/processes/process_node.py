@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from podstatus.agent.compose.runtime import cgroups_name
-from podstatus.base.net.sockets import cut, socket_of
+from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
 from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.models import ShimRecord
@@ -136,11 +136,11 @@ class ProcessNode(AgentProcess):
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
             connection = socket._conn
-            below = socket_of(None if connection is None else connection.transport)
+            below = transport_socket(None if connection is None else connection.transport)
             async for message in socket:
                 said[message.data[0]] += message.data[1:]
             await socket.close()
-            await cut([below])
+            await shutdown_sockets([below])
         return (said[STDOUT] + said[STDERR]).decode(), json.loads(said[ERROR])
 
     def result(self, name: str) -> Any:

@@ -17,7 +17,7 @@ from aiohttp import WSMsgType, web
 
 from podstatus.apiserver.pki.certificates import AUTHORITY, Certificates
 from podstatus.apiserver.state_dir import ServerFolder
-from podstatus.base.net.sockets import cut, socket_of
+from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 
 Document = dict[str, Any]
 
@@ -76,9 +76,11 @@ class StandInNode:
     async def stop(self) -> None:
         self._stopped.set()
         assert self._runner.server is not None
-        sockets = [socket_of(handler.transport) for handler in self._runner.server.connections]
+        sockets = [
+            transport_socket(handler.transport) for handler in self._runner.server.connections
+        ]
         await self._runner.cleanup()
-        await cut(sockets)
+        await shutdown_sockets(sockets)
 
     async def write(self, key: str, *lines: str) -> None:
         async with self._written:

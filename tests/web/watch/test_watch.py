@@ -198,7 +198,7 @@ def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Pat
             assert await come("token-of-ann") == 200
             assert await come("token-of-bob") == 429, "all places are taken"
             assert counts.connected == 4
-            assert counts.refusals.look() == {("client",): 2, ("all",): 1}
+            assert counts.refusals.snapshot() == {("client",): 2, ("all",): 1}
         await until(lambda: counts.connected == 0)
 
     play(tmp_path, act, ask_about_tokens=True)
@@ -223,7 +223,7 @@ def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
             (event,) = await stream.until("cut")
             assert event.data["reason"] == "the server stops; come back later"
             await stopping
-            assert counts.cuts.look() == {("stop",): 1}
+            assert counts.cuts.snapshot() == {("stop",): 1}
 
     play(tmp_path, act)
 
@@ -244,7 +244,7 @@ def test_a_client_that_takes_nothing_is_cut_off_with_a_reason_and_comes_back(
             await until(lambda: watches.count == 0)
             last = await read_all(answer, copy)
         assert copy.cut == "you have taken nothing for 1 s; come back and go on"
-        assert counts.cuts.look() == {("slow",): 1}
+        assert counts.cuts.snapshot() == {("slow",): 1}
         assert 0 < len(copy.pods) < 3_000
         board.remove(PodUID("uid-p0"))
         board.put(pod("p1", "Failed"))
@@ -282,7 +282,7 @@ def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
             (event,) = await stream.until("cut")
             assert event.data["reason"] == "you have watched for 1 s; come back and go on"
             assert await stream.next() is None
-            assert counts.cuts.look() == {("long",): 1}
+            assert counts.cuts.snapshot() == {("long",): 1}
 
     play(tmp_path, act)
 

@@ -24,7 +24,7 @@ from podstatus.agent.settings.export import about_agent
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.actions.node_taints import OwnTaints
-from podstatus.base.aio import SystemClock, steady_nanos
+from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.checkpoint.errors import CheckpointError
@@ -76,7 +76,7 @@ class NodeAgent:
         self._port: NodePort | None = None
         self._alerts: AlertSide | None = None
         self._clock = clock = clock or SystemClock()
-        self._heartbeats = heartbeats or Heartbeats(steady_nanos)
+        self._heartbeats = heartbeats or Heartbeats(boottime_ns)
         # Lease and node status never wait behind pod status or events.
         access, contact = surroundings.access, Contact(clock)
         self._pod_client = ApiClient(
@@ -92,7 +92,7 @@ class NodeAgent:
             host=settings.node_name,
             clock=clock,
             policy=EventPolicy(qps=settings.event_qps, burst=settings.event_burst),
-            beat=self._heartbeats.expect("events", at_most=300),
+            beat=self._heartbeats.register("events", max_silent_seconds=300),
             on_recorded=self._history.event,
         )
         self._runtime = runtime or self._find_runtime(surroundings.root.folder("runtime"))
@@ -102,7 +102,7 @@ class NodeAgent:
             counted,
             clock=clock,
             on_change=self._wake_pod,
-            beat=self._heartbeats.expect("relist", at_most=180),
+            beat=self._heartbeats.register("relist", max_silent_seconds=180),
             observer=work,
         )
         drains = NodeDrain()
@@ -220,7 +220,7 @@ class NodeAgent:
             self._node_client,
             is_posted=lambda: self._pods.mux.all_delivered and self.observatory.poster.is_idle,
             url=lambda: "" if self._port is None else self._port.url,
-            beat=self._heartbeats.expect("alerts", at_most=60, is_vital=False),
+            beat=self._heartbeats.register("alerts", max_silent_seconds=60, is_vital=False),
             clock=self._clock,
         )
         self._history.on_foreign = made.watchman.foreign_write
@@ -331,7 +331,7 @@ class NodeAgent:
             runtime,
             self._pods.directory.pods,
             clock=self._clock,
-            beat=self._heartbeats.expect("volumes", at_most=300),
+            beat=self._heartbeats.register("volumes", max_silent_seconds=300),
         )
 
     async def _listen(self, stack: AsyncExitStack) -> str:

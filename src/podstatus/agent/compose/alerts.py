@@ -29,7 +29,7 @@ from podstatus.alerts.notifiers.log import LogDeed
 from podstatus.alerts.notifiers.webhook import Webhook
 from podstatus.alerts.ports import BatchDeed, Change, Deed
 from podstatus.alerts.service.alert_service import Synced, Watchman
-from podstatus.base.aio import steady_nanos
+from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import Recorder
@@ -99,7 +99,7 @@ class AlertSide:
                 change,
                 rules.allowed,
                 events,
-                monotonic=steady_nanos,
+                monotonic=boottime_ns,
                 is_level=kind == TAINT,
             )
         self.watchman = Watchman(

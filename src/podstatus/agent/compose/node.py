@@ -65,7 +65,7 @@ class NodeSide:
             clock=clock,
             pods=_pod_usage(runtime),
             containers=runtime.container_usage if isinstance(runtime, MeteredInside) else dict,
-            beat=heartbeats.expect("usage", at_most=60),
+            beat=heartbeats.register("usage", max_silent_seconds=60),
             on_reading=shortage.read,
         )
         self._services = make_node(
@@ -84,8 +84,8 @@ class NodeSide:
             port=port,
             stated=stated,
             on_recovered=on_recovered,
-            status_beat=heartbeats.expect("node-status", at_most=60),
-            lease_beat=heartbeats.expect("lease", at_most=60),
+            status_beat=heartbeats.register("node-status", max_silent_seconds=60),
+            lease_beat=heartbeats.register("lease", max_silent_seconds=60),
         )
         self.own = self._services.own_node
         self.status = self._services.status

@@ -103,7 +103,7 @@ class PodSide:
             clock=clock,
             gates=settings.feature_gates,
             redecide=self._redecide,
-            heartbeat=around.heartbeats.expect("status", at_most=60),
+            heartbeat=around.heartbeats.register("status", max_silent_seconds=60),
         )
         policy = WorkerPolicy(
             sync_frequency=settings.sync_frequency,
@@ -172,7 +172,7 @@ class PodSide:
             wake=self.wake,
             all_delivered=self._all_delivered,
             clock=clock,
-            beat=around.heartbeats.expect("resizes", at_most=400),
+            beat=around.heartbeats.register("resizes", max_silent_seconds=400),
         )
         self.dispatcher = Dispatcher(
             self.directory,
@@ -201,7 +201,7 @@ class PodSide:
             all_delivered=self._all_delivered,
             clock=clock,
             period=policy.housekeeping,
-            beat=around.heartbeats.expect("housekeeping", at_most=60),
+            beat=around.heartbeats.register("housekeeping", max_silent_seconds=60),
         )
 
     def wake(self, uid: PodUID) -> None:

@@ -78,7 +78,7 @@ class SourceSide:
             node_uid=lambda: node.own.uid or None,
             clock=clock,
             on_problem=self._mirror_problem,
-            beat=heartbeats.expect("mirrors", at_most=120),
+            beat=heartbeats.register("mirrors", max_silent_seconds=120),
         )
 
     async def meet_server(self) -> None:
@@ -100,7 +100,7 @@ class SourceSide:
                     clock=self._clock,
                     period=settings.file_check_frequency,
                     on_problem=self._manifest_problem,
-                    beat=beats.expect("source-file", at_most=120),
+                    beat=beats.register("source-file", max_silent_seconds=120),
                 )
             )
         if settings.manifest_url is not None:
@@ -113,7 +113,7 @@ class SourceSide:
                     clock=self._clock,
                     period=settings.http_check_frequency,
                     on_problem=self._manifest_problem,
-                    beat=beats.expect("source-http", at_most=120),
+                    beat=beats.register("source-http", max_silent_seconds=120),
                 )
             )
         return sources
@@ -124,7 +124,7 @@ class SourceSide:
             self._settings.node_name,
             self._pods.mux,
             clock=self._clock,
-            beat=self._heartbeats.expect("source-api", at_most=300),
+            beat=self._heartbeats.register("source-api", max_silent_seconds=300),
         )
         return KnownApiSource(source, self._server, self._clock)
 

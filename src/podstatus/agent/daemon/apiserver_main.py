@@ -19,7 +19,7 @@ from podstatus.apiserver.pki.certificates import CLIENT, Certificates, keep_vali
 from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.state_dir import FolderError, ServerFolder
 from podstatus.apiserver.storage.sqlite_file import DATABASE
-from podstatus.base.aio import SystemClock, wall_nanos
+from podstatus.base.aio import SystemClock, wall_clock_ns
 
 _STDIN = 0
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
@@ -103,7 +103,7 @@ async def _serve_in(
     announce: Announce,
     stopped: asyncio.Event,
 ) -> None:
-    certificates = Certificates(folder, wall_nanos())
+    certificates = Certificates(folder, wall_clock_ns())
     authority = certificates.ensure([settings.host])
     parts = Parts(
         database=folder.path / DATABASE if settings.root_dir else None,

@@ -26,12 +26,12 @@ from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.msgspec_json import read_json
-from podstatus.base.programs import child_environment, python_module
+from podstatus.base.msgspec_json import decode_json
+from podstatus.base.programs import child_environment, python_module_command
 
 logger = logging.getLogger(__name__)
 
-COMMAND = (*python_module("podstatus.cli"), "apiserver")
+COMMAND = (*python_module_command("podstatus.cli"), "apiserver")
 _START_SECONDS = 30.0
 """It takes one; a machine under load gets more."""
 _STOP_SECONDS = 1.0
@@ -86,7 +86,7 @@ class EmbeddedApiServer:
         self._clock = clock or SystemClock()
         self._command = command
         self._nodes = nodes
-        self._backoff = backoff or Backoff(first=0.2, most=10.0)
+        self._backoff = backoff or Backoff(initial_seconds=0.2, max_seconds=10.0)
         self._process: Process | None = None
         self._closed = False
         self._cluster = ""
@@ -160,7 +160,7 @@ class EmbeddedApiServer:
             if self._clock.monotonic() - started > _CALM_SECONDS * 1e9:
                 backoff = backoff.reset()
             backoff = backoff.failed()
-            seconds = backoff.seconds(random.random())  # noqa: S311 - not a secret
+            seconds = backoff.delay(random.random())  # noqa: S311 - not a secret
             logger.warning("API server ended, starting it again: code=%s wait=%.1fs", code, seconds)
             await self._clock.wait(seconds)
             try:
@@ -214,7 +214,7 @@ class EmbeddedApiServer:
         return False
 
     def _files(self) -> ServerFiles:
-        told = read_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
+        told = decode_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
         kubeconfig = (self._folder / KUBECONFIG).read_bytes()
         return ServerFiles(told["apiserver"], told["token"], kubeconfig)
 

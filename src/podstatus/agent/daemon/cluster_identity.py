@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.agent.daemon.root_dir import RootDir, RootDirError
 from podstatus.agent.daemon.run import MISTAKE, CannotRunError
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.client import ApiClient
 from podstatus.client.rest.resources import NAMESPACES, Resource
 from podstatus.kube.errors import DeniedError, GoneError
@@ -95,14 +95,14 @@ class SameServer:
     async def _uid(self, resource: Resource, name: str, namespace: str | None = None) -> str:
         try:
             found = await self._client.get(resource, name, namespace=namespace)
-            return read_json(found, _Object).metadata.uid
+            return decode_json(found, _Object).metadata.uid
         except (DeniedError, GoneError, msgspec.DecodeError):
             return ""
 
     def _read(self) -> ServerIdentity | None:
         try:
             text = self._root.read(SERVER)
-            return None if text is None else read_json(text, ServerIdentity)
+            return None if text is None else decode_json(text, ServerIdentity)
         except (RootDirError, msgspec.DecodeError) as error:
             logger.warning("which API server the root-dir belongs to is not known: %s", error)
             return None

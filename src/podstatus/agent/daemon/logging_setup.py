@@ -17,7 +17,7 @@ import msgspec
 import structlog
 from structlog.stdlib import ProcessorFormatter
 
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 
 Event = MutableMapping[str, Any]
 
@@ -171,7 +171,7 @@ def _text_line(_logger: Any, _method: str, event: Event) -> str:
     level, name = event["level"].upper(), event["logger"].removeprefix(f"{_OURS}.")
     # What a pod says must not pass for a line of ours.
     told = event["event"].replace("\n", "\\n")
-    return harmless(f"{event['timestamp']} {level:<7} {name}: {told}{trace}")
+    return escape_control_chars(f"{event['timestamp']} {level:<7} {name}: {told}{trace}")
 
 
 def _json_line(_logger: Any, _method: str, event: Event) -> str:

@@ -16,7 +16,7 @@ from typing import Self
 import msgspec
 
 from podstatus.apiserver.state_dir import FolderBusyError, FolderError, ServerFolder
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 
 ENDPOINTS = "endpoints.json"
 KUBECONFIG = "kubeconfig"
@@ -136,7 +136,7 @@ def read_endpoints(root_dir: Path) -> Endpoints | None:
     """What an agent told; None if none runs there. Raises RootDirError."""
     path = root_dir / ENDPOINTS
     try:
-        return read_json(path.read_bytes(), Endpoints)
+        return decode_json(path.read_bytes(), Endpoints)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError) as error:

@@ -40,7 +40,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.apiserver.pki.certificates import AUTHORITY
-from podstatus.base.aio import wall_nanos
+from podstatus.base.aio import wall_clock_ns
 from podstatus.client.auth.config import Access
 from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
 from podstatus.client.errors import KubeconfigError
@@ -271,7 +271,7 @@ def _load_rules(settings: AgentSettings, evaluator: EvaluatorProcess) -> AlertRu
 def _make_certificate(settings: AgentSettings, root: RootDir) -> Path:
     """Have the certificate of our port before there is an API server that is to trust it."""
     try:
-        certificate, _ = find_certificate(settings, root.folder("pki"), wall_nanos())
+        certificate, _ = find_certificate(settings, root.folder("pki"), wall_clock_ns())
     except CannotServeNodeError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
     return certificate
@@ -282,7 +282,7 @@ def _port_files(settings: AgentSettings, root: RootDir, server: _Server) -> Port
         return find_port_files(
             settings,
             root.folder("pki"),
-            wall_nanos(),
+            wall_clock_ns(),
             token=server.token,
             own_client_ca=server.authority,
         )

@@ -4,7 +4,7 @@ import logging
 
 import msgspec
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.client import PODS, ApiClient
 from podstatus.kube.errors import ApiError
 from podstatus.runtime.simulated.model.script import CONTAINER_PREFIX
@@ -79,7 +79,7 @@ def _repeating(text: str) -> list[str]:
 async def create_samples(client: ApiClient) -> None:
     """Create them if the cluster has no pods at all."""
     try:
-        found = read_json(await client.list(PODS, limit=1), _List)
+        found = decode_json(await client.list(PODS, limit=1), _List)
         if found.items:
             return
         for pod in sample_pods():

@@ -29,7 +29,7 @@ async def keep_running(
 
     For services whose state is of one try, or right after any number of them.
     """
-    backoff, elapsed = Backoff(first=1.0, most=60.0), Elapsed(clock)
+    backoff, elapsed = Backoff(initial_seconds=1.0, max_seconds=60.0), Elapsed(clock)
     while True:
         began = elapsed.seconds()
         try:
@@ -38,6 +38,6 @@ async def keep_running(
             if elapsed.seconds() - began > _CALM_SECONDS:
                 backoff = backoff.reset()
             backoff = backoff.failed()
-            seconds = backoff.seconds(chance())
+            seconds = backoff.delay(chance())
             logger.exception("service failed, runs again: service=%s wait=%.1fs", name, seconds)
         await clock.wait(seconds)

@@ -67,7 +67,7 @@ class Supervisor:
         self._records = root_dir / RESTARTS
         self._clock = clock
         self._say = say
-        self._backoff = backoff or Backoff(first=1.0, most=300.0)
+        self._backoff = backoff or Backoff(initial_seconds=1.0, max_seconds=300.0)
         self._environment = child_environment(os.environ if environment is None else environment)
         self._process: Process | None = None
         self._stopped = asyncio.Event()
@@ -133,7 +133,7 @@ class Supervisor:
         if lived > _CALM_SECONDS:
             self._backoff = self._backoff.reset()
         self._backoff = self._backoff.failed()
-        wait = self._backoff.seconds(random.random())  # noqa: S311 - not a secret
+        wait = self._backoff.delay(random.random())  # noqa: S311 - not a secret
         death = Death(
             at=Time.from_unix_nanos(now).truncated().wire or "",
             lived_seconds=round(lived, 3),

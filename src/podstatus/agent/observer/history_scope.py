@@ -4,7 +4,7 @@ import msgspec
 
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.observer.cluster_view import Observed
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 
 OBSERVED = "observed.json"
 """In the root-dir."""
@@ -33,6 +33,6 @@ def begun_after(root: RootDir, server: str, observed: Observed, *, newest: int) 
 
 def _read(content: bytes | None) -> _Place | None:
     try:
-        return None if content is None else read_json(content, _Place)
+        return None if content is None else decode_json(content, _Place)
     except msgspec.DecodeError:
         return None

@@ -19,7 +19,7 @@ from podstatus.agent.observer.history_scope import begun_after
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
 from podstatus.agent.observer.status_view import ClusterObservatory
 from podstatus.agent.settings.export import flags
-from podstatus.base.aio import SystemClock, steady_nanos
+from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient
@@ -74,7 +74,7 @@ class Observer:
         self._surroundings = surroundings
         self._observed = observed
         self._clock = clock = clock or SystemClock()
-        self._heartbeats = Heartbeats(steady_nanos)
+        self._heartbeats = Heartbeats(boottime_ns)
         self._away = ""
         """Why the API server did not answer."""
         contact = Contact(clock)
@@ -107,7 +107,7 @@ class Observer:
             LastSeen(SUMMARIES),
             clock=self._clock,
             retention=self._history.retention,
-            beat=self._heartbeats.expect("history", at_most=120),
+            beat=self._heartbeats.register("history", max_silent_seconds=120),
         )
         self._history.counted_by(lambda: scribe.counts)
         return scribe

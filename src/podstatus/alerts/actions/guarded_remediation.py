@@ -12,13 +12,13 @@ from typing import Protocol
 
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
 from podstatus.alerts.ports import Change, DeedError, TransientDeedError
-from podstatus.base.token_bucket import Allowance
+from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
 
 _MINUTE = 60 * 1_000_000_000
-PER_SUBJECT = Allowance(burst=1, every=10 * _MINUTE)
+PER_SUBJECT = TokenBucket(burst=1, interval_ns=10 * _MINUTE)
 """Of one kind: once in ten minutes for a pod of this name, or a node."""
-PER_KIND = Allowance(burst=10, every=6 * _MINUTE)
+PER_KIND = TokenBucket(burst=10, interval_ns=6 * _MINUTE)
 """Ten in an hour, whatever they are done to: a wrong rule does not empty a node at once."""
 _MOST_SUBJECTS = 1_000
 """That are remembered; in ten minutes far fewer can have their turn."""
@@ -58,7 +58,7 @@ class Guarded:
         self._monotonic = monotonic
         self._is_level = is_level
         self._left = PER_KIND
-        self._left_of: OrderedDict[_Name, Allowance] = OrderedDict()
+        self._left_of: OrderedDict[_Name, TokenBucket] = OrderedDict()
         self._begun: set[AlertId] = set()
         """Whose turn was spent, and who are tried again."""
 
@@ -103,9 +103,9 @@ class Guarded:
         if alert.id in self._begun:
             return True
         now, name = self._monotonic(), _name(alert.subject)
-        own, allowed = self._left_of.get(name, PER_SUBJECT).spend(now)
+        own, allowed = self._left_of.get(name, PER_SUBJECT).try_acquire(now)
         if allowed:
-            self._left, allowed = self._left.spend(now)
+            self._left, allowed = self._left.try_acquire(now)
         if allowed:
             self._left_of[name] = own
             self._left_of.move_to_end(name)

@@ -12,7 +12,7 @@ from podstatus.alerts.notifiers.event import summary_of
 from podstatus.alerts.ports import DeedError
 from podstatus.alerts.rules.durations import SpanError, parse_span
 from podstatus.base.clock import Clock
-from podstatus.base.token_bucket import Allowance
+from podstatus.base.token_bucket import TokenBucket
 from podstatus.node.decide.conditions import Stated
 
 KIND = "nodeCondition"
@@ -20,7 +20,7 @@ TTL = "1h"
 """How long a condition is stated if its action says nothing."""
 _LONGEST = 1000
 _SECOND = 1_000_000_000
-AT_ONCE = Allowance(burst=5, every=10 * _SECOND)
+AT_ONCE = TokenBucket(burst=5, interval_ns=10 * _SECOND)
 """How often alerts have the status of the node made anew: one that flaps does not fill the API
 server with statuses."""
 
@@ -39,7 +39,7 @@ class ConditionDeed:
     async def do(self, action: Action, alert: Alert) -> None:
         """The conditions of the node have changed. Raises DeedError if this one cannot be."""
         condition_type(action, alert)
-        self._left, allowed = self._left.spend(self._clock.now())
+        self._left, allowed = self._left.try_acquire(self._clock.now())
         if allowed:
             self._look()
 

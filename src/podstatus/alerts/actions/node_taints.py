@@ -20,11 +20,11 @@ from podstatus.alerts.actions.desired_taints import taint_text
 from podstatus.alerts.actions.guarded_remediation import PER_KIND, PER_SUBJECT
 from podstatus.alerts.actions.name_prefix import OWN
 from podstatus.alerts.ports import DeedError, TransientDeedError
-from podstatus.base.aio import steady_nanos
+from podstatus.base.aio import boottime_ns
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
-from podstatus.base.token_bucket import Allowance
+from podstatus.base.failure_log import FailureLog
+from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.node_selection import NO_EXECUTE
@@ -56,7 +56,7 @@ class OwnTaints:
         *,
         wanted: Callable[[], Sequence[Taint]],
         clock: Clock,
-        monotonic: Callable[[], int] = steady_nanos,
+        monotonic: Callable[[], int] = boottime_ns,
         chance: Callable[[], float] = random,
     ) -> None:
         """`monotonic`: nanoseconds of a clock that nobody sets."""
@@ -69,9 +69,9 @@ class OwnTaints:
         self._chance = chance
         self._lock = asyncio.Lock()
         self._left = PER_KIND
-        self._left_of: dict[_Which, Allowance] = {}
-        self._trouble = Trouble(logger, "keeping taints of the node", expected=DeedError)
-        self._backoff = Backoff(first=LOOK_SECONDS, most=_MOST_SECONDS)
+        self._left_of: dict[_Which, TokenBucket] = {}
+        self._trouble = FailureLog(logger, "keeping taints of the node", expected=DeedError)
+        self._backoff = Backoff(initial_seconds=LOOK_SECONDS, max_seconds=_MOST_SECONDS)
 
     async def run(self) -> None:
         """Keep them until cancelled."""
@@ -105,8 +105,8 @@ class OwnTaints:
         except Exception as error:  # noqa: BLE001 - it is logged, and tried again
             self._trouble.failed(error)
             self._backoff = self._backoff.failed()
-            return self._backoff.seconds(self._chance())
-        self._trouble.over()
+            return self._backoff.delay(self._chance())
+        self._trouble.recovered()
         self._backoff = self._backoff.reset()
         return LOOK_SECONDS
 
@@ -122,9 +122,9 @@ class OwnTaints:
         """Those that may be put on now; the others when their time has come."""
         now, left, may = self._monotonic(), self._left, []
         for taint in taints:
-            _, allowed = self._left_of.get(_which(taint), PER_SUBJECT).spend(now)
+            _, allowed = self._left_of.get(_which(taint), PER_SUBJECT).try_acquire(now)
             if allowed:
-                left, allowed = left.spend(now)
+                left, allowed = left.try_acquire(now)
             if allowed:
                 may.append(taint)
         return may
@@ -158,9 +158,9 @@ class OwnTaints:
     def _spend(self, taints: Sequence[Taint]) -> None:
         now = self._monotonic()
         for taint in taints:
-            self._left, _ = self._left.spend(now)
+            self._left, _ = self._left.try_acquire(now)
             own = self._left_of.get(_which(taint), PER_SUBJECT)
-            self._left_of[_which(taint)], _ = own.spend(now)
+            self._left_of[_which(taint)], _ = own.try_acquire(now)
 
 
 def _taints(node: Node) -> tuple[Taint, ...]:

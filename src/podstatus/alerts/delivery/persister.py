@@ -20,10 +20,10 @@ from msgspec import structs
 from podstatus.alerts.delivery.queue import KeptAlert, Progress
 from podstatus.alerts.delivery.store import AlertStore, StoreError
 from podstatus.alerts.model import Action, Alert, AlertId
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _END_SECONDS = 1.0
 """How long the disk may take at the end."""
 _MOST_CHANGED = 10_000
 """Alerts whose changes are written one by one."""
-_RETRY = Backoff(first=1.0, most=30.0, jitter=0.0)
+_RETRY = Backoff(initial_seconds=1.0, max_seconds=30.0, jitter=0.0)
 
 
 class Keeper:
@@ -58,7 +58,7 @@ class Keeper:
         self._waiters: list[Waiter] = []
         self._is_hanging = False
         self._retry = _RETRY
-        self._trouble = Trouble(logger, "the file of alerts", expected=StoreError)
+        self._trouble = FailureLog(logger, "the file of alerts", expected=StoreError)
         self._unread = ""
         """Why the file could not be read; then it is left as it is."""
         self._read()
@@ -103,7 +103,7 @@ class Keeper:
         thread = ThreadPoolExecutor(1, "alerts")
         try:
             while True:
-                await wait_for_either(self._asked, self._clock, _CHECK_SECONDS)
+                await wait_event_or_timeout(self._asked, self._clock, _CHECK_SECONDS)
                 await self.write_once(thread)
                 await self._rest()
         finally:
@@ -122,7 +122,7 @@ class Keeper:
                 await self._watch(writing, waiters)
                 await writing
             self._retry = self._retry.reset()
-            self._trouble.over()
+            self._trouble.recovered()
         except Exception as error:  # noqa: BLE001 - a mistake of ours ends no node; it is logged
             self._failed(error)
         except BaseException:
@@ -195,9 +195,9 @@ class Keeper:
 
     async def _rest(self) -> None:
         if self._trouble.error is not None:
-            await self._clock.wait(self._retry.seconds(0))
+            await self._clock.wait(self._retry.delay(0))
         else:
-            await wait_for_either(self._urgent, self._clock, _PERIOD_SECONDS)
+            await wait_event_or_timeout(self._urgent, self._clock, _PERIOD_SECONDS)
 
     async def _write_last(self, thread: ThreadPoolExecutor) -> None:
         writing = asyncio.ensure_future(self.write_once(thread))

@@ -19,9 +19,9 @@ from podstatus.alerts.ports import (
     TransientDeedError,
 )
 from podstatus.alerts.rules.action_kinds import CHANGING
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Receiver:
         self._stuck: set[AlertId] = set()
         """What failed, until it may be tried again."""
         self._name = receiver_name(action)
-        self._trouble = Trouble(logger, f"telling {self._name}", expected=DeedError)
+        self._trouble = FailureLog(logger, f"telling {self._name}", expected=DeedError)
         self._refusal = ""
         self._unwelcome: set[AlertId] = set()
         """What was told, and refused when it was told again."""
@@ -124,7 +124,7 @@ class Receiver:
             if is_due and self._is_again_due(now):
                 await self._tell_again()
             if not self._stuck:
-                self._trouble.over()
+                self._trouble.recovered()
         except TransientDeedError as error:
             self._failed(error, error.after_seconds)
         except Exception as error:  # noqa: BLE001 - a mistake of ours ends no node; it is logged
@@ -139,14 +139,14 @@ class Receiver:
         now = self._now()
         if self._pace.is_due(now):
             if not self._stuck:
-                await wait_for_either(self._news, self._clock, self._seconds_until_again(now))
+                await wait_event_or_timeout(self._news, self._clock, self._seconds_until_again(now))
             return
         await self._clock.wait(self._pace.news_seconds(now))
         if self._next():
             # It came together with one that failed.
             return
         left = self._pace.seconds(self._now())
-        await wait_for_either(self._news, self._clock, left)
+        await wait_event_or_timeout(self._news, self._clock, left)
 
     def _is_again_due(self, now: int) -> bool:
         is_wanted = math.isfinite(self._attempts.again_seconds) and not self._is_ending

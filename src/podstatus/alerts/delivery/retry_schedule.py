@@ -15,7 +15,9 @@ class Pace:
 
     def __init__(self, *, first_seconds: float, most_seconds: float) -> None:
         self._gap = int(first_seconds * _SECOND)
-        self._backoff = Backoff(first=min(first_seconds, most_seconds), most=most_seconds)
+        self._backoff = Backoff(
+            initial_seconds=min(first_seconds, most_seconds), max_seconds=most_seconds
+        )
         self._due = 0
         self._news_due = 0
 
@@ -27,7 +29,7 @@ class Pace:
         alone = now + int(after_seconds * _SECOND)
         if self.is_due(now):
             self._backoff = self._backoff.failed()
-            self._due = now + int(self._backoff.seconds(chance) * _SECOND)
+            self._due = now + int(self._backoff.delay(chance) * _SECOND)
         self._due = max(self._due, alone)
         self._news_due = min(self._due, max(now + self._gap, alone))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.ports import BatchDeed, Deed, TransientDeedError
 from podstatus.alerts.rules.action_kinds import TRY_SECONDS
-from podstatus.base.aio import within
+from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
 
 
@@ -34,7 +34,9 @@ class Attempts:
         """Tell it of all of them, once. Raises DeedError."""
         self.is_trying = True
         try:
-            await within(TRY_SECONDS, self._clock, self._deed.do_all(self._action, alerts))
+            await run_with_timeout(
+                TRY_SECONDS, self._clock, self._deed.do_all(self._action, alerts)
+            )
         except TimeoutError as error:
             raise TransientDeedError(f"nothing came of it within {TRY_SECONDS:g} s") from error
         finally:

@@ -24,7 +24,7 @@ import msgspec
 from podstatus.alerts.delivery.queue import KeptAlert
 from podstatus.alerts.model import AlertId
 from podstatus.base.msgspec_json import json_decoder
-from podstatus.base.sqlite_files import SqliteFiles
+from podstatus.base.sqlite_files import SqliteFileMonitor
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class AlertStore:
         self._database = database
         self._path = path
         self._use = threading.Lock()
-        self._files = SqliteFiles(path)
+        self._files = SqliteFileMonitor(path)
         self._is_damaged = False
 
     @classmethod
@@ -64,16 +64,16 @@ class AlertStore:
         Then it is empty: all there is to keep has to be written again.
         """
         with self._use:
-            if not self._is_damaged and not self._files.are_changed():
+            if not self._is_damaged and not self._files.is_changed():
                 return
-            happened = self._files.what_happened()
+            happened = self._files.describe_change()
             with suppress(sqlite3.Error):
                 self._database.close()
             self._is_damaged = True
             _remove(self._path)
             self._database = _open(self._path)
             self._is_damaged = False
-            self._files.remember()
+            self._files.record_write()
         raise StoreError(f"{self._path} {happened}; all alerts are written again")
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class AlertStore:
             try:
                 yield
             finally:
-                self._files.remember()
+                self._files.record_write()
 
     @contextmanager
     def _failures_told(self, what: str) -> Iterator[None]:

@@ -45,7 +45,7 @@ from podstatus.alerts.evaluator.worker_process import DiedError, WorkerProcess
 from podstatus.alerts.model import Rule
 from podstatus.alerts.rules.static_checks import Flaw
 from podstatus.base.backoff import Backoff
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class EvaluatorProcess:
         self._lock = threading.Lock()
         self._is_closed = False
         self._faults = Faults()
-        self._backoff = Backoff(first=0.5, most=30.0)
+        self._backoff = Backoff(initial_seconds=0.5, max_seconds=30.0)
         self._not_before = 0.0
         self._check_left = CHECK_SECONDS
         self._rules: dict[str, Rule] = {}
@@ -223,7 +223,7 @@ class EvaluatorProcess:
                 return _TakenApartError(rules)
             case _:
                 self._backoff = self._backoff.failed()
-                seconds = self._backoff.seconds(random.random())  # noqa: S311 - spreads retries
+                seconds = self._backoff.delay(random.random())  # noqa: S311 - spreads retries
                 self._not_before = time.monotonic() + seconds
                 return EvaluatorError(f"the process that evaluates rules is gone: {death}")
 
@@ -246,7 +246,7 @@ class EvaluatorProcess:
             return None
         code, words = worker.end()
         if words and not self._is_closed:
-            logger.warning("the process that evaluates rules says: %s", harmless(words))
+            logger.warning("the process that evaluates rules says: %s", escape_control_chars(words))
         return code
 
 

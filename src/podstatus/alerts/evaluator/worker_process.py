@@ -25,9 +25,9 @@ from podstatus.alerts.evaluator.wire import (
     receive_frame,
     send_frame,
 )
-from podstatus.base.programs import child_environment, python_module
+from podstatus.base.programs import child_environment, python_module_command
 
-COMMAND = python_module("podstatus.alerts.evaluator.worker")
+COMMAND = python_module_command("podstatus.alerts.evaluator.worker")
 STUCK_SECONDS = 30.0
 """Without any progress, of any clock: it is stopped, or its disk hangs at the start."""
 _TICK_SECONDS = 0.5

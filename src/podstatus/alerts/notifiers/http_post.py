@@ -25,7 +25,7 @@ from podstatus.alerts.notifiers.redaction import Redactor
 from podstatus.alerts.notifiers.secret_files import trust
 from podstatus.alerts.ports import DeedError, NotReachedError, TransientDeedError
 from podstatus.base.clock import Clock
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 from podstatus.client.rest.resolver import Resolver
 
 _CONNECT_SECONDS = 5.0
@@ -219,7 +219,7 @@ def _shown(text: str, secrets: Sequence[str], *, is_cut: bool = False) -> str:
     """In one line, redacted first and cut last: a cut must not leave the start of a secret."""
     is_cut = is_cut or len(text) > _MAX_READ
     redacted = Redactor(secrets).redact(text[:_MAX_READ], is_cut=is_cut)
-    return harmless(" ".join(redacted.split()))[:_MOST_TEXT]
+    return escape_control_chars(" ".join(redacted.split()))[:_MOST_TEXT]
 
 
 def _phrase(code: int) -> str:

@@ -26,9 +26,9 @@ from podstatus.alerts.model import Action, Alert, AlertId, RuleState
 from podstatus.alerts.ports import DeliveryState
 from podstatus.alerts.service.nodes import NodeWatch
 from podstatus.alerts.service.pods import PodWatch
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.status_view import Observatory
 
@@ -102,7 +102,7 @@ class Watchman:
         self._sampled: float | None = None
         self._has_pods = self._has_nodes = False
         self._resolved: OrderedDict[AlertId, Alert] = OrderedDict()
-        self._trouble = Trouble(logger, "asking alert rules", expected=EvaluatorError)
+        self._trouble = FailureLog(logger, "asking alert rules", expected=EvaluatorError)
         engine.restore(dispatcher.restored.values())
 
     # What others ask
@@ -150,7 +150,7 @@ class Watchman:
                 self._beat()
                 self._news.clear()
                 await self._look()
-                await wait_for_either(self._news, self._clock, self._rest())
+                await wait_event_or_timeout(self._news, self._clock, self._rest())
 
     async def look_once(self) -> None:
         """Look at all that has changed, and at what time has changed.
@@ -201,7 +201,7 @@ class Watchman:
         except Exception as error:  # noqa: BLE001 - it is logged, and tried again
             self._trouble.failed(error)
         else:
-            self._trouble.over()
+            self._trouble.recovered()
 
     async def _listen(self) -> None:
         board, seen = self._known.board, 0

@@ -13,7 +13,7 @@ from podstatus.apiserver.storage.store import DELETED, Change, Key, Store, Store
 from podstatus.apiserver.strategies.base import DeleteOptions
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class NamespaceCleaner:
         self._registry = registry
         self._clock = clock
         self._wake = WakeUp[str]()
-        self._trouble = Trouble(logger, "emptying namespaces", expected=StoreError)
+        self._trouble = FailureLog(logger, "emptying namespaces", expected=StoreError)
         self._leaving: set[str] = set()
         for stored in store.objects(NAMESPACES.plural):
             self._see(stored.key.name, stored.data)
@@ -40,18 +40,18 @@ class NamespaceCleaner:
         if resource == NAMESPACES.plural:
             self._see(change.new.key.name, b"" if change.type == DELETED else change.new.data)
         elif change.type == DELETED and change.new.key.namespace in self._leaving:
-            self._wake.call("emptier")
+            self._wake.set("emptier")
 
     async def run(self) -> None:
         """Clean up whenever a namespace is to go, or something in one has gone."""
         while True:
             await self._wake.wait()
             if self.clean_all():
-                self._trouble.over()
+                self._trouble.recovered()
             else:
                 # A disk that has room again wakes nobody.
                 await self._clock.wait(_RETRY_SECONDS)
-                self._wake.call("again")
+                self._wake.set("again")
 
     def clean_all(self) -> bool:
         """Clean up all that are to go; whether that could be written."""
@@ -82,6 +82,6 @@ class NamespaceCleaner:
         stored = self._store.get(NAMESPACES.plural, Key("", name)) if data else None
         if stored is not None and stored.document()["metadata"].get("deletionTimestamp"):
             self._leaving.add(name)
-            self._wake.call("leaving")
+            self._wake.set("leaving")
         else:
             self._leaving.discard(name)

@@ -71,7 +71,7 @@ class NodeLifecycle:
             return
         if settled_taints(node) != (node.spec.taints or ()):
             self._behind.add(name)
-            self._wake.call("node")
+            self._wake.set("node")
 
 
 def _settled(node: Document, now: Time) -> Document:

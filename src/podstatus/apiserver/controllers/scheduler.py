@@ -32,7 +32,7 @@ from podstatus.apiserver.strategies.pod.binding import (
 )
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.kube.encoding.codec import DecodeError, decode
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
@@ -57,7 +57,7 @@ class Scheduler:
         self._registry = registry
         self._clock = clock
         self._wake = WakeUp[str]()
-        self._trouble = Trouble(logger, "binding pods", expected=StoreError)
+        self._trouble = FailureLog(logger, "binding pods", expected=StoreError)
         self._rooms: dict[str, Room] = {}
         self._taken: dict[Key, tuple[str, Amounts]] = {}
         """What each pod takes, and of which node."""
@@ -86,11 +86,11 @@ class Scheduler:
                 is_written &= self.schedule(waiting[start : start + AT_ONCE])
                 await asyncio.sleep(0)
             if is_written:
-                self._trouble.over()
+                self._trouble.recovered()
             else:
                 # A disk that has room again wakes nobody.
                 await self._clock.wait(_RETRY_SECONDS)
-                self._wake.call("again")
+                self._wake.set("again")
 
     def schedule(self, keys: list[Key]) -> bool:
         """Bind those of these pods that fit somewhere now; whether all that could be written."""
@@ -148,7 +148,7 @@ class Scheduler:
                 logger.warning("node cannot be scheduled to: node=%s error=%s", name, error)
         # A node says ten times a minute that it is well; that helps nobody who waits.
         if self._rooms.get(name) != before:
-            self._wake.call("node")
+            self._wake.set("node")
 
     def _see_pod(self, key: Key, data: bytes | None) -> None:
         freed, waits = self._release(key), False
@@ -159,11 +159,11 @@ class Scheduler:
                 logger.warning("pod cannot be scheduled: pod=%s/%s error=%s", *key, error)
         if waits:
             self._waiting[key] = None
-            self._wake.call("pod")
+            self._wake.set("pod")
         else:
             self._waiting.pop(key, None)
         if freed is not None and self._taken.get(key) != freed:
-            self._wake.call("room")
+            self._wake.set("room")
 
     def _take(self, key: Key, pod: Pod) -> bool:
         """Count what the pod takes; whether it waits for a node instead."""

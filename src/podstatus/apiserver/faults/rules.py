@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from podstatus.apiserver.http.errors import Problem, bad_request
 from podstatus.apiserver.resources import RESOURCES
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 Action = Literal["drop", "lose", "stall", "cut", "compact"]
@@ -98,7 +98,7 @@ class Fault(
 def read_faults(body: bytes) -> tuple[Fault, ...]:
     """The rules in a JSON list. Raises Problem that says what is expected."""
     try:
-        faults = read_json(body, tuple[Fault, ...])
+        faults = decode_json(body, tuple[Fault, ...])
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise bad_request(f"{error}; a JSON list of rules is expected, e.g. {EXAMPLE}") from error
     for index, fault in enumerate(faults):

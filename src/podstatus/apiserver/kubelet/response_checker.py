@@ -8,7 +8,7 @@ import msgspec
 
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.errors import Problem
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.scalars.go_text import go_quoted
 
 _GENERIC = {
@@ -54,7 +54,7 @@ def log_refusal(code: int, words: str, pod: str) -> Problem:
 def upgrade_refusal(code: int, words: str) -> Problem:
     """A node does not want to talk: what it says is for whoever wanted to."""
     try:
-        status = read_json(words, _Status)
+        status = decode_json(words, _Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         status = _Status()
     if status.kind == "Status" and status.message:

@@ -15,7 +15,7 @@ from podstatus.apiserver.http.errors import Problem
 from podstatus.apiserver.http.messages import Message, Socket, Tunnel
 from podstatus.apiserver.kubelet.kubelet_client import read_message, send_message
 from podstatus.apiserver.kubelet.stream_options import ERROR_CHANNEL
-from podstatus.base.net.sockets import is_connected, keep_alive
+from podstatus.base.net.sockets import enable_keepalive, is_connected
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ async def send_tunnel(request: web.BaseRequest, tunnel: Tunnel) -> web.StreamRes
 
 async def _until_gone(transport: asyncio.BaseTransport | None) -> None:
     """Wait for a client to go: who is held up by the node is not read from, and so not heard."""
-    keep_alive(transport)
+    enable_keepalive(transport)
     while is_connected(transport):  # noqa: ASYNC110 - the kernel tells nobody
         await asyncio.sleep(_LOOK_SECONDS)
 

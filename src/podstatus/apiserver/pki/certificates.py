@@ -21,7 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podstatus.apiserver.state_dir import FolderError, ServerFolder
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 
 logger = logging.getLogger(__name__)
 
@@ -211,7 +211,7 @@ async def keep_valid(
     folder: ServerFolder, context: ssl.SSLContext, hosts: Iterable[str], clock: Clock
 ) -> None:
     """Renew the server's certificate before it expires, or when the clock was set past that."""
-    hosts, trouble = tuple(hosts), Trouble(logger, "renewing certificates", expected=FolderError)
+    hosts, trouble = tuple(hosts), FailureLog(logger, "renewing certificates", expected=FolderError)
     while True:
         await clock.wait(_CHECK_SECONDS)
         certificates = Certificates(folder, clock.now())
@@ -222,7 +222,7 @@ async def keep_valid(
         except (FolderError, ssl.SSLError, OSError) as error:
             trouble.failed(error)
         else:
-            trouble.over()
+            trouble.recovered()
 
 
 def _identity(certificate: bytes, key: bytes) -> Identity:

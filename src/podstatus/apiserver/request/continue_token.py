@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import msgspec
 
 from podstatus.apiserver.http.errors import bad_request
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.scalars.go_text import go_quoted
 
 NEWEST = -1
@@ -73,7 +73,7 @@ def _decoded(text: str) -> _Token:
     if not _BASE64.fullmatch(text) or len(text) % 4 == 1:
         _refuse(": illegal base64 data")
     try:
-        return read_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)), _Token)
+        return decode_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)), _Token)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         _refuse(f": {error}")
 

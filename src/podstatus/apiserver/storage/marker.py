@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.apiserver.state_dir import write_private
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_BYTES = 1024
@@ -132,7 +132,7 @@ class MarkerFile:
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise MarkerError(f"{self._path} is not a regular file; remove it, and try again")
-            return read_json(os.read(file, _MAX_BYTES), Marker), True
+            return decode_json(os.read(file, _MAX_BYTES), Marker), True
         except msgspec.DecodeError:
             return None, True
         finally:

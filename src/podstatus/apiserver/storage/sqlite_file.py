@@ -29,7 +29,7 @@ from podstatus.apiserver.storage.marker import (
     marker_path,
     refusal,
 )
-from podstatus.base.sqlite_files import SqliteFiles
+from podstatus.base.sqlite_files import SqliteFileMonitor
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class ObjectFile:
         self.version = _version(database)
         """The newest resource version in it when it was opened."""
         self._marker = marker
-        self._files = SqliteFiles(path)
+        self._files = SqliteFileMonitor(path)
         self._is_corrupt = False
 
     @classmethod
@@ -144,18 +144,18 @@ class ObjectFile:
         except sqlite3.Error as error:
             if self.database.in_transaction:
                 self.database.execute("ROLLBACK")
-            self._files.remember()
+            self._files.record_write()
             self._is_corrupt = error.sqlite_errorcode & 0xFF in _CORRUPT
             raise StoreError(
                 f"cannot write to the database: {error}; nothing was changed: make room, "
                 "then try again"
             ) from error
-        self._files.remember()
+        self._files.record_write()
         self._marker.advance(version)
 
     def is_changed(self) -> bool:
         """Whether another program has changed the files since the last write."""
-        if self._is_corrupt or self._files.are_changed():
+        if self._is_corrupt or self._files.is_changed():
             return True
         return not self._marker.is_there()
 
@@ -171,7 +171,7 @@ class ObjectFile:
             with suppress(sqlite3.Error):
                 self.database.close()
             self.database = _connect(self.path)
-            self._files.remember()
+            self._files.record_write()
             self._is_corrupt = False
             self._marker.write(self.cluster, version)
         except (OSError, sqlite3.Error, MarkerError) as error:

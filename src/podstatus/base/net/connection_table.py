@@ -22,19 +22,19 @@ _BASE_DESCRIPTORS = 1024
 """The soft limit for which the limits of a port are written down."""
 _MAX_DESCRIPTORS = 2048
 """More descriptors do not mean more places: each established connection takes about 300 KiB."""
-_MIN_PLACES = 2
+_MIN_LIMIT = 2
 HANDSHAKE_SECONDS = 0.5
 """For which a handshake is not given up for another."""
 
 
-class Stage(IntEnum):
+class ConnectionStage(IntEnum):
     """How far a connection has got."""
 
     SILENT = 0
     HANDSHAKE = 1
     HEAD = 2
-    UNKNOWN = 3
-    KNOWN = 4
+    UNAUTHENTICATED = 3
+    AUTHENTICATED = 4
 
 
 class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +44,8 @@ class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
     handshake: int = 0
     """0: the port speaks no TLS."""
     head: int
-    unknown: int
-    known: int = 0
+    unauthenticated: int
+    authenticated: int = 0
     """0: the port takes no credentials."""
 
     def scaled(self, descriptors: int) -> "StageLimits":
@@ -53,7 +53,7 @@ class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
         factor = min(descriptors, _MAX_DESCRIPTORS) / _BASE_DESCRIPTORS
         return StageLimits(
             **{
-                name: limit and max(_MIN_PLACES, int(limit * factor))
+                name: limit and max(_MIN_LIMIT, int(limit * factor))
                 for name, limit in msgspec.structs.asdict(self).items()
             }
         )
@@ -63,13 +63,13 @@ class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
         """How many descriptors the connections of the port take at most."""
         return sum(self.by_stage().values())
 
-    def by_stage(self) -> Mapping[Stage, int]:
+    def by_stage(self) -> Mapping[ConnectionStage, int]:
         """The limit of each stage."""
-        limits = (self.silent, self.handshake, self.head, self.unknown, self.known)
-        return dict(zip(Stage, limits, strict=True))
+        limits = (self.silent, self.handshake, self.head, self.unauthenticated, self.authenticated)
+        return dict(zip(ConnectionStage, limits, strict=True))
 
 
-def choose_eviction(stage: Stage, connections: Iterable[tuple[Key, bool]]) -> Key | None:
+def choose_eviction(stage: ConnectionStage, connections: Iterable[tuple[Key, bool]]) -> Key | None:
     """Which connection of a full stage is closed; `connections` by age, oldest first.
 
     Each has its key, and whether a request on it is being answered. The oldest idle one is closed;
@@ -81,7 +81,7 @@ def choose_eviction(stage: Stage, connections: Iterable[tuple[Key, bool]]) -> Ke
             return key
         if oldest is None:
             oldest = key
-    return None if stage is Stage.KNOWN else oldest
+    return None if stage is ConnectionStage.AUTHENTICATED else oldest
 
 
 class ConnectionTable(Generic[Key]):
@@ -90,24 +90,26 @@ class ConnectionTable(Generic[Key]):
     def __init__(self, limits: StageLimits, first_request_seconds: float) -> None:
         """`first_request_seconds`: from accept to the end of the first request's head."""
         self._limits = limits.by_stage()
-        self._seconds = first_request_seconds
-        self._stages: dict[Stage, dict[Key, float]] = {stage: {} for stage in Stage}
+        self._first_request_seconds = first_request_seconds
+        self._stages: dict[ConnectionStage, dict[Key, float]] = {
+            stage: {} for stage in ConnectionStage
+        }
         """When each was accepted, in the order in which they entered the stage."""
-        self._stage_of: dict[Key, Stage] = {}
+        self._stage_of: dict[Key, ConnectionStage] = {}
         self._active: set[Key] = set()
 
     def __len__(self) -> int:
         return len(self._stage_of)
 
-    def connections(self, stage: Stage | None = None) -> list[Key]:
+    def connections(self, stage: ConnectionStage | None = None) -> list[Key]:
         """All connections, or those of a stage: the one that entered it first at the front."""
         return list(self._stage_of if stage is None else self._stages[stage])
 
-    def stage_of(self, key: Key) -> Stage | None:
+    def stage_of(self, key: Key) -> ConnectionStage | None:
         """The stage of a connection; None if it is not in the table."""
         return self._stage_of.get(key)
 
-    def is_full(self, stage: Stage) -> bool:
+    def is_full(self, stage: ConnectionStage) -> bool:
         """Whether one more has to push out another."""
         return len(self._stages[stage]) >= self._limits[stage]
 
@@ -116,19 +118,19 @@ class ConnectionTable(Generic[Key]):
 
         Clients whose handshakes end that way connect again, and each costs another one.
         """
-        handshakes = self._stages[Stage.HANDSHAKE]
-        if not handshakes or not self.is_full(Stage.HANDSHAKE):
+        handshakes = self._stages[ConnectionStage.HANDSHAKE]
+        if not handshakes or not self.is_full(ConnectionStage.HANDSHAKE):
             return True
         return now - next(iter(handshakes.values())) >= HANDSHAKE_SECONDS
 
     def add(self, key: Key, now: float) -> Key | None:
         """Add a connection that was accepted `now`, in seconds; the one that has to be closed."""
-        evicted = self._evict(Stage.SILENT)
-        self._stages[Stage.SILENT][key] = now
-        self._stage_of[key] = Stage.SILENT
+        evicted = self._evict(ConnectionStage.SILENT)
+        self._stages[ConnectionStage.SILENT][key] = now
+        self._stage_of[key] = ConnectionStage.SILENT
         return evicted
 
-    def advance(self, key: Key, stage: Stage) -> Key | None:
+    def advance(self, key: Key, stage: ConnectionStage) -> Key | None:
         """Move a connection to a later stage, never back; the one that has to be closed.
 
         That is the connection itself, and it stays where it is, if it has been pushed out or all
@@ -164,25 +166,30 @@ class ConnectionTable(Generic[Key]):
         """Connections whose first request has not arrived in time; `now` in seconds."""
         return [
             key
-            for stage in (Stage.SILENT, Stage.HANDSHAKE, Stage.HEAD)
+            for stage in (ConnectionStage.SILENT, ConnectionStage.HANDSHAKE, ConnectionStage.HEAD)
             for key, accepted in self._stages[stage].items()
-            if now - accepted >= self._seconds
+            if now - accepted >= self._first_request_seconds
         ]
 
     def evict_idle(self) -> Key | None:
         """Push out the connection that is missed least, if there is one to spare."""
-        for stage in (Stage.SILENT, Stage.HANDSHAKE, Stage.HEAD, Stage.UNKNOWN):
+        for stage in (
+            ConnectionStage.SILENT,
+            ConnectionStage.HANDSHAKE,
+            ConnectionStage.HEAD,
+            ConnectionStage.UNAUTHENTICATED,
+        ):
             if (evicted := self._choose(stage)) is not None:
                 self.remove(evicted)
                 return evicted
         return None
 
-    def _evict(self, stage: Stage) -> Key | None:
+    def _evict(self, stage: ConnectionStage) -> Key | None:
         """Push one out if the stage is full, and there is one that may be."""
         evicted = self._choose(stage) if self.is_full(stage) else None
         if evicted is not None:
             self.remove(evicted)
         return evicted
 
-    def _choose(self, stage: Stage) -> Key | None:
+    def _choose(self, stage: ConnectionStage) -> Key | None:
         return choose_eviction(stage, ((key, key in self._active) for key in self._stages[stage]))

@@ -16,7 +16,7 @@ _KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))
 """A machine that has vanished is noticed after a minute and a half."""
 _TCP_REPAIR = 19
 """Of Linux; Python has no name for it."""
-_TURNS = 5
+_LOOP_ITERATIONS = 5
 """Of the loop, until what is broken is noticed and closed."""
 
 
@@ -24,7 +24,7 @@ def is_connected(transport: asyncio.BaseTransport | None) -> bool:
     """Whether the other end is there, as far as this machine knows."""
     if transport is None or transport.is_closing():
         return False
-    found = socket_of(transport)
+    found = transport_socket(transport)
     option = getattr(socket, "TCP_INFO", None)
     if found is None or option is None:
         return True
@@ -34,9 +34,9 @@ def is_connected(transport: asyncio.BaseTransport | None) -> bool:
         return False
 
 
-def keep_alive(transport: asyncio.BaseTransport | None) -> None:
+def enable_keepalive(transport: asyncio.BaseTransport | None) -> None:
     """Have it noticed within two minutes if the other end vanishes."""
-    found = socket_of(transport)
+    found = transport_socket(transport)
     if found is None:
         return
     for name, value in _KEEP_ALIVE:
@@ -45,7 +45,7 @@ def keep_alive(transport: asyncio.BaseTransport | None) -> None:
             found.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-def socket_of(transport: asyncio.BaseTransport | None) -> TransportSocket | None:
+def transport_socket(transport: asyncio.BaseTransport | None) -> TransportSocket | None:
     """What is below a transport; None if it has let go of that."""
     if transport is None:
         return None
@@ -57,7 +57,7 @@ def socket_of(transport: asyncio.BaseTransport | None) -> TransportSocket | None
     return found
 
 
-def vanish_when_closed(sock: socket.socket) -> None:
+def close_silently(sock: socket.socket) -> None:
     """Have a socket closed without a packet: the other end learns of it when it sends something.
 
     Needs CAP_NET_ADMIN; without it the close is visible, as usual.
@@ -67,7 +67,7 @@ def vanish_when_closed(sock: socket.socket) -> None:
             sock.setsockopt(socket.IPPROTO_TCP, _TCP_REPAIR, 1)
 
 
-async def cut(sockets: Iterable[TransportSocket | None]) -> None:
+async def shutdown_sockets(sockets: Iterable[TransportSocket | None]) -> None:
     """End connections without a goodbye; find their sockets before the transports are closed.
 
     Comes back when transports that were aborted before have been closed, too.
@@ -77,5 +77,5 @@ async def cut(sockets: Iterable[TransportSocket | None]) -> None:
     for found in filter(None, sockets):
         with suppress(OSError):
             found.shutdown(socket.SHUT_RDWR)
-    for _ in range(_TURNS):
+    for _ in range(_LOOP_ITERATIONS):
         await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from podstatus.agent.daemon.root_dir import Endpoints
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.api_server import CannotAskError, running_endpoints
 from podstatus.client.auth.tls import Loaded, UnusableTlsError, tls_context
 from podstatus.client.kubeconfig.model import Pem
@@ -83,7 +83,7 @@ class NodePort:
             raise CannotAskError("an observer runs there, which has no pods to end")
         answer = b"".join(self.ask("/drain", {}, method))
         try:
-            return read_json(answer, Progress)
+            return decode_json(answer, Progress)
         except msgspec.DecodeError as error:
             raise CannotAskError(
                 f"what the agent says of a drain cannot be read: {error}"
@@ -148,7 +148,7 @@ def _refusal(answer: http.client.HTTPResponse) -> CannotAskError:
     body = answer.read(_LONGEST_REFUSAL)
     told = body.decode(errors="backslashreplace").strip()
     with suppress(msgspec.DecodeError):
-        told = text_at(read_json(body, dict[str, Any]), "message") or told
+        told = text_at(decode_json(body, dict[str, Any]), "message") or told
     kind = NotThereError if answer.status == HTTPStatus.NOT_FOUND else CannotAskError
     return kind(told or f"the agent answered {answer.status} {answer.reason}")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.agent_client import NodePort
 from podstatus.cli.client.api_server import CannotAskError, Document, Listed, Shown
 from podstatus.cli.client.pod_from_summary import pod_document
@@ -63,7 +63,7 @@ def _pods(node: NodePort, namespace: str | None) -> list[Document]:
     if node.observes:
         return [pod_document(pod) for pod in QueryPort(node).pods(namespace)]
     try:
-        listed = read_json(b"".join(node.ask("/pods", {})), dict[str, Any])
+        listed = decode_json(b"".join(node.ask("/pods", {})), dict[str, Any])
     except msgspec.DecodeError as error:
         raise CannotAskError(f"the agent's pods cannot be read: {error}") from error
     items: list[Document] = listed.get("items") or []

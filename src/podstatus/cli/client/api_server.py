@@ -11,7 +11,7 @@ from podstatus.agent.daemon.root_dir import Endpoints, RootDirError, read_endpoi
 from podstatus.agent.settings.load import ROOT_DIR, default_root_dir
 from podstatus.apiserver import resources
 from podstatus.apiserver.state_dir import FolderError, lock_holder
-from podstatus.base.aio import wall_nanos
+from podstatus.base.aio import wall_clock_ns
 from podstatus.client.auth.config import Access
 from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
 from podstatus.client.errors import KubeconfigError
@@ -196,4 +196,4 @@ def by_time(events: Sequence[Document]) -> list[Document]:
 
 def wall_time() -> Time:
     """What time it is."""
-    return Time.from_unix_nanos(wall_nanos())
+    return Time.from_unix_nanos(wall_clock_ns())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.client.query_client import ShownPod
 from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.render.tables import LEAST_TEXT, PROSE, Table, style_of
@@ -109,4 +109,4 @@ def _line(
 
 
 def _one_line(text: str) -> str:
-    return harmless(" ".join(text.split()))
+    return escape_control_chars(" ".join(text.split()))

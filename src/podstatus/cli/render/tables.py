@@ -8,7 +8,7 @@ import msgspec
 from podstatus.apiserver.printing.printers import printer_of
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategies.base import Document
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
@@ -75,7 +75,7 @@ def _health(document: Document, now: Time) -> str:
 
 def harmless_table(table: Table) -> Table:
     """The same with cells that a terminal shows and does not obey."""
-    return Table(table.headings, tuple(tuple(map(harmless, row)) for row in table.rows))
+    return Table(table.headings, tuple(tuple(map(escape_control_chars, row)) for row in table.rows))
 
 
 def _cells(resource: Resource, document: Document, now: Time) -> list[Any]:

@@ -21,7 +21,7 @@ from itertools import groupby
 
 import msgspec
 
-from podstatus.base.terminal import harmless
+from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.render.wrap import fold
 from podstatus.cli.timeline_view.chart import BLOCKS, Signs
@@ -76,7 +76,7 @@ def _told(change: Transition, arrow: str) -> str:
 
 def one_line(text: str) -> str:
     """Nobody's text becomes a line of ours."""
-    return harmless(" ".join(text.split()))
+    return escape_control_chars(" ".join(text.split()))
 
 
 def style_of(change: Transition) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.client.kubeconfig.model import Cluster, ExecPlugin
 from podstatus.client.kubeconfig.validate import is_header_text
 from podstatus.kube.scalars.time import Time, TimeError
@@ -88,7 +88,7 @@ def parse_credential(printed: bytes, api_version: str) -> PluginCredential:
 
 def _decoded(printed: bytes) -> _Answer:
     try:
-        return read_json(printed, _Answer)
+        return decode_json(printed, _Answer)
     except msgspec.ValidationError:
         raise BadAnswerError("it printed an object that is no ExecCredential") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

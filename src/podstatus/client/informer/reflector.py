@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Generic
 
-from podstatus.base.aio import SystemClock, wait_for_either
+from podstatus.base.aio import SystemClock, wait_event_or_timeout
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.client.errors import SilentError
@@ -94,7 +94,8 @@ class Reflector(Generic[T]):
         self._synced = asyncio.Event()
         self._doubts = asyncio.Event()
         self._relisting = Backoff(
-            first=min(FIRST_RELIST_SECONDS, policy.list_seconds), most=policy.list_seconds
+            initial_seconds=min(FIRST_RELIST_SECONDS, policy.list_seconds),
+            max_seconds=policy.list_seconds,
         )
         self._following = Outage(logger, f"watch of {selection}", policy.backoff, random)
         self._repairing = Outage(logger, f"full list of {selection}", policy.backoff, random)
@@ -154,10 +155,10 @@ class Reflector(Generic[T]):
     async def _repair(self) -> None:
         seconds = self._until_next_list()
         while True:
-            await wait_for_either(self._doubts, self._clock, seconds)
+            await wait_event_or_timeout(self._doubts, self._clock, seconds)
             if self._doubts.is_set():
                 self._relisting = self._relisting.failed()
-                await self._clock.wait(self._relisting.seconds(self._random()))
+                await self._clock.wait(self._relisting.delay(self._random()))
             else:
                 self._relisting = self._relisting.reset()
             self._doubts.clear()

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import yaml
 
-from podstatus.base.msgspec_json import read_value
+from podstatus.base.msgspec_json import convert_json
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.kubeconfig.model import Cluster, Context, ExecPlugin, Kubeconfig, Pem, User
 from podstatus.client.kubeconfig.raw import (
@@ -123,7 +123,7 @@ Written = TypeVar("Written")
 
 def _converted(document: Any, kind: type[Written], origin: str) -> Written:
     try:
-        return read_value(document, kind)
+        return convert_json(document, kind)
     except msgspec.ValidationError as error:
         # It names types and places, never values.
         why = str(error).replace("`", "")

@@ -41,7 +41,7 @@ class Outage:
             )
         else:
             self._logger.debug("%s failed again: error=%s", self._what, error)
-        return max(self._backoff.seconds(self._random()), _asked_to_wait(error))
+        return max(self._backoff.delay(self._random()), _asked_to_wait(error))
 
     def over(self, now: int) -> None:
         """It works, at this time."""

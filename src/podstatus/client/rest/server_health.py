@@ -12,7 +12,7 @@ from collections import deque
 from email.utils import parsedate_to_datetime
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.metrics import Spread, Tally
+from podstatus.base.metrics import CounterVec, HistogramVec
 
 _SECOND = 1_000_000_000
 _NEWEST = 16
@@ -73,19 +73,19 @@ class RequestCounts:
     """Counted in one event loop; the counts may be read from anywhere."""
 
     def __init__(self) -> None:
-        self.answers = Tally(most=_MOST_KINDS)
+        self.answers = CounterVec(max_series=_MOST_KINDS)
         """By `code`, `method`, `host`: every request, watches too."""
-        self.seconds = Spread(*REQUEST_BOUNDS, most=_MOST_KINDS)
+        self.seconds = HistogramVec(*REQUEST_BOUNDS, max_series=_MOST_KINDS)
         """By `verb`, `host`: from the beginning of a call to the end of its answer, whatever that
         was. A watch has no such end."""
 
     def sent(self, code: int | None, method: str, host: str) -> None:
         """A request was sent, and this is the code of its answer; None if there was none."""
-        self.answers.add(NO_ANSWER if code is None else str(code), method, host)
+        self.answers.inc(NO_ANSWER if code is None else str(code), method, host)
 
     def called(self, seconds: float, verb: str, host: str) -> None:
         """A whole call took so long."""
-        self.seconds.add(seconds, verb, host)
+        self.seconds.observe(seconds, verb, host)
 
 
 def host_of(server: str) -> str:

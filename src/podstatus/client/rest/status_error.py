@@ -6,7 +6,7 @@ from http import HTTPStatus
 import msgspec
 from msgspec import structs
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.errors import ApiError, ConflictError, api_error
 
 _MOST_TEXT = 200
@@ -56,7 +56,7 @@ def read_status(body: bytes, redact: Callable[[str], str] = str) -> Status:
     `redact` leaves out what must not be shown of the server's words.
     """
     try:
-        status = read_json(body, Status)
+        status = decode_json(body, Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         text = " ".join(body[: 4 * _MOST_TEXT].decode(errors="replace").split())
         return Status(message=redact(_cut(text, _MOST_TEXT)))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.base.msgspec_json import json_decoder, read_value
+from podstatus.base.msgspec_json import convert_json, json_decoder
 from podstatus.kube.encoding.go_json import ABSENT, Absent, JsonValue
 from podstatus.kube.encoding.wire import Wire, strip_none
 from podstatus.kube.scalars.go_text import valid_text
@@ -54,11 +54,11 @@ def from_document(document: object, kind: type[W]) -> W:
     Raises DecodeError.
     """
     try:
-        return read_value(document, kind, _read_scalar)
+        return convert_json(document, kind, _read_scalar)
     except (msgspec.ValidationError, RecursionError):
         pass
     try:
-        return read_value(_without_nulls(document, kind), kind, _read_scalar)
+        return convert_json(_without_nulls(document, kind), kind, _read_scalar)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _unreadable(kind, str(error)) from error
 

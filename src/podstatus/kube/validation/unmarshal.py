@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from podstatus.base.msgspec_json import json_decoder, read_value
+from podstatus.base.msgspec_json import convert_json, json_decoder
 from podstatus.kube.patch.schema import Schema, schema_of
 from podstatus.kube.scalars.quantity import (
     MAX_DIGITS,
@@ -76,7 +76,7 @@ def text_fits(text: bytes, schema: Schema) -> bool:
 def value_fits(value: object, schema: Schema) -> bool:
     """Whether a plain JSON value fits the type."""
     try:
-        read_value(value, _shape(schema.type), _read_quantity)
+        convert_json(value, _shape(schema.type), _read_quantity)
     except (msgspec.ValidationError, RecursionError):
         return False
     return True

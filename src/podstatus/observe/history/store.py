@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from podstatus.base.sqlite_files import SqliteFiles
+from podstatus.base.sqlite_files import SqliteFileMonitor
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.summary.pod import plain_text
 from podstatus.observe.transitions.status_transitions import (
@@ -188,7 +188,7 @@ class History(HistoryReader):
         self._pods = self._numbers()
         self._newest = self._last()
         """Ids go on from here, whatever becomes of the file."""
-        self._files = SqliteFiles(path)
+        self._files = SqliteFileMonitor(path)
 
     @classmethod
     def open(cls, path: Path) -> "History":
@@ -204,9 +204,9 @@ class History(HistoryReader):
         What happened, if moments were lost; empty otherwise. Raises HistoryError: it is tried again
         with the next call.
         """
-        if not self._is_suspect and not self._files.are_changed():
+        if not self._is_suspect and not self._files.is_changed():
             return ""
-        happened = self._files.what_happened()
+        happened = self._files.describe_change()
         with suppress(sqlite3.Error):
             self._database.close()
         try:
@@ -215,7 +215,7 @@ class History(HistoryReader):
             raise _unusable(self._path, error) from error
         self._pods = self._numbers()
         self._is_suspect = False
-        self._files.remember()
+        self._files.record_write()
         return f"{self._path} {happened}" if lost else ""
 
     def _open_again(self) -> bool:
@@ -244,7 +244,7 @@ class History(HistoryReader):
             self._pods = dict(list(self._pods.items())[:known])
             raise
         self._newest = newest
-        self._files.remember()
+        self._files.record_write()
         return newest
 
     def forget(self, *, passed: int, keep: int, size: int) -> int:
@@ -269,7 +269,7 @@ class History(HistoryReader):
                 )
                 self._pods = self._numbers()
             self._give_back()
-            self._files.remember()
+            self._files.record_write()
         return max(0, until - first)
 
     def pods(self) -> frozenset[PodUID]:

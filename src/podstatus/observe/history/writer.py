@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import Trouble
+from podstatus.base.failure_log import FailureLog
 from podstatus.events import reasons
 from podstatus.kube.objects.meta import NamedPod
 from podstatus.kube.objects.pod import PodUID
@@ -114,7 +114,7 @@ class Scribe(Generic[P]):
         self._cleaned_at = clock.monotonic()
         self._in_hand = 0
         """Changes that are being written."""
-        self._trouble = Trouble(logger, "the history", expected=HistoryError)
+        self._trouble = FailureLog(logger, "the history", expected=HistoryError)
         self._is_broken = False
         """Whether the file is gone, and no new one could be made yet."""
         self._lost = ""
@@ -271,7 +271,7 @@ class Scribe(Generic[P]):
             go_back()
             self._mistaken += len(changes)
             return True
-        self._trouble.over()
+        self._trouble.recovered()
         self._count(moments)
         self._seen.forget_quiet()
         return True
@@ -288,7 +288,7 @@ class Scribe(Generic[P]):
             self._note_all()
         self._is_broken = False
         if was_broken:
-            self._trouble.over()
+            self._trouble.recovered()
 
     def _note_all(self) -> None:
         """Note all pods as if they were seen first: what was noted before is lost."""

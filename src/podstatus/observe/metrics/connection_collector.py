@@ -10,15 +10,15 @@ from podstatus.observe.metrics.watch_counters import Cut, Places, WatchCounts
 
 def request_metrics(requests: RequestCounts) -> Iterator[Told]:
     """What was asked of the API server."""
-    yield told(kubelet_catalog.REQUESTS, requests.answers.look())
-    yield told(kubelet_catalog.REQUEST_DURATION, requests.seconds.look())
+    yield told(kubelet_catalog.REQUESTS, requests.answers.snapshot())
+    yield told(kubelet_catalog.REQUEST_DURATION, requests.seconds.snapshot())
 
 
 def watch_metrics(counts: WatchCounts) -> Iterator[Told]:
     """Who watches, and what became of those who did."""
     yield one(podstatus_catalog.WATCHERS, counts.connected)
     yield one(podstatus_catalog.WATCH_EVENTS, counts.events)
-    cuts, refusals = counts.cuts.look(), counts.refusals.look()
+    cuts, refusals = counts.cuts.snapshot(), counts.refusals.snapshot()
     yield each(podstatus_catalog.WATCH_CUTS, {it.value: cuts.get((it.value,), 0) for it in Cut})
     refused = {it.value: refusals.get((it.value,), 0) for it in Places}
     yield each(podstatus_catalog.WATCH_REFUSALS, refused)

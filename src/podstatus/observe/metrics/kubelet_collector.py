@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from podstatus.base.metrics import OTHER, Histogram
+from podstatus.base.metrics import OVERFLOW_LABEL_VALUE, Histogram
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe.metrics import kubelet_catalog as table
@@ -98,7 +98,7 @@ def _statuses(counts: Counts) -> Iterator[Told]:
         for end, count in counts.terminated_containers.items()
     }
     for kind, count in counts.other_terminated_containers.items():
-        ends[kind.value, OTHER, OTHER] = count
+        ends[kind.value, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE] = count
     yield told(table.TERMINATED_CONTAINERS, ends)
     yield each(table.PENDING_RESIZES, counts.pending_resizes)
     yield one(table.RESIZES_IN_PROGRESS, counts.resizes_in_progress)
@@ -109,7 +109,7 @@ def _statuses(counts: Counts) -> Iterator[Told]:
 
 
 def _work(work: WorkCounts) -> Iterator[Told]:
-    operations, failed = work.operations.look(), work.failed_operations.look()
+    operations, failed = work.operations.snapshot(), work.failed_operations.snapshot()
     calls = {kind: spread.count for kind, spread in operations.items()}
     yield told(table.RUNTIME_OPERATIONS, calls)
     yield told(table.RUNTIME_OPERATIONS_DURATION, operations)
@@ -117,28 +117,28 @@ def _work(work: WorkCounts) -> Iterator[Told]:
     # What is counted at the runtime is the same as upstream counts around it.
     yield one(table.STARTED_PODS, calls.get((RUN_POD,), 0))
     yield one(table.STARTED_PODS_ERRORS, failed.get((RUN_POD,), 0))
-    yield told(table.STARTED_CONTAINERS, work.started_containers.look())
-    yield told(table.STARTED_CONTAINERS_ERRORS, work.not_started_containers.look())
-    returned = work.returned_pods.look()
+    yield told(table.STARTED_CONTAINERS, work.started_containers.snapshot())
+    yield told(table.STARTED_CONTAINERS_ERRORS, work.not_started_containers.snapshot())
+    returned = work.returned_pods.snapshot()
     yield each(table.RESTARTED_PODS, {it: returned.get((it,), 0) for it in _STATIC})
-    yield one(table.ORPHANED_PODS, work.orphans.look().get((), 0))
-    yield told(table.POD_WORKER, work.steps.look())
-    yield told(table.POD_START, work.pod_starts.look())
-    yield told(table.POD_WORKER_START, work.first_steps.look())
-    yield told(table.RELIST_DURATION, work.relists.look())
-    yield told(table.RELIST_INTERVAL, work.relist_intervals.look())
-    yield told(table.POD_RELIST_DURATION, work.pod_relists.look())
+    yield one(table.ORPHANED_PODS, work.orphans.snapshot().get((), 0))
+    yield told(table.POD_WORKER, work.steps.snapshot())
+    yield told(table.POD_START, work.pod_starts.snapshot())
+    yield told(table.POD_WORKER_START, work.first_steps.snapshot())
+    yield told(table.RELIST_DURATION, work.relists.snapshot())
+    yield told(table.RELIST_INTERVAL, work.relist_intervals.snapshot())
+    yield told(table.POD_RELIST_DURATION, work.pod_relists.snapshot())
 
 
 def probe_metrics(work: WorkCounts) -> Iterator[Told]:
     """All of `kubelet_table.PROBES`: of the checks that the agent makes."""
     pods = list(work.probes.values())
-    results = {labels: n for pod in pods for labels, n in pod.results.look().items()}
+    results = {labels: n for pod in pods for labels, n in pod.results.snapshot().items()}
     yield told(table.PROBES_TOTAL, results)
     seconds: dict[Labels, Histogram] = {}
     for pod in pods:
-        for labels, spread in pod.seconds.look().items():
+        for labels, spread in pod.seconds.snapshot().items():
             # A pod that ends and its successor have the same name.
             known = seconds.get(labels)
-            seconds[labels] = spread if known is None else known.added(spread)
+            seconds[labels] = spread if known is None else known.merge(spread)
     yield told(table.PROBE_DURATION, seconds)

@@ -6,7 +6,7 @@ asks for `/healthz`; here whenever somebody asks for the metrics, so that they a
 
 from collections.abc import Callable, Iterable, Mapping
 
-from podstatus.base.metrics import Tally
+from podstatus.base.metrics import CounterVec
 from podstatus.observe.metrics.kubelet_catalog import HEALTHCHECK, HEALTHCHECKS
 from podstatus.observe.metrics.model import Labels, Told, told
 
@@ -19,7 +19,7 @@ class HealthMetrics:
 
     def __init__(self, checks: Callable[[], Mapping[str, Check]]) -> None:
         self._checks = checks
-        self._results = Tally()
+        self._results = CounterVec()
 
     def __call__(self) -> Iterable[Told]:
         """Check, and tell."""
@@ -27,9 +27,9 @@ class HealthMetrics:
         for name, check in sorted(self._checks().items()):
             is_well = _is_well(check)
             now[name, "healthz"] = int(is_well)
-            self._results.add(name, "healthz", "success" if is_well else "error")
+            self._results.inc(name, "healthz", "success" if is_well else "error")
         yield told(HEALTHCHECK, now)
-        yield told(HEALTHCHECKS, self._results.look())
+        yield told(HEALTHCHECKS, self._results.snapshot())
 
 
 def _is_well(check: Check) -> bool:

@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from podstatus.base.metrics import Tally
+from podstatus.base.metrics import CounterVec
 
 
 class Cut(Enum):
@@ -33,15 +33,15 @@ class WatchCounts:
         self.connected = 0
         self.events = 0
         """That were sent to them."""
-        self.cuts = Tally()
+        self.cuts = CounterVec()
         """By `Cut`."""
-        self.refusals = Tally()
+        self.refusals = CounterVec()
         """By `Places`."""
 
     def cut(self, why: Cut) -> None:
         """Somebody was cut off."""
-        self.cuts.add(why.value)
+        self.cuts.inc(why.value)
 
     def refused(self, places: Places) -> None:
         """Somebody was not let in."""
-        self.refusals.add(places.value)
+        self.refusals.inc(places.value)

@@ -1,6 +1,6 @@
 """Counts what the rooms do while they do it: an observer for all of them at once."""
 
-from podstatus.base.metrics import Spread, Tally
+from podstatus.base.metrics import CounterVec, HistogramVec
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.kubelet_catalog import OPERATION_BOUNDS, USUAL_BOUNDS
 from podstatus.probes.targets import Target
@@ -21,9 +21,9 @@ class PodProbes:
     """What the checks of one pod came to; bounded by its probes."""
 
     def __init__(self) -> None:
-        self.results = Tally()
+        self.results = CounterVec()
         """By `probe_type`, `result`, `container`, `pod`, `namespace`, `pod_uid`."""
-        self.seconds = Spread(*USUAL_BOUNDS)
+        self.seconds = HistogramVec(*USUAL_BOUNDS)
         """By `probe_type`, `container`, `pod`, `namespace`."""
 
 
@@ -31,75 +31,75 @@ class WorkCounts:
     """What was done so far. Counted in one event loop; the counts may be read from anywhere."""
 
     def __init__(self) -> None:
-        self.operations = Spread(*OPERATION_BOUNDS)
+        self.operations = HistogramVec(*OPERATION_BOUNDS)
         """Of the runtime, by operation."""
-        self.failed_operations = Tally()
-        self.steps = Spread(*USUAL_BOUNDS)
+        self.failed_operations = CounterVec()
+        self.steps = HistogramVec(*USUAL_BOUNDS)
         """Of pods, by operation."""
-        self.first_steps = Spread(*USUAL_BOUNDS)
+        self.first_steps = HistogramVec(*USUAL_BOUNDS)
         """How long after a pod was first seen."""
-        self.pod_starts = Spread(*STARTUP_BOUNDS)
-        self.relists = Spread(*USUAL_BOUNDS)
-        self.relist_intervals = Spread(*USUAL_BOUNDS)
-        self.pod_relists = Spread(*USUAL_BOUNDS)
-        self.started_containers = Tally()
+        self.pod_starts = HistogramVec(*STARTUP_BOUNDS)
+        self.relists = HistogramVec(*USUAL_BOUNDS)
+        self.relist_intervals = HistogramVec(*USUAL_BOUNDS)
+        self.pod_relists = HistogramVec(*USUAL_BOUNDS)
+        self.started_containers = CounterVec()
         """By type."""
-        self.not_started_containers = Tally(most=_MOST_CODES)
+        self.not_started_containers = CounterVec(max_series=_MOST_CODES)
         """By type and reason."""
-        self.returned_pods = Tally()
+        self.returned_pods = CounterVec()
         """By `static`: `true` or nothing."""
-        self.orphans = Tally()
+        self.orphans = CounterVec()
         self.probes: dict[PodUID, PodProbes] = {}
 
     # The runtime
 
     def runtime_operation(self, operation: str, seconds: float, *, failed: bool) -> None:
         """An operation came to its end."""
-        self.operations.add(seconds, operation)
+        self.operations.observe(seconds, operation)
         if failed:
-            self.failed_operations.add(operation)
+            self.failed_operations.inc(operation)
 
     def relist_began(self, since_last: float) -> None:
         """All pods are to be listed."""
-        self.relist_intervals.add(since_last)
+        self.relist_intervals.observe(since_last)
 
     def relisted(self, seconds: float) -> None:
         """The list has come, or has failed."""
-        self.relists.add(seconds)
+        self.relists.observe(seconds)
 
     def pod_relisted(self, seconds: float) -> None:
         """The same, of one pod."""
-        self.pod_relists.add(seconds)
+        self.pod_relists.observe(seconds)
 
     # The workers
 
     def pod_step(self, operation: str, seconds: float) -> None:
         """A step of a pod was taken."""
-        self.steps.add(seconds, operation)
+        self.steps.observe(seconds, operation)
 
     def worker_starts(self, seconds: float) -> None:
         """The first step of a new pod begins."""
-        self.first_steps.add(seconds)
+        self.first_steps.observe(seconds)
 
     def pod_runs(self, seconds: float) -> None:
         """The phase of a pod is Running."""
-        self.pod_starts.add(seconds)
+        self.pod_starts.observe(seconds)
 
     def container_starts(self, container_type: str) -> None:
         """A container is about to be started."""
-        self.started_containers.add(container_type)
+        self.started_containers.inc(container_type)
 
     def container_did_not_start(self, container_type: str, reason: str) -> None:
         """It could not be started."""
-        self.not_started_containers.add(container_type, reason)
+        self.not_started_containers.inc(container_type, reason)
 
     def pod_returned(self, *, static: bool) -> None:
         """A pod has ended, and begins again under the same UID."""
-        self.returned_pods.add("true" if static else "")
+        self.returned_pods.inc("true" if static else "")
 
     def orphan_found(self) -> None:
         """The runtime has something of a pod that nobody asks for."""
-        self.orphans.add()
+        self.orphans.inc()
 
     # The probes
 
@@ -108,9 +108,9 @@ class WorkCounts:
         pod, key = target.pod, target.key
         probes = self.probes.setdefault(key.uid, PodProbes())
         kind = key.kind.value.capitalize()
-        probes.results.add(kind, _RESULTS[outcome], key.container, pod.name, pod.namespace, key.uid)
+        probes.results.inc(kind, _RESULTS[outcome], key.container, pod.name, pod.namespace, key.uid)
         if outcome is not Outcome.FAILURE:
-            probes.seconds.add(seconds, kind, key.container, pod.name, pod.namespace)
+            probes.seconds.observe(seconds, kind, key.container, pod.name, pod.namespace)
 
     def ended(self, uid: PodUID) -> None:
         """Nothing of this pod is checked any more."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from podstatus.base.clock import Elapsed
-from podstatus.base.token_bucket import Allowance
+from podstatus.base.token_bucket import TokenBucket
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import ApiUID, Pod
@@ -54,7 +54,7 @@ class ForeignWrites:
         """The last answers; of pods that are under way, or were and had none, nothing is known."""
         self._found: dict[ApiUID, dict[Part, ForeignWrite]] = {}
         """What is to be told once it is corrected."""
-        self._quick: dict[ApiUID, Allowance] = {}
+        self._quick: dict[ApiUID, TokenBucket] = {}
         self._told: dict[ApiUID, dict[tuple[Part, str | None], float]] = {}
         """When what was last told of a part and a writer."""
 
@@ -124,8 +124,10 @@ class ForeignWrites:
 
     def _may_be_quick(self, uid: ApiUID) -> bool:
         now = round(self._elapsed.seconds() * _SECOND)
-        fresh = Allowance(burst=QUICK_CORRECTIONS, every=QUICK_AGAIN_SECONDS * _SECOND, at=now)
-        self._quick[uid], allowed = self._quick.get(uid, fresh).spend(now)
+        fresh = TokenBucket(
+            burst=QUICK_CORRECTIONS, interval_ns=QUICK_AGAIN_SECONDS * _SECOND, at=now
+        )
+        self._quick[uid], allowed = self._quick.get(uid, fresh).try_acquire(now)
         return allowed
 
     def _is_news(self, uid: ApiUID, part: Part, writer: str | None) -> bool:

@@ -91,11 +91,11 @@ class SyncLoop:
 
     def wake_up(self) -> None:
         """Say that a status changed; from any thread."""
-        self._wake_up.call(Wake.CHANGED)
+        self._wake_up.set(Wake.CHANGED)
 
     def reconcile(self) -> None:
         """Say that everything is to be compared now; from any thread."""
-        self._wake_up.call(Wake.PERIOD)
+        self._wake_up.set(Wake.PERIOD)
 
     def run(self) -> Coroutine[Any, Any, None]:
         """Sync until `stop()`. Counts as running from this call on."""
@@ -126,7 +126,7 @@ class SyncLoop:
             if run is None:
                 return
             run.stopping = True
-            run.stop.call(drain)
+            run.stop.set(drain)
         if run.thread is not None and run.thread is not threading.current_thread():
             run.thread.join()
 
@@ -135,7 +135,7 @@ class SyncLoop:
         with self._lifecycle:
             run = self._claim()
         try:
-            self._wake_up.take()
+            self._wake_up.drain()
             return 0 if self._syncer is None else await _sync_and_rest(self._syncer, full=full)
         finally:
             self._release(run)
@@ -145,7 +145,7 @@ class SyncLoop:
         with self._lifecycle:
             if self._current is not None and not self._current.is_over():
                 raise RuntimeError("the sync loop is running and looks at changes by itself")
-            return self._wake_up.take_reason(Wake.CHANGED)
+            return self._wake_up.discard(Wake.CHANGED)
 
     def _claim(self) -> _Run:
         if self._current is not None and not self._current.is_over():
@@ -168,14 +168,14 @@ class SyncLoop:
         if self._current is not run:
             return  # stopped before it began, and another one began meanwhile
         # What an earlier run did not get acknowledged is as good as changed.
-        self._wake_up.call(Wake.CHANGED)
+        self._wake_up.set(Wake.CHANGED)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tick = tasks.create_task(self._tick())
                 sync = tasks.create_task(self._sync(run))
                 drain = min(await run.stop.wait())
                 tick.cancel()
-                self._wake_up.call(Wake.STOP)
+                self._wake_up.set(Wake.STOP)
                 await self._drain(run, sync, drain)
                 # A client may take its cancellation for any failure and go on.
                 run.out_of_time = True
@@ -233,7 +233,7 @@ class SyncLoop:
     async def _tick(self) -> None:
         while True:
             await self._clock.wait(self._period)
-            self._wake_up.call(Wake.PERIOD)
+            self._wake_up.set(Wake.PERIOD)
 
 
 async def _sync_and_rest(syncer: Syncs, *, full: bool) -> int:

@@ -20,7 +20,7 @@ from podstatus.apiserver.server import ApiServer, selectable_fields
 from podstatus.apiserver.state_dir import ServerFolder
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.apiserver.storage.store import Store
-from podstatus.base.aio import wall_nanos
+from podstatus.base.aio import wall_clock_ns
 
 
 class Served(NamedTuple):
@@ -42,7 +42,7 @@ async def serve(
 ) -> AsyncIterator[Served]:
     """Serve with the certificates and the token of a folder, and if durable its objects."""
     with closing(ServerFolder(path)) as folder:
-        certificates = Certificates(folder, wall_nanos())
+        certificates = Certificates(folder, wall_clock_ns())
         authority = certificates.ensure()
         token = ensure_token(folder)
         with closing(Store.open(path / DATABASE if durable else None, selectable_fields)) as store:

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from podstatus.apiserver.pki.certificates import AUTHORITY, CLIENT, Certificates
 from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
 from podstatus.apiserver.state_dir import ServerFolder
-from podstatus.base.aio import wall_nanos
+from podstatus.base.aio import wall_clock_ns
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.binaries import RealParts, find_parts
 from podstatus.testing.servers.etcd import Etcd, StartError, start_program, wait_until
@@ -156,7 +156,7 @@ class KubeApiServer:
         wait_until(self._serves, self._server, "kube-apiserver", _START_SECONDS)
 
     def _write_files(self, folder: ServerFolder) -> None:
-        authority = Certificates(folder, wall_nanos()).ensure()
+        authority = Certificates(folder, wall_clock_ns()).ensure()
         if folder.read(_SERVICE_ACCOUNT_KEY) is None:
             folder.write(_SERVICE_ACCOUNT_KEY, _new_key())
         url = f"https://{_HOST}:{self._port}"

@@ -19,8 +19,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from podstatus.base.aio import steady_nanos
-from podstatus.base.log_rate import LogRate
+from podstatus.base.aio import boottime_ns
+from podstatus.base.log_rate import LogRateLimiter
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.authentication import (
     ResourceAttributes,
@@ -67,7 +67,7 @@ class Gate:
         self,
         wishes: Wishes,
         reviews: Reviews | None,
-        monotonic: Callable[[], int] = steady_nanos,
+        monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
         """`monotonic`: nanoseconds of a clock that nobody sets."""
         self._wishes = wishes
@@ -76,7 +76,7 @@ class Gate:
         self._tokens: _Answers[UserInfo | None] = _Answers(monotonic)
         self._rights: _Answers[bool] = _Answers(monotonic)
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
-        self._log_rate = LogRate(monotonic)
+        self._log_rate = LogRateLimiter(monotonic)
 
     async def who(self, asked: Asked) -> str:
         """Who asks, where that does not matter for what may be asked; empty if nobody knows."""
@@ -121,7 +121,7 @@ class Gate:
             # What is remembered are no secrets that a core dump could give away.
             return await self._answer(self._tokens, hashlib.sha256(token).hexdigest(), ask)
         except ApiError as error:
-            if self._log_rate.admit("token"):
+            if self._log_rate.allow("token"):
                 logger.warning("token could not be reviewed, caller is refused: error=%s", error)
             return None
 

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import msgspec
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.runtime.streams import Channel, TalkRequest, TerminalSize
 
 V5 = "v5.channel.k8s.io"
@@ -105,7 +105,7 @@ def read_message(data: bytes, protocol: str) -> Told | None:
 
 def _resize(rest: bytes) -> Resize | None:
     try:
-        size = read_json(rest, _Size)
+        size = decode_json(rest, _Size)
     except msgspec.DecodeError:
         return None
     if not (0 <= size.width <= _MOST_SIDE and 0 <= size.height <= _MOST_SIDE):

@@ -86,7 +86,7 @@ class HealthListener:
         if runner is not None and self._connections is not None:
             self._connections.close()
             await runner.cleanup()
-            await self._connections.cut_all()
+            await self._connections.abort_all()
 
     async def _serve(self, request: web.BaseRequest) -> web.Response:
         if self._connections is None:

@@ -3,7 +3,7 @@
 import asyncio
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.net.sockets import is_connected, keep_alive
+from podstatus.base.net.sockets import enable_keepalive, is_connected
 
 _LOOK_SECONDS = 5.0
 
@@ -20,7 +20,7 @@ class IdleWatch:
         self._clock = clock
         self._elapsed = Elapsed(clock)
         self._last = 0.0
-        keep_alive(transport)
+        enable_keepalive(transport)
 
     def touch(self) -> None:
         """Something happened."""

@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.base.net.sockets import keep_alive, socket_of
+from podstatus.base.net.sockets import enable_keepalive, transport_socket
 from podstatus.observe.history.store import HistoryError
 from podstatus.observe.metrics.watch_counters import Cut, Places, WatchCounts
 from podstatus.observe.status_view import Observatory
@@ -182,10 +182,10 @@ class Watches:
         transport.close()
 
     def _bound(self, transport: asyncio.Transport | None) -> None:
-        keep_alive(transport)
+        enable_keepalive(transport)
         if transport is not None:
             transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
-        found = socket_of(transport)
+        found = transport_socket(transport)
         if found is not None:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.socket_bytes)
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.event import about_pod
@@ -93,7 +93,7 @@ class Resizes:
             self._bell.clear()
             self._beat()
             rest = await self.try_all()
-            await wait_for_either(self._bell, self._clock, rest)
+            await wait_event_or_timeout(self._bell, self._clock, rest)
 
     async def try_all(self) -> float:
         """Decide about all that wait; how many seconds until they are looked at again.

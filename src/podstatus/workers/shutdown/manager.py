@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.base.aio import steady_nanos
+from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -79,7 +79,7 @@ class Shutdown:
         events: EventsOfNode,
         clock: Clock,
         on_change: Callable[[], None] = lambda: None,
-        monotonic: Callable[[], int] = steady_nanos,
+        monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
         """`on_change` is told when it begins and when it is cancelled: the node's health.
 

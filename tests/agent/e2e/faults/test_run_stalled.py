@@ -10,7 +10,7 @@ from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import Surroundings
 from podstatus.agent.settings.load import read_settings
-from podstatus.base.aio import SystemClock, steady_nanos
+from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import kubeconfig_access
 from podstatus.kube.objects.pod import PodUID
@@ -35,13 +35,15 @@ class ImpatientHeartbeats(Heartbeats):
     """Those of one service have to come soon, the others have all the time."""
 
     def __init__(self, impatient_of: str, seconds: float = AT_MOST) -> None:
-        super().__init__(steady_nanos)
+        super().__init__(boottime_ns)
         self._impatient_of = impatient_of
         self._seconds = seconds
 
-    def expect(self, name: str, *, at_most: float, is_vital: bool = True) -> Callable[[], None]:
-        at_most = self._seconds if name == self._impatient_of else at_most
-        return super().expect(name, at_most=at_most, is_vital=is_vital)
+    def register(
+        self, name: str, *, max_silent_seconds: float, is_vital: bool = True
+    ) -> Callable[[], None]:
+        max_silent_seconds = self._seconds if name == self._impatient_of else max_silent_seconds
+        return super().register(name, max_silent_seconds=max_silent_seconds, is_vital=is_vital)
 
 
 class HangingRuntime(SimulatedRuntime):

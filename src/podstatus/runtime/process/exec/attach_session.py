@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.runtime.process.exec.pipes import Input
 from podstatus.runtime.process.logs.cri_format import Entry
 from podstatus.runtime.process.logs.reader import POLL_SECONDS, LogReader
@@ -69,7 +69,7 @@ class Attached:
                     return self._pieces.popleft()
             if ended:
                 return None
-            await wait_for_either(self._ended, self._clock, POLL_SECONDS)
+            await wait_event_or_timeout(self._ended, self._clock, POLL_SECONDS)
         return self._pieces.popleft()
 
     async def write(self, data: bytes) -> None:
@@ -124,7 +124,7 @@ class Attached:
 
     def _exit_code(self) -> int:
         try:
-            return read_json(self._place.exit.read_bytes(), ExitRecord).exit_code
+            return decode_json(self._place.exit.read_bytes(), ExitRecord).exit_code
         except (OSError, msgspec.MsgspecError):
             return _UNKNOWN
 

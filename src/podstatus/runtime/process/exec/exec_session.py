@@ -10,7 +10,7 @@ import subprocess
 import termios
 from collections.abc import Mapping
 
-from podstatus.base.aio import wait_for_either
+from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
 from podstatus.runtime.process.exec.pipes import Input, Outputs
 from podstatus.runtime.streams import Channel, NoStreamError, TerminalSize
@@ -89,7 +89,7 @@ class Executed:
     async def close(self) -> None:
         """Hang up, and come back when nothing of it runs any more."""
         self._hang_up()
-        await wait_for_either(self._gone, self._clock, _PATIENCE_SECONDS)
+        await wait_event_or_timeout(self._gone, self._clock, _PATIENCE_SECONDS)
         if not self._gone.is_set():
             self._process.kill()
 

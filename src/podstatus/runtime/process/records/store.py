@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.paths.safe_paths import remove_tree
@@ -223,7 +223,7 @@ class Shelf:
 def _read(path: Path, kind: type[T]) -> T | None:
     """None if it is not there. That it cannot be read says nothing: Raises RuntimeDownError."""
     try:
-        return read_json(path.read_bytes(), kind)
+        return decode_json(path.read_bytes(), kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

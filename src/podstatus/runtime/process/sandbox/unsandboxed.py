@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.base.msgspec_json import read_json
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.go_text import go_quoted
@@ -141,7 +141,7 @@ class Outside:
     def _claims(self, uid: PodUID) -> Claims:
         try:
             data = (PodFolder(self._root, uid).path / _CLAIMS).read_bytes()
-            return read_json(data, Claims)
+            return decode_json(data, Claims)
         except (FileNotFoundError, msgspec.DecodeError):
             return Claims()
 

@@ -6,7 +6,7 @@ from msgspec import structs
 from podstatus.base.backoff import Backoff
 from podstatus.kube.objects.pod import PodUID
 
-_WAITS = Backoff(first=0.5, most=5.0)
+_WAITS = Backoff(initial_seconds=0.5, max_seconds=5.0)
 """Between two rounds of tries. The longest is what a server that is back may have to wait for its
 statuses: less than a reconcile."""
 
@@ -39,7 +39,7 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
         if not counted.is_open or (was_open and now < self.closed_until):
             return counted  # or one of several that set out together
         backoff = self.backoff.failed()
-        return structs.replace(counted, backoff=backoff, closed_until=now + backoff.seconds(chance))
+        return structs.replace(counted, backoff=backoff, closed_until=now + backoff.delay(chance))
 
     def answered(self) -> "Circuit":
         """After the server said anything sensible, a refusal included."""

@@ -101,7 +101,9 @@ def next_retry(
     failure = failure_of(error)
     failures = 1 if known is None else known.failures + 1
     most = sending.quarantine if failure is Failure.GONE else sending.longest_retry
-    wait = Backoff(first=sending.first_retry, most=most, failures=failures).seconds(chance)
+    wait = Backoff(initial_seconds=sending.first_retry, max_seconds=most, failures=failures).delay(
+        chance
+    )
     wait = max(wait, min(_asked_for(error), sending.longest_retry))
     rejected = failure is Failure.REJECTED
     return Retry(

@@ -1,12 +1,12 @@
 import pytest
 
 from podstatus.kube.expansion import (
-    MAX_STRING,
+    MAX_STRING_BYTES,
+    ArgumentListTooLongError,
     ExecBudget,
-    TooLargeError,
     expand,
+    expand_command,
     expand_strictly,
-    expand_words,
 )
 
 VALUES = {"A": "1", "EMPTY": "", "R": "$(A)", "with space": "s"}
@@ -56,7 +56,7 @@ def test_what_follows_the_last_reference_is_text(text: str, expanded: str) -> No
 @pytest.mark.parametrize("text", ["$(" * 500_000, "$$(" * 300_000, "$(A" * 300_000 + ")"])
 def test_references_without_an_end_take_linear_time(text: str) -> None:
     """In the square of the length it would be an hour; then the timeout of the suite ends it."""
-    with pytest.raises(TooLargeError):
+    with pytest.raises(ArgumentListTooLongError):
         expand(text, VALUES)
 
 
@@ -69,17 +69,17 @@ def test_nothing_longer_is_built_than_a_process_can_be_given() -> None:
         def __len__(self) -> int:
             return 2**40
 
-    with pytest.raises(TooLargeError, match=f"more than {MAX_STRING} bytes"):
+    with pytest.raises(ArgumentListTooLongError, match=f"more than {MAX_STRING_BYTES} bytes"):
         expand("$(A)$(A)", {"A": Huge("x")})
 
 
 def test_bytes_count_not_characters() -> None:
     budget = ExecBudget()
-    assert budget.expand("$(A)", {"A": "é" * (MAX_STRING // 2 - 1)})
-    with pytest.raises(TooLargeError):
-        budget.expand("$(A)", {"A": "é" * (MAX_STRING // 2)})
+    assert budget.expand("$(A)", {"A": "é" * (MAX_STRING_BYTES // 2 - 1)})
+    with pytest.raises(ArgumentListTooLongError):
+        budget.expand("$(A)", {"A": "é" * (MAX_STRING_BYTES // 2)})
 
 
 def test_all_words_together_are_bounded() -> None:
-    with pytest.raises(TooLargeError, match="all that a process can be given"):
-        expand_words(["$(A)"] * 1000, {"A": "x" * 100_000})
+    with pytest.raises(ArgumentListTooLongError, match="all that a process can be given"):
+        expand_command(["$(A)"] * 1000, {"A": "x" * 100_000})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.node_selection import is_wanted_on
+from podstatus.kube.node_selection import matches_node
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod_spec import PodSpec
 
@@ -60,7 +60,7 @@ LABELS = [
 @pytest.mark.parametrize(("row", "expected"), LABELS, ids=[" ".join(row) for row, _ in LABELS])
 def test_requirements_on_labels(row: tuple[str, ...], expected: bool) -> None:
     spec = affinity({"matchExpressions": [requirement(*row)]})
-    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {}) is expected
+    assert matches_node(spec, NODE.metadata.name, NODE.metadata.labels or {}) is expected
 
 
 FIELDS = [
@@ -78,7 +78,7 @@ FIELDS = [
 @pytest.mark.parametrize(("row", "expected"), FIELDS, ids=[" ".join(row) for row, _ in FIELDS])
 def test_requirements_on_fields(row: tuple[str, ...], expected: bool) -> None:
     spec = affinity({"matchFields": [requirement(*row)]})
-    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {}) is expected
+    assert matches_node(spec, NODE.metadata.name, NODE.metadata.labels or {}) is expected
 
 
 HOLDS, FAILS = requirement("zone", "In", "a"), requirement("zone", "In", "b")
@@ -96,15 +96,15 @@ TERMS = [
 @pytest.mark.parametrize(("what", "terms", "expected"), TERMS)
 def test_terms(what: str, terms: list[dict[str, Any]], expected: bool) -> None:
     assert (
-        is_wanted_on(affinity(*terms), NODE.metadata.name, NODE.metadata.labels or {}) is expected
+        matches_node(affinity(*terms), NODE.metadata.name, NODE.metadata.labels or {}) is expected
     ), what
 
 
 def test_the_node_selector_has_to_hold_as_well() -> None:
-    assert is_wanted_on(
+    assert matches_node(
         PodSpec(node_selector={"zone": "a"}), NODE.metadata.name, NODE.metadata.labels or {}
     )
-    assert not is_wanted_on(
+    assert not matches_node(
         PodSpec(node_selector={"zone": "a", "cores": "4"}),
         NODE.metadata.name,
         NODE.metadata.labels or {},
@@ -122,7 +122,7 @@ def test_the_node_selector_has_to_hold_as_well() -> None:
         },
         PodSpec,
     )
-    assert not is_wanted_on(both, NODE.metadata.name, NODE.metadata.labels or {})
+    assert not matches_node(both, NODE.metadata.name, NODE.metadata.labels or {})
 
 
 def test_preferences_do_not_matter() -> None:
@@ -135,11 +135,11 @@ def test_preferences_do_not_matter() -> None:
         },
         PodSpec,
     )
-    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {})
-    assert is_wanted_on(PodSpec(), NODE.metadata.name, NODE.metadata.labels or {})
+    assert matches_node(spec, NODE.metadata.name, NODE.metadata.labels or {})
+    assert matches_node(PodSpec(), NODE.metadata.name, NODE.metadata.labels or {})
 
 
 @pytest.mark.parametrize("digit", ["9", "0"])
 def test_a_number_of_any_length_is_read(digit: str) -> None:
     spec = affinity({"matchExpressions": [requirement("cores", "Gt", digit * 5000)]})
-    assert is_wanted_on(spec, NODE.metadata.name, NODE.metadata.labels or {}) is (digit == "0")
+    assert matches_node(spec, NODE.metadata.name, NODE.metadata.labels or {}) is (digit == "0")

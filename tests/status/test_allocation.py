@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from podstatus import DamagedCheckpointError, FileState, MemoryState, StatusManager
-from podstatus.kube.encoding.frozen_copy import FieldError
+from podstatus.kube.encoding.frozen_copy import FieldTypeError
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import Container, EphemeralContainer, ResourceRequirements
 from podstatus.kube.objects.pod import Pod
@@ -94,7 +94,7 @@ def test_what_is_no_allocation_is_refused_with_its_place() -> None:
     pod = make_pod()
     odd = Container(name="app", resources=cast(ResourceRequirements, {"requests": {}}))
     odd_pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(odd,)))
-    with pytest.raises(FieldError, match=r"^container_resources\[app\]: expected Resource"):
+    with pytest.raises(FieldTypeError, match=r"^container_resources\[app\]: expected Resource"):
         manager.set_pod_allocation(odd_pod)
     with pytest.raises(ValueError, match="has no UID"):
         manager.set_pod_allocation(Pod())

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from podstatus import Pod, PodCondition, PodDirectory, PodStatus, StatusManager
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
-from podstatus.kube.encoding.frozen_copy import FieldError
+from podstatus.kube.encoding.frozen_copy import FieldTypeError
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.testing.builders import make_pod, make_status, running
@@ -111,7 +111,7 @@ def test_an_unreadable_quantity_that_was_smuggled_in_is_refused(node: Node) -> N
 def test_what_does_not_belong_into_a_status_is_refused_with_its_place(
     node: Node, status: dict[str, Any], message: str
 ) -> None:
-    node.refuses(FieldError, message, node.pod, PodStatus(**status))
+    node.refuses(FieldTypeError, message, node.pod, PodStatus(**status))
 
 
 def test_the_directory_refuses_what_is_no_pod() -> None:

@@ -30,7 +30,7 @@ from podstatus import (
 )
 from podstatus.base.aio import WakeUp
 from podstatus.kube.objects.containers import Container, Probe
-from podstatus.kube.scalars.parse_cache import LONGEST_TEXT, remembered
+from podstatus.kube.scalars.parse_cache import MAX_CACHED_LENGTH, cached_for_short_strings
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import Notifier
 from podstatus.testing.builders import (
@@ -180,8 +180,8 @@ def test_long_texts_are_worked_out_but_not_remembered() -> None:
         asked.append(text)
         return len(text)
 
-    remembering = remembered(length)
-    short, long = "x" * LONGEST_TEXT, "x" * (LONGEST_TEXT + 1)
+    remembering = cached_for_short_strings(length)
+    short, long = "x" * MAX_CACHED_LENGTH, "x" * (MAX_CACHED_LENGTH + 1)
     assert [remembering(text) for text in (short, short, long, long)] == [64, 64, 65, 65]
     assert asked == [short, long, long]
 

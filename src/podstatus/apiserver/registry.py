@@ -19,7 +19,7 @@ from podstatus.apiserver.strategies.managed_fields import with_managed_status
 from podstatus.apiserver.strategies.pod.admission import refused_resize
 from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.field_errors import FieldError
 
 MODIFIED_MEANWHILE = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -85,7 +85,7 @@ class Registry:
             raise _other_uid(target, uid, old["metadata"]["uid"])
         if not metadata.get("resourceVersion") and not strategy.updates_unconditionally:
             why = "Invalid value: 0: must be specified for an update"
-            cause = Cause("FieldValueInvalid", "metadata.resourceVersion", why)
+            cause = FieldError("FieldValueInvalid", "metadata.resourceVersion", why)
             self._check(resource, old, [cause])
         return self._update(target, document, old, manager=manager, dry_run=dry_run), False
 
@@ -223,7 +223,7 @@ class Registry:
         if refused is not None:
             raise refused
 
-    def _check(self, resource: Resource, document: Document, causes: list[Cause]) -> None:
+    def _check(self, resource: Resource, document: Document, causes: list[FieldError]) -> None:
         if causes:
             name = document["metadata"].get("name") or ""
             raise errors.invalid(resource.kind, name, causes, group=resource.group)
@@ -324,11 +324,11 @@ def _check_namespace_of(metadata: Document, target: Target) -> None:
         )
 
 
-def _name_causes(metadata: Document) -> list[Cause]:
+def _name_causes(metadata: Document) -> list[FieldError]:
     if metadata["name"]:
         return []
     return [
-        Cause(
+        FieldError(
             "FieldValueRequired",
             "metadata.name",
             "Required value: name or generateName is required",
@@ -349,19 +349,19 @@ def _kept_metadata(new: Document, old: Document) -> Document:
     return kept | own | tried
 
 
-def _metadata_causes(new: Document, old: Document) -> list[Cause]:
+def _metadata_causes(new: Document, old: Document) -> list[FieldError]:
     """What an update must not do to metadata."""
     for key in _IMMUTABLE:
         if new.get(key) != old.get(key):
             why = f"Invalid value: {_quoted(new.get(key))}: field is immutable"
-            return [Cause("FieldValueInvalid", f"metadata.{key}", why)]
+            return [FieldError("FieldValueInvalid", f"metadata.{key}", why)]
     added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
     if added and old.get("deletionTimestamp"):
         why = (
             "Forbidden: no new finalizers can be added if the object is being deleted, "
             f"found new finalizers {sorted(added)}"
         )
-        return [Cause("FieldValueForbidden", "metadata.finalizers", why)]
+        return [FieldError("FieldValueForbidden", "metadata.finalizers", why)]
     return []
 
 

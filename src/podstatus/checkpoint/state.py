@@ -26,7 +26,7 @@ from podstatus.checkpoint.errors import (
 from podstatus.checkpoint.formats import KUBELET_V1_36, CheckpointFile, Format
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.checkpoint.formats.v1_28 import CannotCarryError
-from podstatus.kube.encoding.frozen_copy import check_kind, detached
+from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.objects.allocation import (
     Allocations,
     PodResourceInfo,
@@ -75,31 +75,31 @@ class ResourceRecord:
         check_uid(uid)
         if not isinstance(container, str):
             raise TypeError(f"expected the name of a container, got {type(container).__name__}")
-        check_kind(resources, ResourceRequirements)
-        taken = detached(resources)
+        require_type(resources, ResourceRequirements)
+        taken = freeze(resources)
         self._change(lambda pods: with_container_resources(pods, PodUID(uid), container, taken))
 
     def set_pod_level_resources(self, uid: str, resources: ResourceRequirements | None) -> None:
         """Remember the resources of a pod as a whole; None if it has none."""
         check_uid(uid)
         if resources is not None:
-            check_kind(resources, ResourceRequirements)
-            resources = detached(resources)
+            require_type(resources, ResourceRequirements)
+            resources = freeze(resources)
         self._change(lambda pods: with_pod_level_resources(pods, PodUID(uid), resources))
 
     def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
         """Remember this about a pod, and nothing else."""
         check_uid(uid)
-        check_kind(info, PodResourceInfo)
-        taken = detached(info)
+        require_type(info, PodResourceInfo)
+        taken = freeze(info)
         self._change(lambda pods: {**pods, PodUID(uid): taken})
 
     def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
         """Remember this about some pods, in one write."""
         for uid, info in infos.items():
             check_uid(uid)
-            check_kind(info, PodResourceInfo)
-        taken = {uid: detached(info) for uid, info in infos.items()}
+            require_type(info, PodResourceInfo)
+        taken = {uid: freeze(info) for uid, info in infos.items()}
         self._change(lambda pods: {**pods, **taken})
 
     def _pods(self, allocations: Allocations) -> PodResources:
@@ -219,8 +219,8 @@ def _taken_pods(pods: PodResources, old: PodResources) -> PodResources:
         return old
     for uid, info in pods.items():
         check_uid(uid)
-        check_kind(info, PodResourceInfo)
-    return {uid: detached(info) for uid, info in pods.items()}
+        require_type(info, PodResourceInfo)
+    return {uid: freeze(info) for uid, info in pods.items()}
 
 
 def _taken_words(words: ResizeStatuses, old: ResizeStatuses) -> ResizeStatuses:
@@ -347,4 +347,4 @@ def _differ(old: Allocations, new: Allocations, parts: tuple[str, ...]) -> bool:
 
 
 def _frozen(pods: PodResources) -> PodResources:
-    return {uid: detached(info) for uid, info in pods.items()}
+    return {uid: freeze(info) for uid, info in pods.items()}

@@ -14,7 +14,7 @@ import typer
 from podstatus.cli.client.agent_client import find_node
 from podstatus.cli.client.api_server import CannotAskError
 from podstatus.cli.client.query_client import QueryPort
-from podstatus.kube.unstructured import list_at, text_at
+from podstatus.kube.unstructured import nested_list, nested_str
 
 _KINDS = ("pods", "nodes", "events", "alerts")
 _PODS = ("pod", "pods", "po")
@@ -46,7 +46,7 @@ def _pod_names(root_dir: Path | None, namespace: str | None) -> list[str]:
         return sorted(pod.name for pod in QueryPort(node).pods(where))
     listed = msgspec.json.decode(b"".join(node.ask("/pods", {})))
     return sorted(
-        text_at(pod, "metadata", "name")
-        for pod in list_at(listed, "items")
-        if text_at(pod, "metadata", "namespace") == where
+        nested_str(pod, "metadata", "name")
+        for pod in nested_list(listed, "items")
+        if nested_str(pod, "metadata", "namespace") == where
     )

@@ -38,7 +38,7 @@ from podstatus.client.rest.transport import Timing
 from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
-from podstatus.kube.unstructured import text_at
+from podstatus.kube.unstructured import nested_str
 
 Document = dict[str, Any]
 Asked = Server | AgentObjects
@@ -184,7 +184,7 @@ def describe(
         except DecodeError as error:
             raise CannotAskError(f"the server's pod cannot be read: {error}") from error
         # Not those of a pod that had the same name before.
-        ours = [e for e in events if text_at(e, "involvedObject", "uid") in ("", pod.uid)]
+        ours = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
         show(describe_pod(pod, ours, wall_time()))
 
     with complaining():

@@ -9,7 +9,7 @@ from podstatus.cli.client.api_server import CannotAskError
 from podstatus.cli.client.query_client import QueryPort
 from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, show, show_json, show_yaml
-from podstatus.kube.scalars.human_duration import age
+from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 KINDS = ("alerts", "alert")
@@ -117,13 +117,13 @@ def alert_table(alerts: Sequence[ShownAlert], now: Time, *, wide: bool = False) 
 
 def _row(alert: ShownAlert, now: Time, *, wide: bool) -> tuple[str, ...]:
     told = alert.annotations.get("summary") or alert.annotations.get("description") or ""
-    resolved = age(alert.resolved, now) if alert.resolved else ""
+    resolved = format_age(alert.resolved, now) if alert.resolved else ""
     return (
         alert.rule,
         alert.severity,
         alert.state,
         str(alert.subject),
-        age(alert.since, now),
+        format_age(alert.since, now),
         *((alert.subject.node, resolved) if wide else ()),
         told,
     )

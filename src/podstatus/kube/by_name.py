@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 
-class Named(Protocol):
+class HasName(Protocol):
     """What has a name that may not be the only one of its kind."""
 
     @property
@@ -15,7 +15,7 @@ class Named(Protocol):
         """Of a container."""
 
 
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=HasName)
 
 
 def first_by_name(listed: Iterable[N] | None) -> dict[str, N]:

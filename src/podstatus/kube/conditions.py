@@ -22,7 +22,7 @@ POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
 ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
 DISRUPTION_TARGET = "DisruptionTarget"
 
-_ALWAYS_OURS = frozenset(
+_ALWAYS_BY_KUBELET = frozenset(
     {
         POD_SCHEDULED,
         READY,
@@ -33,11 +33,11 @@ _ALWAYS_OURS = frozenset(
     }
 )
 
-_OURS = {
-    (False, False): _ALWAYS_OURS,
-    (True, False): _ALWAYS_OURS | {POD_READY_TO_START_CONTAINERS},
-    (False, True): _ALWAYS_OURS | {ALL_CONTAINERS_RESTARTING},
-    (True, True): _ALWAYS_OURS | {POD_READY_TO_START_CONTAINERS, ALL_CONTAINERS_RESTARTING},
+_BY_KUBELET = {
+    (False, False): _ALWAYS_BY_KUBELET,
+    (True, False): _ALWAYS_BY_KUBELET | {POD_READY_TO_START_CONTAINERS},
+    (False, True): _ALWAYS_BY_KUBELET | {ALL_CONTAINERS_RESTARTING},
+    (True, True): _ALWAYS_BY_KUBELET | {POD_READY_TO_START_CONTAINERS, ALL_CONTAINERS_RESTARTING},
 }
 
 Conditions = Sequence[PodCondition]
@@ -50,7 +50,7 @@ def pod_condition_by_kubelet(condition_type: str, gates: FeatureGates) -> bool:
 
 def conditions_by_kubelet(gates: FeatureGates) -> frozenset[str]:
     """The types of all conditions that the node owns."""
-    return _OURS[
+    return _BY_KUBELET[
         gates.pod_ready_to_start_containers_condition,
         gates.restart_all_containers_on_container_exits,
     ]

@@ -55,10 +55,10 @@ def api_error(
     code: int, message: str, *, reason: str = "", retry_after: float | None = None
 ) -> ApiError:
     """The error of the tree that stands for this HTTP status."""
-    return _kind(code)(message, code=code, reason=reason, retry_after=retry_after)
+    return _error_class(code)(message, code=code, reason=reason, retry_after=retry_after)
 
 
-def _kind(code: int) -> type[ApiError]:
+def _error_class(code: int) -> type[ApiError]:
     if code == 429:
         return BusyError
     if code in (404, 410):

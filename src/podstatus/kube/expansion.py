@@ -10,27 +10,27 @@ process can be given.
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-MAX_STRING = 128 * 1024
+MAX_STRING_BYTES = 128 * 1024
 """Bytes of one argument or variable, with its final NUL: MAX_ARG_STRLEN of Linux."""
-MAX_TOTAL = 2 * 1024 * 1024 - 64 * 1024
+MAX_TOTAL_BYTES = 2 * 1024 * 1024 - 64 * 1024
 """Bytes of all arguments and variables: what Linux takes with the usual stack of 8 MiB, less some
 for the programs that are executed on the way to the command."""
-_POINTER = 8
+_POINTER_BYTES = 8
 """Bytes that Linux counts for each string besides its own."""
 
-_MARK = re.compile(r"\$(?:\$|\(([^)]*)\))")
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 """An escaped `$`, or a reference. A `$` that begins neither is text."""
 
 
-class TooLargeError(Exception):
+class ArgumentListTooLongError(Exception):
     """Strings are larger than a process can be given; the message names the limit."""
 
 
 class ExecBudget:
     """What is left of the bytes that one execve takes. All that was built counts, once each."""
 
-    def __init__(self, total: int = MAX_TOTAL) -> None:
-        self._total = self._left = total
+    def __init__(self, total: int = MAX_TOTAL_BYTES) -> None:
+        self._total = self._remaining = total
 
     def expand(self, text: str, values: Mapping[str, str], *, name: str = "") -> str:
         """The text with references put in, taken from the budget. Raises TooLargeError.
@@ -38,17 +38,17 @@ class ExecBudget:
         `name`: of the variable whose value it is.
         """
         expanded = expand(text, values)
-        self.take(expanded, name=name)
+        self.spend(expanded, name=name)
         return expanded
 
-    def take(self, text: str, *, name: str = "") -> None:
+    def spend(self, text: str, *, name: str = "") -> None:
         """Take an argument, or the value of a variable. Raises TooLargeError."""
-        size = _bytes(text) + (_bytes(name) + 1 if name else 0) + 1
-        if size > MAX_STRING:
-            raise _too_long()
-        self._left -= size + _POINTER
-        if self._left < 0:
-            raise TooLargeError(
+        size = _byte_length(text) + (_byte_length(name) + 1 if name else 0) + 1
+        if size > MAX_STRING_BYTES:
+            raise _string_too_long()
+        self._remaining -= size + _POINTER_BYTES
+        if self._remaining < 0:
+            raise ArgumentListTooLongError(
                 f"variables and arguments have more than {self._total} bytes, "
                 "all that a process can be given"
             )
@@ -62,7 +62,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
     return expand_with(text, lambda name: values.get(name, f"$({name})"))
 
 
-def expand_words(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
+def expand_command(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
     """The words of a command with references put in. Raises TooLargeError."""
     budget = ExecBudget()
     return tuple(budget.expand(word, values) for word in words)
@@ -77,17 +77,17 @@ def expand_with(text: str, value: Callable[[str], str]) -> str:
     # in the square of the length.
     end = text.rfind(")") + 1
     pieces, length, at = [], 0, 0
-    for mark in _MARK.finditer(text, 0, end):
+    for mark in _REFERENCE.finditer(text, 0, end):
         name: str | None = mark[1]
         for piece in (text[at : mark.start()], "$" if name is None else value(name)):
             pieces.append(piece)
             length += len(piece)
         at = mark.end()
-        if length > MAX_STRING:
-            raise _too_long()
+        if length > MAX_STRING_BYTES:
+            raise _string_too_long()
     rest = text[at:end] + text[end:].replace("$$", "$")
-    if length + len(rest) > MAX_STRING:
-        raise _too_long()
+    if length + len(rest) > MAX_STRING_BYTES:
+        raise _string_too_long()
     return "".join((*pieces, rest))
 
 
@@ -108,9 +108,11 @@ def expand_strictly(text: str, values: Mapping[str, str]) -> tuple[str, list[str
     return expand_with(text, known), sorted(missing)
 
 
-def _bytes(text: str) -> int:
+def _byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _too_long() -> TooLargeError:
-    return TooLargeError(f"has more than {MAX_STRING} bytes, the Linux limit for one string")
+def _string_too_long() -> ArgumentListTooLongError:
+    return ArgumentListTooLongError(
+        f"has more than {MAX_STRING_BYTES} bytes, the Linux limit for one string"
+    )

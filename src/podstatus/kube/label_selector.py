@@ -13,7 +13,7 @@ from typing import Literal, NoReturn, TypeAlias
 import msgspec
 
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.kube.validation.label_names import label_key_faults, label_value_faults
+from podstatus.kube.validation.label_names import label_key_errors, label_value_errors
 
 Operator: TypeAlias = Literal["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
 
@@ -64,7 +64,7 @@ class Requirement(msgspec.Struct, frozen=True):
         return number > bound if self.operator == "gt" else number < bound
 
 
-class LabelSelector(msgspec.Struct, frozen=True):
+class ParsedLabelSelector(msgspec.Struct, frozen=True):
     """All of its requirements must be fulfilled; with none it selects everything."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -74,10 +74,10 @@ class LabelSelector(msgspec.Struct, frozen=True):
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
-def parse_label_selector(text: str) -> LabelSelector:
+def parse_label_selector(text: str) -> ParsedLabelSelector:
     """Read a `labelSelector`. Raises LabelSelectorError."""
     requirements = _Parser(text).requirements()
-    return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
+    return ParsedLabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
 class _Parser:
@@ -90,26 +90,28 @@ class _Parser:
     def requirements(self) -> Iterator[Requirement]:
         while self._peek() != _END:
             if not (self._at_word() or self._peek() == "!"):
-                _refuse(f"found '{self._peek()}', expected: !, identifier, or 'end of string'")
+                _raise_parse_error(
+                    f"found '{self._peek()}', expected: !, identifier, or 'end of string'"
+                )
             yield self._requirement()
             self._separator()
 
     def _separator(self) -> None:
-        part = self._take()
+        part = self._next()
         if part == _END:
             self._position -= 1
         elif part != ",":
-            _refuse(f"found '{part}', expected: ',' or 'end of string'")
+            _raise_parse_error(f"found '{part}', expected: ',' or 'end of string'")
         elif not (self._at_word() or self._peek() == "!"):
-            _refuse(f"found '{self._peek()}', expected: identifier after ','")
+            _raise_parse_error(f"found '{self._peek()}', expected: identifier after ','")
 
     def _requirement(self) -> Requirement:
         absent = self._peek() == "!"
         if absent:
-            self._take()
+            self._next()
         key = self._word()
-        if faults := label_key_faults(key):
-            _refuse_requirement(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(faults)}")
+        if faults := label_key_errors(key):
+            _raise_requirement_error(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(faults)}")
         if absent:
             return Requirement(key, "!")
         if self._peek() in (_END, ","):
@@ -119,25 +121,25 @@ class _Parser:
         return _checked(Requirement(key, operator, tuple(sorted(values))))
 
     def _operator(self) -> Operator:
-        part = self._take()
+        part = self._next()
         if part not in _OPERATORS:
             expected = "in, notin, =, ==, !=, gt, lt"
-            _refuse_requirement(f"found '{part}', expected: {expected}")
+            _raise_requirement_error(f"found '{part}', expected: {expected}")
         return _OPERATORS[part]
 
     def _exact_value(self) -> str:
         return "" if self._peek() in (_END, ",") else self._word()
 
     def _set(self) -> set[str]:
-        if (part := self._take()) != "(":
-            _refuse_requirement(f"found '{part}' expected: '('")
+        if (part := self._next()) != "(":
+            _raise_requirement_error(f"found '{part}' expected: '('")
         if not self._at_word() and self._peek() not in (",", ")"):
-            _refuse_requirement(f"found '{self._peek()}', expected: ',', ')' or identifier")
+            _raise_requirement_error(f"found '{self._peek()}', expected: ',', ')' or identifier")
         values = {self._element()}
-        while (part := self._take()) == ",":
+        while (part := self._next()) == ",":
             values.add(self._element())
         if part != ")":
-            _refuse_requirement(f"found '{part}', expected: ',' or ')'")
+            _raise_requirement_error(f"found '{part}', expected: ',' or ')'")
         return values
 
     def _element(self) -> str:
@@ -145,13 +147,13 @@ class _Parser:
         if self._peek() in (",", ")"):
             return ""
         if not self._at_word():
-            _refuse_requirement(f"found '{self._peek()}', expected: ',', or identifier")
-        return self._take()
+            _raise_requirement_error(f"found '{self._peek()}', expected: ',', or identifier")
+        return self._next()
 
     def _word(self) -> str:
         if not self._at_word():
-            _refuse_requirement(f"found '{self._peek()}', expected: identifier")
-        return self._take()
+            _raise_requirement_error(f"found '{self._peek()}', expected: identifier")
+        return self._next()
 
     def _at_word(self) -> bool:
         part = self._peek()
@@ -160,7 +162,7 @@ class _Parser:
     def _peek(self) -> str:
         return self._parts[self._position]
 
-    def _take(self) -> str:
+    def _next(self) -> str:
         self._position += 1
         return self._parts[self._position - 1]
 
@@ -173,20 +175,20 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _checked(requirement: Requirement) -> Requirement:
-    faults = dict.fromkeys(_value_faults(requirement))
+    faults = dict.fromkeys(_value_errors(requirement))
     if faults:
         told = list(faults)
-        _refuse_requirement(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
+        _raise_requirement_error(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
     return requirement
 
 
-def _value_faults(requirement: Requirement) -> Iterator[str]:
+def _value_errors(requirement: Requirement) -> Iterator[str]:
     values = requirement.values
     if requirement.operator in ("gt", "lt") and _integer(values[0]) is None:
         rule = "for 'Gt', 'Lt' operators, the value must be an integer"
         yield f"values[0]: Invalid value: {go_quoted(values[0])}: {rule}"
     for index, value in enumerate(values):
-        if faults := label_value_faults(value):
+        if faults := label_value_errors(value):
             where = f"values[{index}][{requirement.key}]"
             yield f"{where}: Invalid value: {go_quoted(value)}: {'; '.join(faults)}"
 
@@ -199,9 +201,9 @@ def _integer(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _refuse(why: str) -> NoReturn:
-    raise LabelSelectorError(why)
+def _raise_parse_error(reason: str) -> NoReturn:
+    raise LabelSelectorError(reason)
 
 
-def _refuse_requirement(why: str) -> NoReturn:
-    _refuse(f"unable to parse requirement: {why}")
+def _raise_requirement_error(reason: str) -> NoReturn:
+    _raise_parse_error(f"unable to parse requirement: {reason}")

@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _INT64 = range(-(2**63), 2**63)
 
 
-def is_wanted_on(spec: PodSpec, name: str, labels: Mapping[str, str]) -> bool:
+def matches_node(spec: PodSpec, name: str, labels: Mapping[str, str]) -> bool:
     """Whether a node of this name and with these labels is one that the pod asks for."""
     if not (spec.node_selector or {}).items() <= labels.items():
         return False
@@ -28,20 +28,20 @@ def is_wanted_on(spec: PodSpec, name: str, labels: Mapping[str, str]) -> bool:
     required = affinity and affinity.required_during_scheduling_ignored_during_execution
     if not required:
         return True
-    return any(_selects(term, name, labels) for term in required.node_selector_terms or ())
+    return any(_matches_term(term, name, labels) for term in required.node_selector_terms or ())
 
 
-def _selects(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
+def _matches_term(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
     """All requirements of a term have to hold; a term without any selects nothing."""
     expressions, fields = term.match_expressions or (), term.match_fields or ()
     return (
         bool(expressions or fields)
-        and all(_holds(requirement, labels) for requirement in expressions)
-        and all(_holds_of_field(requirement, name) for requirement in fields)
+        and all(_matches_requirement(requirement, labels) for requirement in expressions)
+        and all(_matches_field(requirement, name) for requirement in fields)
     )
 
 
-def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+def _matches_requirement(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
     """An operator that nobody knows, or with the wrong number of values, holds of no node."""
     value, values = labels.get(requirement.key), requirement.values or ()
     match requirement.operator:
@@ -54,11 +54,11 @@ def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> b
         case "DoesNotExist":
             return not values and value is None
         case "Gt" | "Lt" if value is not None and len(values) == 1:
-            return _compares(requirement.operator, value, values[0])
+            return _compare_integers(requirement.operator, value, values[0])
     return False
 
 
-def _compares(operator: str, value: str, bound: str) -> bool:
+def _compare_integers(operator: str, value: str, bound: str) -> bool:
     mine, theirs = _integer(value), _integer(bound)
     if mine is None or theirs is None:
         return False
@@ -73,7 +73,7 @@ def _integer(text: str) -> int | None:
     return number if number in _INT64 else None
 
 
-def _holds_of_field(requirement: NodeSelectorRequirement, name: str) -> bool:
+def _matches_field(requirement: NodeSelectorRequirement, name: str) -> bool:
     """Of fields, one value can be asked for or ruled out; a node has but one, its name."""
     if len(requirement.values or ()) != 1 or requirement.operator not in ("In", "NotIn"):
         return False
@@ -88,10 +88,10 @@ NO_EXECUTE = "NoExecute"
 def tolerates_no_execute(spec: PodSpec, node: Node) -> bool:
     """Whether the pod may stay on the node; taints against scheduling do not matter any more."""
     taints = [taint for taint in node.spec.taints or () if taint.effect == NO_EXECUTE]
-    return all(is_tolerated(taint, spec.tolerations or ()) for taint in taints)
+    return all(is_taint_tolerated(taint, spec.tolerations or ()) for taint in taints)
 
 
-def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+def is_taint_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     """Whether one of these tolerations is about this taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 

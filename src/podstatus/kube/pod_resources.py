@@ -15,22 +15,24 @@ from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.quantity import Quantity
 
 ResourceList = Mapping[str, Quantity]
-_Side = Callable[[ResourceRequirements], ResourceList | None]
-_Amounts = dict[str, Quantity]
+_ResourceSelector = Callable[[ResourceRequirements], ResourceList | None]
+_MutableResourceList = dict[str, Quantity]
 
 
 def pod_requests(spec: PodSpec) -> dict[str, Quantity]:
     """What has to be set aside for the pod, its overhead included."""
-    total = _needed_at_once(spec, _requests) | _of_the_pod_itself(spec, _requests)
-    _add(total, spec.overhead)
+    total = _aggregate_containers(spec, _requests) | _pod_level(spec, _requests)
+    _add_resource_list(total, spec.overhead)
     return total
 
 
 def pod_limits(spec: PodSpec) -> dict[str, Quantity]:
     """What the pod may use at most; the overhead counts where there is a limit."""
-    total = _needed_at_once(spec, _limits) | _of_the_pod_itself(spec, _limits)
+    total = _aggregate_containers(spec, _limits) | _pod_level(spec, _limits)
     limited = {name for name, limit in total.items() if limit.parts.value}
-    _add(total, {name: q for name, q in (spec.overhead or {}).items() if name in limited})
+    _add_resource_list(
+        total, {name: q for name, q in (spec.overhead or {}).items() if name in limited}
+    )
     return total
 
 
@@ -47,37 +49,37 @@ def _limits(resources: ResourceRequirements) -> ResourceList | None:
     return resources.limits
 
 
-def _needed_at_once(spec: PodSpec, side: _Side) -> _Amounts:
-    total: _Amounts = {}
+def _aggregate_containers(spec: PodSpec, side: _ResourceSelector) -> _MutableResourceList:
+    total: _MutableResourceList = {}
     for container in spec.containers or ():
-        _add(total, side(container.resources))
-    sidecars: _Amounts = {}
-    peak: _Amounts = {}
+        _add_resource_list(total, side(container.resources))
+    sidecars: _MutableResourceList = {}
+    peak: _MutableResourceList = {}
     for container in spec.init_containers or ():
         own = dict(side(container.resources) or {})
         if is_restartable_init_container(container):
-            _add(total, own)
-            _add(sidecars, own)
+            _add_resource_list(total, own)
+            _add_resource_list(sidecars, own)
             # A regular container that asks for less than nothing does not lower this.
-            _raise(peak, sidecars)
+            _max_resource_list(peak, sidecars)
         else:
-            _add(own, sidecars)
-            _raise(peak, own)
-    _raise(total, peak)
+            _add_resource_list(own, sidecars)
+            _max_resource_list(peak, own)
+    _max_resource_list(total, peak)
     return total
 
 
-def _of_the_pod_itself(spec: PodSpec, side: _Side) -> _Amounts:
+def _pod_level(spec: PodSpec, side: _ResourceSelector) -> _MutableResourceList:
     listed = None if spec.resources is None else side(spec.resources)
     return {name: q for name, q in (listed or {}).items() if is_pod_level_resource(name)}
 
 
-def _add(total: _Amounts, more: ResourceList | None) -> None:
+def _add_resource_list(total: _MutableResourceList, more: ResourceList | None) -> None:
     for name, quantity in (more or {}).items():
         total[name] = total[name].plus(quantity) if name in total else quantity
 
 
-def _raise(most: _Amounts, candidate: ResourceList) -> None:
+def _max_resource_list(maximum: _MutableResourceList, candidate: ResourceList) -> None:
     for name, quantity in candidate.items():
-        if name not in most or quantity.compare(most[name]) > 0:
-            most[name] = quantity
+        if name not in maximum or quantity.compare(maximum[name]) > 0:
+            maximum[name] = quantity

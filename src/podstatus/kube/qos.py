@@ -15,7 +15,7 @@ BEST_EFFORT = "BestEffort"
 BURSTABLE = "Burstable"
 GUARANTEED = "Guaranteed"
 
-_COUNTED = ("cpu", "memory")
+_QOS_RESOURCES = ("cpu", "memory")
 _ZERO = Quantity("0")
 
 
@@ -31,35 +31,35 @@ def compute_pod_qos(spec: PodSpec) -> str:
     """
     if spec.resources is not None:
         parts: Sequence[ResourceRequirements] = (spec.resources,)
-        fully_limited = _limits_all(spec.resources)
+        fully_limited = _has_all_limits(spec.resources)
     else:
         parts = [c.resources for c in (*(spec.containers or ()), *(spec.init_containers or ()))]
-        fully_limited = all(map(_limits_all, parts))
+        fully_limited = all(map(_has_all_limits, parts))
     requests = _total([part.requests for part in parts])
     limits = _total([part.limits for part in parts])
     if not requests and not limits:
         return BEST_EFFORT
-    if fully_limited and _same(requests, limits):
+    if fully_limited and _equal_lists(requests, limits):
         return GUARANTEED
     return BURSTABLE
 
 
-def _limits_all(resources: ResourceRequirements) -> bool:
-    return _total([resources.limits]).keys() == set(_COUNTED)
+def _has_all_limits(resources: ResourceRequirements) -> bool:
+    return _total([resources.limits]).keys() == set(_QOS_RESOURCES)
 
 
 def _total(lists: Sequence[ResourceList | None]) -> dict[str, Quantity]:
     """What is asked for of each resource that counts, where that is more than nothing."""
     total: dict[str, Quantity] = {}
     for resources in lists:
-        for name in _COUNTED if resources else ():
+        for name in _QOS_RESOURCES if resources else ():
             quantity = (resources or {}).get(name)
             if quantity is not None and quantity.compare(_ZERO) > 0:
                 total[name] = total.get(name, _ZERO).plus(quantity)
     return total
 
 
-def _same(requests: dict[str, Quantity], limits: dict[str, Quantity]) -> bool:
+def _equal_lists(requests: dict[str, Quantity], limits: dict[str, Quantity]) -> bool:
     return requests.keys() == limits.keys() and all(
         requests[name].compare(limits[name]) == 0 for name in requests
     )

@@ -35,14 +35,14 @@ def container_should_restart(
     """Whether a container that ended with this exit code is to be started again."""
     if container.restart_policy is not None:
         rule = find_matching_container_restart_rule(container, exit_code)
-        if rule is not None and _restarts(rule, gates):
+        if rule is not None and _rule_restarts(rule, gates):
             return True
         if container.restart_policy in ("Always", "OnFailure", "Never"):
             return _policy_restarts(container.restart_policy, exit_code)
     return _policy_restarts(spec.restart_policy, exit_code)
 
 
-def _restarts(rule: ContainerRestartRule, gates: FeatureGates) -> bool:
+def _rule_restarts(rule: ContainerRestartRule, gates: FeatureGates) -> bool:
     if rule.action == RESTART_ALL_CONTAINERS:
         return gates.restart_all_containers_on_container_exits
     return rule.action == RESTART

@@ -5,7 +5,7 @@ from typing import Any
 from podstatus.kube.scalars.time import UNSET_TIME, Time, TimeError
 
 
-def value_at(document: Any, *path: str) -> Any:
+def nested_value(document: Any, *path: str) -> Any:
     """What is at that path; None if there is nothing."""
     for key in path:
         if not isinstance(document, dict):
@@ -14,27 +14,27 @@ def value_at(document: Any, *path: str) -> Any:
     return document
 
 
-def text_at(document: Any, *path: str) -> str:
+def nested_str(document: Any, *path: str) -> str:
     """The text at that path, empty if there is none."""
-    found = value_at(document, *path)
+    found = nested_value(document, *path)
     return found if isinstance(found, str) else ""
 
 
-def list_at(document: Any, *path: str) -> list[Any]:
+def nested_list(document: Any, *path: str) -> list[Any]:
     """The list at that path, empty if there is none."""
-    found = value_at(document, *path)
+    found = nested_value(document, *path)
     return found if isinstance(found, list) else []
 
 
-def map_at(document: Any, *path: str) -> dict[str, Any]:
+def nested_dict(document: Any, *path: str) -> dict[str, Any]:
     """The object at that path, empty if there is none."""
-    found = value_at(document, *path)
+    found = nested_value(document, *path)
     return found if isinstance(found, dict) else {}
 
 
-def time_at(document: Any, *path: str) -> Time:
+def nested_time(document: Any, *path: str) -> Time:
     """The time at that path, unset if there is none."""
     try:
-        return Time.parse(value_at(document, *path))
+        return Time.parse(nested_value(document, *path))
     except TimeError:
         return UNSET_TIME

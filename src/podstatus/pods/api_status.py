@@ -26,7 +26,7 @@ from podstatus.kube.conditions import (
     pod_condition_by_kubelet,
     replace_or_append_pod_condition,
 )
-from podstatus.kube.encoding.frozen_copy import check_kind, detached
+from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
@@ -82,7 +82,7 @@ def generate_api_pod_status(
     Containers that the spec does not have are passed over. Raises TypeError for what is of a
     wrong type, and names the fact.
     """
-    check_kind(pod, Pod)
+    require_type(pod, Pod)
     old = pod.status if old_status is None else old_status
     facts = _checked(facts, old, now=now, host_ips=host_ips)
     listed = first_by_name(facts.containers)
@@ -107,8 +107,8 @@ def generate_api_pod_status(
 
 def _checked(facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[str]) -> PodFacts:
     """The facts, if everything is of the right type."""
-    check_kind(facts, PodFacts)
-    check_kind(old, PodStatus)
+    require_type(facts, PodFacts)
+    require_type(old, PodStatus)
     if not isinstance(now, Time):
         raise TypeError(
             f"now: expected a Time, got {type(now).__name__}; "
@@ -121,13 +121,13 @@ def _checked(facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[s
     for index, address in enumerate(host_ips):
         if not isinstance(address, str):
             raise TypeError(f"host_ips[{index}]: expected str, got {type(address).__name__}")
-    return detached(facts)
+    return freeze(facts)
 
 
 def _checked_failures(failures: Mapping[str, StartFailure]) -> Mapping[str, StartFailure]:
     for failure in failures.values():
-        check_kind(failure, StartFailure)
-    return {name: detached(failure) for name, failure in failures.items()}
+        require_type(failure, StartFailure)
+    return {name: freeze(failure) for name, failure in failures.items()}
 
 
 def _converted(view: ContainerView, old: PodStatus) -> PodStatus:

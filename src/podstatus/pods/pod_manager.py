@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.encoding.frozen_copy import FieldError, check_kind, detached
+from podstatus.kube.encoding.frozen_copy import FieldTypeError, freeze, require_type
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 from podstatus.kube.objects.pod_status import PodStatus
@@ -54,8 +54,8 @@ class PodDirectory:
 
     def update_pod(self, pod: Pod) -> None:
         """Add a pod, or replace what is known about it."""
-        check_kind(pod, Pod)
-        taken = self._status_taken_over(pod) or detached(pod)
+        require_type(pod, Pod)
+        taken = self._status_taken_over(pod) or freeze(pod)
         with self._lock:
             self._file(taken)
 
@@ -64,8 +64,8 @@ class PodDirectory:
         if type(pod.metadata) is not ObjectMeta or type(pod.status) is not PodStatus:
             return None
         try:
-            metadata, status = detached(pod.metadata), detached(pod.status)
-        except FieldError:
+            metadata, status = freeze(pod.metadata), freeze(pod.status)
+        except FieldTypeError:
             return None  # who looks through all of it says where it is
         known = self.pod_by_uid(metadata.uid)
         if known is None or known.spec != pod.spec:
@@ -157,5 +157,5 @@ class PodDirectory:
 
 
 def _taken_over(pod: Pod) -> Pod:
-    check_kind(pod, Pod)
-    return detached(pod)
+    require_type(pod, Pod)
+    return freeze(pod)

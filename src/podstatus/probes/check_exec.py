@@ -5,7 +5,7 @@ pkg/kubelet/container/helpers.go v1.36.4.
 """
 
 from podstatus.base.clock import Clock
-from podstatus.kube.expansion import TooLargeError, expand_words
+from podstatus.kube.expansion import ArgumentListTooLongError, expand_command
 from podstatus.kube.objects.containers import Container, ExecAction
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.go_text import go_duration
@@ -49,6 +49,6 @@ def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
     """
     values = {variable.name: variable.value for variable in container.env or ()}
     try:
-        return expand_words(action.command or (), values)
-    except TooLargeError as error:
+        return expand_command(action.command or (), values)
+    except ArgumentListTooLongError as error:
         raise CannotCheckError(f"the command of the probe: {error}") from error

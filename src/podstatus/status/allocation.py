@@ -5,7 +5,7 @@ Upstream: allocation_manager.go v1.36.4; SetPodResizeStatus, status_manager.go v
 
 from collections.abc import Collection
 
-from podstatus.kube.encoding.frozen_copy import detached
+from podstatus.kube.encoding.frozen_copy import freeze
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod, PodUID, check_uid
@@ -48,7 +48,7 @@ class PodAllocations:
 
     def set_pod(self, pod: Pod) -> None:
         """Remember that the pod has been granted what its spec asks for."""
-        self._state.allocated.set_pod_resource_info(pod.uid, detached(allocation_from_pod(pod)))
+        self._state.allocated.set_pod_resource_info(pod.uid, freeze(allocation_from_pod(pod)))
 
     def resize_status(self, uid: str) -> str | None:
         """The last word on the resize of this pod."""

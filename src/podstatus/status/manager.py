@@ -12,7 +12,7 @@ from msgspec import structs
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.kube.encoding.frozen_copy import check_kind, detached
+from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, check_pod, check_uid
@@ -244,8 +244,8 @@ class StatusManager:
         a pod without UID, or an unreadable quantity.
         """
         check_pod(pod)
-        check_kind(status, PodStatus)
-        status = structs.replace(detached(status), observed_generation=pod.metadata.generation)
+        require_type(status, PodStatus)
+        status = structs.replace(freeze(status), observed_generation=pod.metadata.generation)
         # A pod that is being deleted is always sent again: it may be time to delete it.
         deleting = pod.metadata.deletion_timestamp is not None
         with self._lock:

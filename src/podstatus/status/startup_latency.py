@@ -12,7 +12,7 @@ from msgspec import structs
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.kube.encoding.frozen_copy import check_kind
+from podstatus.kube.encoding.frozen_copy import require_type
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.pod_startup import (
@@ -61,7 +61,7 @@ class StartupLatencyTracker:
 
     def observed_pod_on_watch(self, pod: Pod, when: Time) -> None:
         """Take a pod as the watch delivered it, at this time."""
-        check_kind(pod, Pod)
+        require_type(pod, Pod)
         _check_time(when)
         with self._lock:
             startup = self._observe(pod, when)

@@ -6,7 +6,7 @@ Upstream: updateStatusInternal, status_manager.go v1.36.4.
 from collections.abc import Callable
 
 from podstatus.base.clock import Clock
-from podstatus.kube.encoding.frozen_copy import detached
+from podstatus.kube.encoding.frozen_copy import freeze
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.pod_status import PodStatus
@@ -74,7 +74,7 @@ class StatusUpdates:
     def terminate(self, pod: Pod) -> Outcome:
         """Close the books on a pod: nothing more will be reported."""
         entry = self._cache.get(pod.uid)
-        known = detached(pod.status) if entry is None else entry.status
+        known = freeze(pod.status) if entry is None else entry.status
         return self.apply(pod, terminated_status(pod, known), force=True, finished=True)
 
     def change(self, uid: PodUID, change: Change) -> tuple[Pod, Outcome] | None:

@@ -15,7 +15,7 @@ from podstatus.agent.settings.load import read_settings
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.kubelet_config import read_config
 from podstatus.agent.settings.schema.table import SETTINGS
-from podstatus.kube.scalars.duration import parse_duration, write_duration
+from podstatus.kube.scalars.duration import format_duration, parse_duration
 from podstatus.web.kubelet.zpages import configz
 
 SECRET = "hunter2"  # noqa: S105 - of a test
@@ -111,9 +111,9 @@ def test_no_secret_is_shown() -> None:
     ],
 )
 def test_durations_are_printed_as_go_does(seconds: float, text: str) -> None:
-    assert write_duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @given(st.integers(-(10**18), 10**18))
 def test_a_duration_is_read_as_it_was_printed(nanos: int) -> None:
-    assert parse_duration(write_duration(nanos / 1e9)) == pytest.approx(nanos / 1e9, abs=1e-9)
+    assert parse_duration(format_duration(nanos / 1e9)) == pytest.approx(nanos / 1e9, abs=1e-9)

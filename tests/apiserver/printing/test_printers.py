@@ -17,7 +17,7 @@ from podstatus.apiserver.resources import (
     Resource,
 )
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.scalars.human_duration import age, human_duration
+from podstatus.kube.scalars.human_duration import format_age, human_duration
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 NOW = Time.parse("2024-05-01T12:00:00Z")
@@ -55,7 +55,7 @@ def test_duration_has_few_figures(nanos: int, shown: str) -> None:
 
 
 def test_age_of_what_has_no_time_is_unknown() -> None:
-    assert age(UNSET_TIME, NOW) == "<unknown>"
+    assert format_age(UNSET_TIME, NOW) == "<unknown>"
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -13,30 +13,30 @@ from podstatus.client.informer import store as replica_module
 from podstatus.client.informer.decode import ObjectKey, Sighting
 from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.informer.store import Added, Changes, Listing, Removed, Replica, Updated
-from podstatus.kube.objects.cluster import Named
+from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.objects.meta import ObjectMeta
 from tests.client.informer.story import Story, version_of
 
 Version = int | str
 
 
-def thing(name: str, version: Version, uid: str = "u") -> Named:
-    return Named(metadata=ObjectMeta(name=name, uid=uid, resource_version=str(version)))
+def thing(name: str, version: Version, uid: str = "u") -> KubeObject:
+    return KubeObject(metadata=ObjectMeta(name=name, uid=uid, resource_version=str(version)))
 
 
-def seen(object_: Named, *, decodable: bool = True) -> Sighting[Named]:
+def seen(object_: KubeObject, *, decodable: bool = True) -> Sighting[KubeObject]:
     metadata = object_.metadata
     version = ResourceVersion.parse(metadata.resource_version)
     key = ObjectKey(metadata.namespace, metadata.name)
     return Sighting(key, metadata.uid, version, object_ if decodable else None)
 
 
-def listing(version: Version, *objects: Named) -> Listing[Named]:
+def listing(version: Version, *objects: KubeObject) -> Listing[KubeObject]:
     return Listing(ResourceVersion.parse(str(version)), [seen(o) for o in objects])
 
 
-def knowing(version: Version, *objects: Named) -> Replica[Named]:
-    replica = Replica[Named]()
+def knowing(version: Version, *objects: KubeObject) -> Replica[KubeObject]:
+    replica = Replica[KubeObject]()
     replica.take(listing(version, *objects))
     return replica
 
@@ -47,7 +47,7 @@ B6 = thing("b", 6)
 
 
 def test_the_first_list_adds_all() -> None:
-    replica = Replica[Named]()
+    replica = Replica[KubeObject]()
     assert replica.take(listing(6, A5, B6)) == (Added(A5), Added(B6))
     assert replica.objects() == [A5, B6]
     assert replica.get(ObjectKey("", "a")) == A5
@@ -66,7 +66,7 @@ def test_the_first_list_adds_all() -> None:
     ids=["newer", "unknown", "another UID", "known", "covered by the list"],
 )
 def test_added_and_modified_mean_the_same(
-    known: list[Named], event: Named, told: Changes[Named] | None
+    known: list[KubeObject], event: KubeObject, told: Changes[KubeObject] | None
 ) -> None:
     assert knowing(6, *known).see(seen(event)) == told
 
@@ -82,7 +82,7 @@ def test_added_and_modified_mean_the_same(
     ids=["known", "another UID", "unknown", "covered by the list"],
 )
 def test_deleted_removes_what_was_told(
-    known: list[Named], event: Named, told: Changes[Named] | None
+    known: list[KubeObject], event: KubeObject, told: Changes[KubeObject] | None
 ) -> None:
     assert knowing(6, *known).see_deleted(seen(event)) == told
 
@@ -244,7 +244,7 @@ def test_others_may_look_while_it_changes() -> None:
 class Write(NamedTuple):
     """An event of a server's history."""
 
-    object: Named
+    object: KubeObject
     deleted: bool
     decodable: bool
 
@@ -284,8 +284,8 @@ class Delivery:
         self._writes = writes
         self._next = 0
         self._listed = 0
-        self.replica = Replica[Named]()
-        self.story = Story[Named]()
+        self.replica = Replica[KubeObject]()
+        self.story = Story[KubeObject]()
 
     def deliver(self, index: int) -> None:
         write = self._writes[index % len(self._writes)]
@@ -310,7 +310,7 @@ class Delivery:
         while self._next < len(self._writes):
             self.go_on()
 
-    def _tell(self, changes: Changes[Named]) -> None:
+    def _tell(self, changes: Changes[KubeObject]) -> None:
         for change in changes:
             self.story(change)
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from podstatus.kube.encoding.frozen_copy import FieldError, detached
+from podstatus.kube.encoding.frozen_copy import FieldTypeError, freeze
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.meta import ManagedFieldsEntry, ObjectMeta
 from podstatus.kube.objects.pod_status import ContainerStatus, HostIP, PodCondition, PodStatus
@@ -15,24 +15,24 @@ from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 def test_a_value_that_nobody_can_change_is_taken_as_it_is() -> None:
     status = PodStatus(phase="Running", conditions=(PodCondition(type="Ready"),))
-    assert detached(status) is status
+    assert freeze(status) is status
 
 
 def test_containers_without_maps_are_taken_as_they_are() -> None:
     status = PodStatus(container_statuses=(ContainerStatus(name="app"),))
-    assert detached(status) is status
+    assert freeze(status) is status
 
 
 def test_a_map_can_be_changed_by_its_maker_without_harm() -> None:
     amounts = {"cpu": Quantity("1")}
-    taken = detached(PodStatus(allocated_resources=amounts))
+    taken = freeze(PodStatus(allocated_resources=amounts))
     amounts["cpu"] = Quantity("2")
     assert taken.allocated_resources == {"cpu": "1"}
 
 
 def test_a_map_of_texts_is_copied_as_it_is() -> None:
     labels = {"app": "web"}
-    taken = detached(ObjectMeta(labels=labels))
+    taken = freeze(ObjectMeta(labels=labels))
     labels.clear()
     assert taken.labels == {"app": "web"}
 
@@ -40,7 +40,7 @@ def test_a_map_of_texts_is_copied_as_it_is() -> None:
 def test_a_map_deep_inside_can_be_changed_too() -> None:
     limits = {"cpu": Quantity("1")}
     container = ContainerStatus(resources=ResourceRequirements(limits=limits))
-    taken = detached(PodStatus(container_statuses=(container,)))
+    taken = freeze(PodStatus(container_statuses=(container,)))
     limits.clear()
     assert taken.container_statuses is not None
     assert taken.container_statuses[0].resources == ResourceRequirements(
@@ -51,7 +51,7 @@ def test_a_map_deep_inside_can_be_changed_too() -> None:
 def test_a_list_becomes_a_tuple() -> None:
     conditions: Any = [PodCondition(type="Ready")]
     containers: Any = [ContainerStatus(name="app")]
-    taken = detached(PodStatus(conditions=conditions, container_statuses=containers))
+    taken = freeze(PodStatus(conditions=conditions, container_statuses=containers))
     conditions.clear()
     containers.clear()
     assert taken.conditions == (PodCondition(type="Ready"),)
@@ -60,13 +60,13 @@ def test_a_list_becomes_a_tuple() -> None:
 
 def test_an_empty_list_stays_apart_from_none() -> None:
     nothing: Any = []
-    assert detached(PodStatus(container_statuses=nothing)).container_statuses == ()
-    assert detached(PodStatus()).container_statuses is None
+    assert freeze(PodStatus(container_statuses=nothing)).container_statuses == ()
+    assert freeze(PodStatus()).container_statuses is None
 
 
 def test_amounts_written_as_plain_text_or_numbers_become_quantities() -> None:
     amounts: Any = {"cpu": "1000m", "memory": 64}
-    taken = detached(PodStatus(allocated_resources=amounts)).allocated_resources
+    taken = freeze(PodStatus(allocated_resources=amounts)).allocated_resources
     assert taken is not None
     assert [type(amount) for amount in taken.values()] == [Quantity, Quantity]
     assert taken["cpu"].canonical == "1"
@@ -75,7 +75,7 @@ def test_amounts_written_as_plain_text_or_numbers_become_quantities() -> None:
 def test_an_amount_that_cannot_be_read_is_refused() -> None:
     amounts: Any = {"cpu": "lots"}
     with pytest.raises(QuantityError, match="'lots'"):
-        detached(PodStatus(allocated_resources=amounts))
+        freeze(PodStatus(allocated_resources=amounts))
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_an_amount_that_cannot_be_read_is_refused() -> None:
 def test_what_does_not_belong_somewhere_is_refused_with_the_way_to_it(
     fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(FieldError, match=f"^{re.escape(message)}$"):
-        detached(PodStatus(**fields))
+    with pytest.raises(FieldTypeError, match=f"^{re.escape(message)}$"):
+        freeze(PodStatus(**fields))
 
 
 class Says(StrEnum):
@@ -108,42 +108,42 @@ class Says(StrEnum):
 class TestAmongSeveralConditions:
     def test_good_ones_are_taken_as_they_are(self, count: int) -> None:
         status = PodStatus(conditions=tuple(PodCondition(type=str(n)) for n in range(count)))
-        assert detached(status) is status
+        assert freeze(status) is status
 
     def test_one_with_a_wrong_type_is_named(self, count: int) -> None:
         bad = PodCondition(type="Ready", observed_generation=cast(Any, True))
         conditions = (*(PodCondition(type=str(n)) for n in range(count - 1)), bad)
-        with pytest.raises(FieldError) as refusal:
-            detached(PodStatus(conditions=conditions))
+        with pytest.raises(FieldTypeError) as refusal:
+            freeze(PodStatus(conditions=conditions))
         path = f"conditions[{count - 1}].observed_generation"
         assert str(refusal.value) == f"{path}: expected int, got bool"
 
     def test_one_of_another_kind_is_named(self, count: int) -> None:
         conditions = (*(PodCondition(type=str(n)) for n in range(count - 1)), cast(Any, HostIP()))
-        with pytest.raises(FieldError, match=r"\[\d+\]: expected PodCondition, got HostIP"):
-            detached(PodStatus(conditions=conditions))
+        with pytest.raises(FieldTypeError, match=r"\[\d+\]: expected PodCondition, got HostIP"):
+            freeze(PodStatus(conditions=conditions))
 
     def test_one_that_spells_with_an_enum_becomes_plain_text(self, count: int) -> None:
         odd = PodCondition(type="Ready", status=Says.TRUE)
         conditions = (odd, *(PodCondition(type=str(n)) for n in range(count - 1)))
-        taken = detached(PodStatus(conditions=conditions)).conditions
+        taken = freeze(PodStatus(conditions=conditions)).conditions
         assert taken is not None
         assert [type(condition.status) for condition in taken] == [str] * count
 
 
 def test_a_text_that_holds_no_text_is_refused_in_a_map() -> None:
     labels: Any = {"app": 5}
-    with pytest.raises(FieldError, match=r"labels\[app\]: expected str, got int"):
-        detached(ObjectMeta(labels=labels))
+    with pytest.raises(FieldTypeError, match=r"labels\[app\]: expected str, got int"):
+        freeze(ObjectMeta(labels=labels))
 
 
 def test_a_field_of_any_type_takes_anything() -> None:
     entry = ManagedFieldsEntry(fields_v1={"f:metadata": {}})
-    assert detached(entry) is entry
+    assert freeze(entry) is entry
 
 
 def test_a_map_that_was_taken_over_cannot_be_changed() -> None:
-    taken = detached(ObjectMeta(labels={"app": "web"})).labels
+    taken = freeze(ObjectMeta(labels={"app": "web"})).labels
     assert taken is not None
     for change in (
         lambda: taken.update(app="db"),
@@ -160,6 +160,6 @@ def test_a_map_that_was_taken_over_cannot_be_changed() -> None:
 
 
 def test_what_was_taken_over_is_taken_again_as_it_is_and_can_be_copied() -> None:
-    taken = detached(PodStatus(allocated_resources={"cpu": Quantity("1")}))
-    assert detached(taken) is taken
+    taken = freeze(PodStatus(allocated_resources={"cpu": Quantity("1")}))
+    assert freeze(taken) is taken
     assert pickle.loads(pickle.dumps(taken)) == copy.deepcopy(taken) == taken  # noqa: S301

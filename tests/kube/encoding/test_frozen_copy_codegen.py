@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.kube.encoding import frozen_copy
-from podstatus.kube.encoding.frozen_copy import detached
-from podstatus.kube.encoding.frozen_copy_codegen import UnusualError, taker
+from podstatus.kube.encoding.frozen_copy import freeze
+from podstatus.kube.encoding.frozen_copy_codegen import UnusualError, compiled_copier
 from podstatus.kube.encoding.wire import FrozenMap, Wire
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
@@ -61,7 +61,7 @@ def replaced_somewhere(data: st.DataObject, value: Any) -> Any:
 
 def outcome(value: Any) -> object:
     try:
-        return detached(value)
+        return freeze(value)
     except (TypeError, QuantityError) as error:
         return type(error), str(error)
 
@@ -70,7 +70,7 @@ def outcome_of_walking(value: Any) -> object:
     def refuse(_: object) -> NoReturn:
         raise UnusualError
 
-    with mock.patch.object(frozen_copy, "taker", return_value=refuse):
+    with mock.patch.object(frozen_copy, "compiled_copier", return_value=refuse):
         return outcome(value)
 
 
@@ -87,7 +87,7 @@ def kinds_in(value: Any) -> object:
 
 @pytest.mark.parametrize("kind", every_kind()[1:], ids=lambda kind: kind.__name__)
 def test_there_is_code_for_every_kind(kind: type[Wire]) -> None:
-    assert detached(made(kind)) == made(kind)
+    assert freeze(made(kind)) == made(kind)
 
 
 @pytest.mark.parametrize("kind", every_kind()[1:], ids=lambda kind: kind.__name__)
@@ -101,7 +101,7 @@ def test_an_odd_value_in_any_field_is_judged_alike(kind: type[Wire]) -> None:
 
 @given(strategies.pods())
 def test_usual_pods_are_taken_over_alike(pod: Pod) -> None:
-    taken, walked = taker(Pod)(pod), outcome_of_walking(pod)
+    taken, walked = compiled_copier(Pod)(pod), outcome_of_walking(pod)
     assert taken == walked
     assert kinds_in(taken) == kinds_in(walked)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.encoding.go_json import JsonValue, encode_document, plain_text, same_value
+from podstatus.kube.encoding.go_json import JsonValue, encode_document, go_equal, go_format_v
 
 LOST = "\N{REPLACEMENT CHARACTER}"
 
@@ -32,17 +32,17 @@ documents = st.recursive(
     ],
 )
 def test_values_that_go_tells_apart_differ(left: JsonValue, right: JsonValue) -> None:
-    assert not same_value(left, right)
-    assert not same_value(right, left)
+    assert not go_equal(left, right)
+    assert not go_equal(right, left)
 
 
 @given(documents)
 def test_a_value_is_the_same_as_its_copy(value: JsonValue) -> None:
-    assert same_value(value, json.loads(json.dumps(value)))
+    assert go_equal(value, json.loads(json.dumps(value)))
 
 
 def test_the_order_of_keys_makes_no_difference() -> None:
-    assert same_value({"a": 1, "b": [True]}, {"b": [True], "a": 1})
+    assert go_equal({"a": 1, "b": [True]}, {"b": [True], "a": 1})
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_order_of_keys_makes_no_difference() -> None:
     ],
 )
 def test_text_is_what_go_prints(value: JsonValue, text: str) -> None:
-    assert plain_text(value) == text
+    assert go_format_v(value) == text
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_encoding_is_what_go_writes(value: JsonValue, text: str) -> None:
 
 @given(documents)
 def test_what_is_written_reads_back(value: JsonValue) -> None:
-    assert same_value(json.loads(encode_document({"x": value})), {"x": value})
+    assert go_equal(json.loads(encode_document({"x": value})), {"x": value})
 
 
 @given(documents)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.kube.encoding.go_json import Document, JsonValue, same_value
+from podstatus.kube.encoding.go_json import Document, JsonValue, go_equal
 from podstatus.kube.patch import (
     POD,
     NestedListError,
@@ -175,7 +175,7 @@ ROWS = [
     [pytest.param(*row[1:], id=row[0]) for row in ROWS],
 )
 def test_patched(original: Document, patch: Document, result: Document) -> None:
-    assert same_value(apply_patch(original, patch, POD), result)
+    assert go_equal(apply_patch(original, patch, POD), result)
 
 
 LIVE: Document = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.kube.encoding.go_json import Document, JsonValue, same_value
+from podstatus.kube.encoding.go_json import Document, JsonValue, go_equal
 from podstatus.kube.patch import (
     POD,
     NestedListError,
@@ -169,7 +169,7 @@ ROWS = [
     [pytest.param(*row[1:], id=row[0]) for row in ROWS],
 )
 def test_patch_says(original: Document, modified: Document, patch: Document) -> None:
-    assert same_value(create_two_way_patch(original, modified, POD), patch)
+    assert go_equal(create_two_way_patch(original, modified, POD), patch)
 
 
 # fmt: off

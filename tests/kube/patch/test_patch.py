@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.encoding.go_json import Document, same_value
+from podstatus.kube.encoding.go_json import Document, go_equal
 from podstatus.kube.patch import NODE, POD, PatchError, Schema, apply_patch, create_two_way_patch
 
 Strategy = st.SearchStrategy[Any]
@@ -60,7 +60,7 @@ ODD_PODS = st.fixed_dictionaries(
 @given(PODS, PODS)
 def test_a_patch_makes_the_new_document_of_the_old_one(old: Document, new: Document) -> None:
     patch = create_two_way_patch(old, new, POD)
-    assert same_value(apply_patch(old, patch, POD), new)
+    assert go_equal(apply_patch(old, patch, POD), new)
 
 
 @given(PODS)
@@ -72,7 +72,7 @@ def test_a_document_needs_no_patch_to_become_itself(document: Document) -> None:
 def test_applying_a_patch_twice_changes_nothing_more(old: Document, new: Document) -> None:
     patch = create_two_way_patch(old, new, POD)
     once = apply_patch(old, patch, POD)
-    assert same_value(apply_patch(once, patch, POD), once)
+    assert go_equal(apply_patch(once, patch, POD), once)
 
 
 @given(ODD_PODS, ODD_PODS, st.sampled_from([POD, NODE]))
@@ -84,7 +84,7 @@ def test_documents_are_never_changed(old: Document, new: Document, schema: Schem
         except PatchError:
             continue
         finally:
-            assert same_value([old, new], [*before])
+            assert go_equal([old, new], [*before])
 
 
 @given(ODD_PODS, ODD_PODS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from podstatus.kube.encoding.go_json import ABSENT, JsonValue
 from podstatus.kube.patch import apply_patch
 from podstatus.kube.patch.errors import PatchError
-from podstatus.kube.patch.lists import Positions, deduplicated, same_identity
+from podstatus.kube.patch.lists import Positions, deduplicate, same_scalar
 from podstatus.kube.patch.schema import POD
 
 SECONDS = 10.0
@@ -89,7 +89,7 @@ def _deduplicated_by_comparison(
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=20))
 def test_repetitions_are_removed_as_upstream_does(scalars: list[JsonValue]) -> None:
-    assert deduplicated(scalars) == _deduplicated_by_comparison(scalars)
+    assert deduplicate(scalars) == _deduplicated_by_comparison(scalars)
 
 
 VALUES = st.sampled_from([True, False, 0, 1, 0.0, 1.0, None, "", "1", ABSENT])
@@ -97,7 +97,7 @@ VALUES = st.sampled_from([True, False, 0, 1, 0.0, 1.0, None, "", "1", ABSENT])
 
 @given(st.lists(VALUES, max_size=8), VALUES.filter(lambda value: value is not ABSENT))
 def test_an_identity_is_found_by_type_and_value(listed: list[Any], value: JsonValue) -> None:
-    same = [at for at, other in enumerate(listed) if same_identity(value, other)]
+    same = [at for at, other in enumerate(listed) if same_scalar(value, other)]
     assert Positions(listed).find(value) == (same[0] if same else -1)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from podstatus.kube.scalars.go_text import cut_bytes, go_quoted, valid_text
+from podstatus.kube.scalars.go_text import go_quoted, truncate_bytes, valid_text
 
 LOST = "\N{REPLACEMENT CHARACTER}"
 
@@ -41,12 +41,12 @@ def test_each_byte_that_is_no_character_becomes_one_replacement(text: str, expec
 def test_text_is_cut_by_bytes_even_inside_a_character(
     text: str, limit: int, expected: bytes
 ) -> None:
-    assert cut_bytes(text, limit) == from_bytes(expected)
+    assert truncate_bytes(text, limit) == from_bytes(expected)
 
 
 @pytest.mark.parametrize("text", ["short", "€" * 10, from_bytes(b"\xff" * 10)])
 def test_text_within_the_limit_stays_as_it_is(text: str) -> None:
-    assert cut_bytes(text, 100) is text
+    assert truncate_bytes(text, 100) is text
 
 
 @pytest.mark.parametrize(

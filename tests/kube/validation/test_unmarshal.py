@@ -23,8 +23,13 @@ from podstatus.kube.patch.schema import (
     TOKEN_REVIEW,
     Schema,
 )
-from podstatus.kube.validation.strict_fields import Members
-from podstatus.kube.validation.unmarshal import Number, text_fits, unmarshal_error, value_fits
+from podstatus.kube.validation.strict_fields import JsonMembers
+from podstatus.kube.validation.unmarshal import (
+    NumberLiteral,
+    json_fits_schema,
+    unmarshal_error,
+    value_fits_schema,
+)
 from tests.support.data.integer_fields import IntegerField, integer_fields
 
 SCHEMAS = [
@@ -37,9 +42,11 @@ NO_INTEGERS = st.sampled_from(["1.0", "1e2", "0.5", "-1e400", "9" * 5000, "-" + 
 
 
 def error_of(text: str, schema: Schema) -> str:
-    read = json.loads(text, object_pairs_hook=Members, parse_int=Number, parse_float=Number)
+    read = json.loads(
+        text, object_pairs_hook=JsonMembers, parse_int=NumberLiteral, parse_float=NumberLiteral
+    )
     found = unmarshal_error(read, schema)
-    assert text_fits(text.encode(), schema) == (not found)
+    assert json_fits_schema(text.encode(), schema) == (not found)
     return found
 
 
@@ -58,14 +65,14 @@ def test_the_bounds_of_every_integer_are_those_of_its_go_type(schema: Schema) ->
         low, high = -(2 ** (field.bits - 1)), 2 ** (field.bits - 1) - 1
         for value in (low, 0, high):
             assert error_of(text_holding(field, str(value)), schema) == ""
-            assert value_fits(field.holding(value), schema)
+            assert value_fits_schema(field.holding(value), schema)
         for value in (low - 1, high + 1):
             told = (
                 f"json: cannot unmarshal number {value} into Go struct field {field.go_field} "
                 f"of type {field.go_type}"
             )
             assert error_of(text_holding(field, str(value)), schema) == told
-            assert not value_fits(field.holding(value), schema)
+            assert not value_fits_schema(field.holding(value), schema)
             assert unmarshal_error(field.holding(value), schema) == told
 
 
@@ -138,7 +145,7 @@ def test_quantities_are_texts_and_numbers(value: object) -> None:
 )
 def test_what_is_no_quantity_is_refused_in_upstreams_words(value: object, told: str) -> None:
     assert told in unmarshal_error({"spec": {"overhead": {"cpu": value}}}, POD)
-    assert not value_fits({"spec": {"overhead": {"cpu": value}}}, POD)
+    assert not value_fits_schema({"spec": {"overhead": {"cpu": value}}}, POD)
 
 
 def test_a_quantity_or_number_of_a_megabyte_costs_as_much_as_reading_it() -> None:
@@ -178,4 +185,4 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @given(JSON.filter(lambda value: value is not None), st.sampled_from(SCHEMAS))
 def test_fast_and_slow_agree_on_any_value(value: Any, schema: Schema) -> None:
-    assert value_fits(value, schema) == (not unmarshal_error(value, schema))
+    assert value_fits_schema(value, schema) == (not unmarshal_error(value, schema))

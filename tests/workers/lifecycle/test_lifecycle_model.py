@@ -274,7 +274,7 @@ class PodOnANode(RuleBasedStateMachine):
         """Only what has not ended for good is started again."""
         assert self.life is not None
         assert self.life.stage is Stage.SYNC
-        last = self.runtime.facts.find(container.name)
+        last = self.runtime.facts.find_container(container.name)
         if last is None or last.id in self.ours or not last.active:
             return
         assert last.state is ContainerRunState.EXITED
@@ -356,7 +356,7 @@ class PodOnANode(RuleBasedStateMachine):
         assert self.life.pod is not None
         spec = self.life.pod.spec
         for container in spec.containers or ():
-            newest = self.runtime.facts.find(container.name)
+            newest = self.runtime.facts.find_container(container.name)
             assert newest is not None, f"{container.name} was not started"
             assert self._is_settled(container, newest), newest
 

@@ -17,7 +17,7 @@ from podstatus.agent.settings.schema.table import SETTINGS
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
-from podstatus.kube.scalars.duration import write_duration
+from podstatus.kube.scalars.duration import format_duration
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.web.ports import AboutAgent
@@ -89,7 +89,7 @@ def _as_text(setting: Setting, value: Any) -> str:
         return f"{value.key}={value.value}:{value.effect}"
     if isinstance(value, Period):
         return f"{value.priority}={value.seconds:g}"
-    return write_duration(value) if isinstance(value, float) else str(value)
+    return format_duration(value) if isinstance(value, float) else str(value)
 
 
 def about_agent(settings: AgentSettings, now: int) -> AboutAgent:

@@ -4,7 +4,7 @@ So no rule can change what others, or the node itself, have put there.
 """
 
 from podstatus.alerts.ports import DeedError
-from podstatus.kube.validation.label_names import label_key_faults
+from podstatus.kube.validation.label_names import label_key_errors
 from podstatus.node.decide.conditions import STATED
 
 OWN = STATED
@@ -13,6 +13,6 @@ OWN = STATED
 def own_name(name: str) -> str:
     """The name with our prefix. Raises DeedError if it cannot be one."""
     whole = name if name.startswith(OWN) else f"{OWN}{name}"
-    if faults := label_key_faults(whole):
+    if faults := label_key_errors(whole):
         raise DeedError(f"{name!r} cannot be the name of a condition or a taint: {faults[0]}")
     return whole

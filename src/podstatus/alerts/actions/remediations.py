@@ -71,7 +71,7 @@ class RestartContainer:
             raise TransientDeedError("it is not known yet what runs here")
         known = self._view.find(pod.uid)
         meant = _containers(pod, action.options.get("container", ""))
-        found = [known.facts.find(container.name) for container in meant] if known else []
+        found = [known.facts.find_container(container.name) for container in meant] if known else []
         running = [it for it in found if it and it.state is ContainerRunState.RUNNING]
         if not running:
             raise DeedError("nothing that would start again runs now")

@@ -14,8 +14,8 @@ from podstatus.apiserver.pki.certificates import CLIENT_GROUP, CLIENT_NAME
 from podstatus.apiserver.request.field_validation import check_types, unhandled
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.patch.schema import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
-from podstatus.kube.unstructured import list_at, map_at, text_at, value_at
-from podstatus.kube.validation.field_errors import Cause, invalid_value
+from podstatus.kube.unstructured import nested_dict, nested_list, nested_str, nested_value
+from podstatus.kube.validation.field_errors import FieldError, invalid_value
 
 USER = "podstatus"
 """Whoever has the token."""
@@ -46,10 +46,10 @@ class Reviews:
         status = self._token_status(asked) if is_token else _access_status(asked)
         version = request.path.removeprefix("/apis/").rpartition("/")[0]
         named = {"kind": kind, "apiVersion": version, "metadata": {}}
-        return answer(named | {"spec": map_at(asked, "spec"), "status": status}, 201)
+        return answer(named | {"spec": nested_dict(asked, "spec"), "status": status}, 201)
 
     def _token_status(self, asked: Document) -> Document:
-        token = text_at(asked, "spec", "token")
+        token = nested_str(asked, "spec", "token")
         if not token:
             raise errors.bad_request("token is required for TokenReview in authentication")
         if not hmac.compare_digest(token.encode(errors="replace"), self._token):
@@ -62,23 +62,23 @@ def _access_status(asked: Document) -> Document:
     if causes:
         group = "authorization.k8s.io"
         raise errors.invalid("SubjectAccessReview", "", causes, group=group)
-    groups = list_at(asked, "spec", "groups")
-    if text_at(asked, "spec", "user") in _KNOWN or CLIENT_GROUP in groups:
+    groups = nested_list(asked, "spec", "groups")
+    if nested_str(asked, "spec", "user") in _KNOWN or CLIENT_GROUP in groups:
         return {"allowed": True}
     return {"allowed": False, "reason": "this server does not know the user"}
 
 
-def _causes(asked: Document) -> list[Cause]:
+def _causes(asked: Document) -> list[FieldError]:
     causes = []
-    of_resource = value_at(asked, "spec", "resourceAttributes")
-    of_path = value_at(asked, "spec", "nonResourceAttributes")
+    of_resource = nested_value(asked, "spec", "resourceAttributes")
+    of_path = nested_value(asked, "spec", "nonResourceAttributes")
     if of_resource is not None and of_path is not None:
         told = "cannot be specified in combination with resourceAttributes"
         causes.append(invalid_value("spec.nonResourceAttributes", of_path, told))
     if of_resource is None and of_path is None:
         told = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         causes.append(invalid_value("spec.resourceAttributes", None, told))
-    if not text_at(asked, "spec", "user") and not list_at(asked, "spec", "groups"):
+    if not nested_str(asked, "spec", "user") and not nested_list(asked, "spec", "groups"):
         told = "at least one of user or group must be specified"
         causes.append(invalid_value("spec.user", "", told))
     return causes

@@ -6,7 +6,7 @@ Upstream: apimachinery v0.36.4, pkg/api/errors/errors.go.
 from collections.abc import Sequence
 from typing import Any
 
-from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.field_errors import FieldError
 
 
 class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours
@@ -82,7 +82,7 @@ def conflict(resource: str, name: str, why: str, *, group: str = "") -> Problem:
     )
 
 
-def invalid(kind: str, name: str, causes: Sequence[Cause], *, group: str = "") -> Problem:
+def invalid(kind: str, name: str, causes: Sequence[FieldError], *, group: str = "") -> Problem:
     """The object breaks rules."""
     told = [f"{cause.field}: {cause.message}" for cause in causes]
     listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"

@@ -8,7 +8,7 @@ import msgspec
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.errors import Problem
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.unstructured import list_at, text_at, value_at
+from podstatus.kube.unstructured import nested_list, nested_str, nested_value
 
 _DEFAULT_PORT = 10250
 
@@ -25,7 +25,7 @@ class NodePlace(msgspec.Struct, frozen=True):
 
 def place_of(node: Document, *, address: str = "") -> NodePlace:
     """Where the agent of a node is; `address` stands in for its own. Raises Problem."""
-    port = value_at(node, "status", "daemonEndpoints", "kubeletEndpoint", "Port")
+    port = nested_value(node, "status", "daemonEndpoints", "kubeletEndpoint", "Port")
     if not isinstance(port, int) or port <= 0:
         port = _DEFAULT_PORT
     return NodePlace(address or _internal_address(node), port)
@@ -42,9 +42,9 @@ def split_node_name(asked: str) -> tuple[str, str]:
 
 
 def _internal_address(node: Document) -> str:
-    addresses = list_at(node, "status", "addresses")
+    addresses = nested_list(node, "status", "addresses")
     for address in addresses:
-        if text_at(address, "type") == "InternalIP":
-            return text_at(address, "address")
-    known = " ".join(f"{{{text_at(a, 'type')} {text_at(a, 'address')}}}" for a in addresses)
+        if nested_str(address, "type") == "InternalIP":
+            return nested_str(address, "address")
+    known = " ".join(f"{{{nested_str(a, 'type')} {nested_str(a, 'address')}}}" for a in addresses)
     raise Problem(500, "", f"no preferred addresses found; known addresses: [{known}]")

@@ -31,7 +31,7 @@ from podstatus.apiserver.kubelet.stream_options import (
 )
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NODES
-from podstatus.kube.unstructured import text_at
+from podstatus.kube.unstructured import nested_str
 
 _LOOK_SECONDS = 1.0
 """How often we look whether somebody still wants a stream on which nothing happens."""
@@ -49,7 +49,7 @@ class NodeEndpoints:
         query = log_query(request, target.name or "")
         pod = self._registry.get(target).document()
         path = container_path("containerLogs", pod, request.query.get("container", ""))
-        node = text_at(pod, "spec", "nodeName")
+        node = nested_str(pod, "spec", "nodeName")
         if not node:
             return Answer(code=204)
         place = self._place(node, missing="pods")
@@ -65,7 +65,7 @@ class NodeEndpoints:
         """A conversation with a process in a container. Raises Problem."""
         pod = self._registry.get(target).document()
         path = container_path(target.subresource, pod, request.query.get("container", ""))
-        node = text_at(pod, "spec", "nodeName")
+        node = nested_str(pod, "spec", "nodeName")
         if not node:
             raise errors.bad_request(f"pod {target.name} does not have a host assigned")
         place = self._place(node, missing="pods")

@@ -11,8 +11,13 @@ from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.messages import Request, read_integer
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time, TimeError
-from podstatus.kube.unstructured import list_at, text_at
-from podstatus.kube.validation.field_errors import Cause, forbidden, invalid_value, non_negative
+from podstatus.kube.unstructured import nested_list, nested_str
+from podstatus.kube.validation.field_errors import (
+    FieldError,
+    forbidden,
+    invalid_value,
+    non_negative,
+)
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 """How exec and attach are spoken over a WebSocket, the best first."""
@@ -53,21 +58,21 @@ def stream_query(request: Request) -> str:
 
 def container_path(verb: str, pod: Document, asked: str) -> str:
     """Where a node has something of a container: `/exec/default/web/main`. Raises Problem."""
-    namespace, name = text_at(pod, "metadata", "namespace"), text_at(pod, "metadata", "name")
+    namespace, name = nested_str(pod, "metadata", "namespace"), nested_str(pod, "metadata", "name")
     return "/" + "/".join(map(quote, (verb, namespace, name, choose_container(pod, asked))))
 
 
 def choose_container(pod: Document, asked: str) -> str:
     """The container that was asked for, or the only one there is. Raises Problem."""
-    name = text_at(pod, "metadata", "name")
+    name = nested_str(pod, "metadata", "name")
     known = list(_container_names(pod))
     if asked:
         if asked not in known:
             raise errors.bad_request(f"container {asked} is not valid for pod {name}")
         return asked
-    containers = list_at(pod, "spec", "containers")
+    containers = nested_list(pod, "spec", "containers")
     if len(containers) == 1:
-        return text_at(containers[0], "name")
+        return nested_str(containers[0], "name")
     told = f"a container name must be specified for pod {name}"
     choice = f", choose one of: [{' '.join(known)}]" if containers else ""
     raise errors.bad_request(told + choice)
@@ -92,8 +97,8 @@ def choose_protocol(request: Request) -> str:
 
 def _container_names(pod: Document) -> Iterator[str]:
     for kind in _CONTAINER_LISTS:
-        for container in list_at(pod, "spec", kind):
-            yield text_at(container, "name")
+        for container in nested_list(pod, "spec", kind):
+            yield nested_str(container, "name")
 
 
 def _numbers(request: Request) -> dict[str, int]:
@@ -110,7 +115,7 @@ def _since_time(request: Request) -> str:
         raise errors.bad_request(str(error)) from error
 
 
-def _log_causes(numbers: dict[str, int], since_time: str) -> list[Cause]:
+def _log_causes(numbers: dict[str, int], since_time: str) -> list[FieldError]:
     causes = non_negative("tailLines", numbers.get("tailLines", 0))
     causes += _positive("limitBytes", numbers)
     if since_time and "sinceSeconds" in numbers:
@@ -119,6 +124,6 @@ def _log_causes(numbers: dict[str, int], since_time: str) -> list[Cause]:
     return causes + _positive("sinceSeconds", numbers)
 
 
-def _positive(name: str, numbers: dict[str, int]) -> list[Cause]:
+def _positive(name: str, numbers: dict[str, int]) -> list[FieldError]:
     number = numbers.get(name, 1)
     return [invalid_value(name, number, _POSITIVE)] if number < 1 else []

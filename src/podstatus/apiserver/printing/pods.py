@@ -15,7 +15,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStateTerminated, ContainerStatus, PodStatus
 from podstatus.kube.restart_policy import is_restartable_init_container
-from podstatus.kube.scalars.human_duration import age
+from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 _NONE = "<none>"
@@ -48,7 +48,7 @@ class PodPrinter:
             f"{summary.ready}/{total}",
             _deletion(pod) or summary.reason,
             _told_restarts(summary.restarts, now),
-            age(pod.metadata.creation_timestamp, now),
+            format_age(pod.metadata.creation_timestamp, now),
             _address(pod.status) or _NONE,
             pod.spec.node_name or _NONE,
             pod.status.nominated_node_name or _NONE,
@@ -163,7 +163,7 @@ def _deletion(pod: Pod) -> str:
 def _told_restarts(restarts: _Restarts, now: Time) -> str:
     if not restarts.times or not restarts.last:
         return str(restarts.times)
-    return f"{restarts.times} ({age(restarts.last, now)} ago)"
+    return f"{restarts.times} ({format_age(restarts.last, now)} ago)"
 
 
 def _address(status: PodStatus) -> str:

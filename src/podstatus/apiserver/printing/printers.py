@@ -23,9 +23,15 @@ from podstatus.apiserver.resources import (
     Resource,
 )
 from podstatus.apiserver.strategies.base import Column, Document, Printer
-from podstatus.kube.scalars.human_duration import age
+from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.unstructured import list_at, map_at, text_at, time_at, value_at
+from podstatus.kube.unstructured import (
+    nested_dict,
+    nested_list,
+    nested_str,
+    nested_time,
+    nested_value,
+)
 
 _NONE, _UNKNOWN = "<none>", "<unknown>"
 _ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -53,105 +59,109 @@ def printer_of(resource: Resource) -> Printer:
 
 
 def _name(document: Document) -> str:
-    return text_at(document, "metadata", "name")
+    return nested_str(document, "metadata", "name")
 
 
 def _age(document: Document, now: Time) -> str:
-    return age(time_at(document, "metadata", "creationTimestamp"), now)
+    return format_age(nested_time(document, "metadata", "creationTimestamp"), now)
 
 
 def _default(document: Document, _now: Time) -> list[Any]:
-    created = time_at(document, "metadata", "creationTimestamp")
+    created = nested_time(document, "metadata", "creationTimestamp")
     return [_name(document), str(created.truncated())]
 
 
 def _node(document: Document, now: Time) -> list[Any]:
-    info = map_at(document, "status", "nodeInfo")
-    architecture = text_at(info, "architecture")
-    kernel = text_at(info, "kernelVersion") or _UNKNOWN
+    info = nested_dict(document, "status", "nodeInfo")
+    architecture = nested_str(info, "architecture")
+    kernel = nested_str(info, "kernelVersion") or _UNKNOWN
     return [
         _name(document),
         _node_status(document),
         ",".join(sorted(_roles(document))) or _NONE,
         _age(document, now),
-        text_at(info, "kubeletVersion"),
+        nested_str(info, "kubeletVersion"),
         _node_address(document, "InternalIP"),
         _node_address(document, "ExternalIP"),
-        text_at(info, "osImage") or _UNKNOWN,
+        nested_str(info, "osImage") or _UNKNOWN,
         f"{kernel} ({architecture})" if architecture else kernel,
-        text_at(info, "containerRuntimeVersion") or _UNKNOWN,
+        nested_str(info, "containerRuntimeVersion") or _UNKNOWN,
     ]
 
 
 def _node_status(document: Document) -> str:
-    conditions = list_at(document, "status", "conditions")
-    ready = {text_at(item, "type"): text_at(item, "status") for item in conditions}.get("Ready")
+    conditions = nested_list(document, "status", "conditions")
+    ready = {nested_str(item, "type"): nested_str(item, "status") for item in conditions}.get(
+        "Ready"
+    )
     known = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
-    unschedulable = value_at(document, "spec", "unschedulable")
+    unschedulable = nested_value(document, "spec", "unschedulable")
     return f"{known},SchedulingDisabled" if unschedulable else known
 
 
 def _roles(document: Document) -> set[str]:
-    labels = map_at(document, "metadata", "labels")
+    labels = nested_dict(document, "metadata", "labels")
     named = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
     return (named | {labels.get(_ROLE) or ""}) - {""}
 
 
 def _node_address(document: Document, kind: str) -> str:
-    for address in list_at(document, "status", "addresses"):
-        if text_at(address, "type") == kind:
-            return text_at(address, "address")
+    for address in nested_list(document, "status", "addresses"):
+        if nested_str(address, "type") == kind:
+            return nested_str(address, "address")
     return _NONE
 
 
 def _event(document: Document, now: Time) -> list[Any]:
-    first = time_at(document, "firstTimestamp") or time_at(document, "eventTime")
-    last = time_at(document, "lastTimestamp") or first
-    count = value_at(document, "count") or 1
-    if (series := value_at(document, "series")) is not None:
-        last, count = time_at(series, "lastObservedTime"), value_at(series, "count") or 0
+    first = nested_time(document, "firstTimestamp") or nested_time(document, "eventTime")
+    last = nested_time(document, "lastTimestamp") or first
+    count = nested_value(document, "count") or 1
+    if (series := nested_value(document, "series")) is not None:
+        last, count = nested_time(series, "lastObservedTime"), nested_value(series, "count") or 0
     return [
-        age(last, now),
-        text_at(document, "type"),
-        text_at(document, "reason"),
+        format_age(last, now),
+        nested_str(document, "type"),
+        nested_str(document, "reason"),
         _event_object(document),
-        text_at(document, "involvedObject", "fieldPath"),
+        nested_str(document, "involvedObject", "fieldPath"),
         _event_source(document),
-        text_at(document, "message").strip(),
-        age(first, now),
+        nested_str(document, "message").strip(),
+        format_age(first, now),
         count,
         _name(document),
     ]
 
 
 def _event_object(document: Document) -> str:
-    kind = text_at(document, "involvedObject", "kind").lower()
-    name = text_at(document, "involvedObject", "name")
+    kind = nested_str(document, "involvedObject", "kind").lower()
+    name = nested_str(document, "involvedObject", "name")
     return f"{kind}/{name}" if name else kind
 
 
 def _event_source(document: Document) -> str:
-    component = text_at(document, "source", "component") or text_at(document, "reportingComponent")
-    instance = text_at(document, "source", "host") or text_at(document, "reportingInstance")
+    component = nested_str(document, "source", "component") or nested_str(
+        document, "reportingComponent"
+    )
+    instance = nested_str(document, "source", "host") or nested_str(document, "reportingInstance")
     return f"{component}, {instance}" if instance else component
 
 
 def _namespace(document: Document, now: Time) -> list[Any]:
-    return [_name(document), text_at(document, "status", "phase"), _age(document, now)]
+    return [_name(document), nested_str(document, "status", "phase"), _age(document, now)]
 
 
 def _lease(document: Document, now: Time) -> list[Any]:
-    return [_name(document), text_at(document, "spec", "holderIdentity"), _age(document, now)]
+    return [_name(document), nested_str(document, "spec", "holderIdentity"), _age(document, now)]
 
 
 def _config_map(document: Document, now: Time) -> list[Any]:
-    entries = len(map_at(document, "data")) + len(map_at(document, "binaryData"))
+    entries = len(nested_dict(document, "data")) + len(nested_dict(document, "binaryData"))
     return [_name(document), entries, _age(document, now)]
 
 
 def _secret(document: Document, now: Time) -> list[Any]:
-    entries = len(map_at(document, "data"))
-    return [_name(document), text_at(document, "type"), entries, _age(document, now)]
+    entries = len(nested_dict(document, "data"))
+    return [_name(document), nested_str(document, "type"), entries, _age(document, now)]
 
 
 def _service_account(document: Document, now: Time) -> list[Any]:

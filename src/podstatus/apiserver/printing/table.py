@@ -14,7 +14,7 @@ from podstatus.apiserver.printing.printers import printer_of
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategies.base import Document, Printer
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.unstructured import map_at, text_at
+from podstatus.kube.unstructured import nested_dict, nested_str
 
 __all__ = [
     "include_object",
@@ -73,7 +73,7 @@ def partial_metadata(document: Document, *, api_version: str = META_V1) -> Docum
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": api_version,
-        "metadata": map_at(document, "metadata"),
+        "metadata": nested_dict(document, "metadata"),
     }
 
 
@@ -105,5 +105,5 @@ def _shown(resource: Resource, document: Document, include: IncludeObject) -> An
 
 
 def _version(documents: Sequence[Document]) -> Document:
-    version = text_at(documents[0], "metadata", "resourceVersion") if documents else ""
+    version = nested_str(documents[0], "metadata", "resourceVersion") if documents else ""
     return {"resourceVersion": version} if version else {}

@@ -18,19 +18,19 @@ from podstatus.apiserver.resources import Resource
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.patch.schema import Schema
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.field_errors import FieldError
 from podstatus.kube.validation.strict_fields import (
     MAX_ERRORS,
-    Members,
+    JsonMembers,
     field_errors,
-    first_field_errors,
+    strict_field_errors,
 )
 from podstatus.kube.validation.unmarshal import (
-    Number,
+    NumberLiteral,
+    json_fits_schema,
     json_kind,
-    text_fits,
     unmarshal_error,
-    value_fits,
+    value_fits_schema,
 )
 
 STRICT: Final = "Strict"
@@ -50,10 +50,12 @@ def check_types(body: bytes, schema: Schema, what: str = "") -> None:
 
     `what` is put before the reason; `unhandled` has the words for objects.
     """
-    if text_fits(body, schema):
+    if json_fits_schema(body, schema):
         return
     try:
-        read = json.loads(body, object_pairs_hook=Members, parse_int=Number, parse_float=Number)
+        read = json.loads(
+            body, object_pairs_hook=JsonMembers, parse_int=NumberLiteral, parse_float=NumberLiteral
+        )
     except RecursionError:
         raise problems.bad_request("the object provided is nested too deeply") from None
     if wrong := unmarshal_error(read, schema):
@@ -90,13 +92,13 @@ def check_patched_types(
     `shown` is what is repeated in the reason: the patch, or what it leads to.
     """
     touched = _touched(new, old)
-    if value_fits(touched, resource.schema):
+    if value_fits_schema(touched, resource.schema):
         return
     if wrong := unmarshal_error(touched, resource.schema):
         text = shown()
         text = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} ..."
         message = f"Invalid value: {go_quoted(text)}: {wrong}"
-        raise problems.invalid("", "", [Cause("FieldValueInvalid", "patch", message)])
+        raise problems.invalid("", "", [FieldError("FieldValueInvalid", "patch", message)])
 
 
 def _touched(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
@@ -110,8 +112,8 @@ def strict_errors(body: bytes, resource: Resource) -> list[str]:
     """
     try:
         # Numbers stay text: they are not looked at, and may be longer than Python reads.
-        read = json.loads(body, object_pairs_hook=Members, parse_int=str, parse_float=str)
-        return first_field_errors(read, resource.schema)
+        read = json.loads(body, object_pairs_hook=JsonMembers, parse_int=str, parse_float=str)
+        return strict_field_errors(read, resource.schema)
     except RecursionError:
         raise problems.bad_request("the object provided is nested too deeply") from None
 
@@ -132,7 +134,7 @@ def check_directive(directive: str, options: str) -> str:
     if directive not in _DIRECTIVES:
         supported = ", ".join(f'"{allowed}"' for allowed in _DIRECTIVES)
         message = f'Unsupported value: "{directive}": supported values: {supported}'
-        cause = Cause("FieldValueNotSupported", "fieldValidation", message)
+        cause = FieldError("FieldValueNotSupported", "fieldValidation", message)
         raise problems.invalid(options, "", [cause], group="meta.k8s.io")
     return directive or WARN
 
@@ -172,7 +174,7 @@ def strict_problem(resource: Resource, errors: list[str]) -> Problem:
 def strict_patch_problem(shown: str, errors: list[str]) -> Problem:
     """The refusal of a patch that leads to wrong fields; `shown` is what it leads to."""
     message = f"Invalid value: {go_quoted(shown)}: strict decoding error: {', '.join(errors)}"
-    return problems.invalid("", "", [Cause("FieldValueInvalid", "patch", message)])
+    return problems.invalid("", "", [FieldError("FieldValueInvalid", "patch", message)])
 
 
 def warning_headers(warnings: list[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from podstatus.kube.encoding.go_json import encode_document, same_value
+from podstatus.kube.encoding.go_json import encode_document, go_equal
 
 Operation: TypeAlias = dict[str, Any]
 Container: TypeAlias = dict[str, Any] | list[Any]
@@ -98,7 +98,7 @@ class _Patching:
     def _test(self, operation: Operation) -> None:
         path = _pointer(operation, "path")
         found = _get(*self._find(path)) if path else self.document
-        if not same_value(found, operation.get("value")):
+        if not go_equal(found, operation.get("value")):
             raise JsonPatchError(f"test of {path!r} failed: the value is another one")
 
     def _put(self, path: str, value: Any) -> None:

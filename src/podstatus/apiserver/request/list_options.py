@@ -11,7 +11,7 @@ import msgspec
 
 from podstatus.apiserver.http.errors import Problem, bad_request, invalid
 from podstatus.apiserver.request.continue_token import read_limit
-from podstatus.kube.validation.field_errors import Cause, forbidden, unsupported
+from podstatus.kube.validation.field_errors import FieldError, forbidden, unsupported
 
 EXACT = "Exact"
 NOT_OLDER_THAN = "NotOlderThan"
@@ -103,12 +103,12 @@ def _token(query: Mapping[str, str]) -> str:
     return query.get("continue", "")
 
 
-def _continues(match: str, token: str) -> list[Cause]:
+def _continues(match: str, token: str) -> list[FieldError]:
     if match and token:
         return [forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided")]
     return []
 
 
-def _check(causes: list[Cause]) -> None:
+def _check(causes: list[FieldError]) -> None:
     if causes:
         raise invalid("ListOptions", "", causes, group="meta.k8s.io")

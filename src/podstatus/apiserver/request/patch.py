@@ -20,7 +20,7 @@ from podstatus.apiserver.request.json_patch import (
 )
 from podstatus.apiserver.resources import Resource
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.encoding.go_json import encode_document, plain_text
+from podstatus.kube.encoding.go_json import encode_document, go_format_v
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
 
 
@@ -76,7 +76,7 @@ def shown_patch(content_type: str, body: bytes, patched: Document) -> str:
     for the others what they lead to."""
     try:
         if _media_type(content_type) == STRATEGIC_MERGE_PATCH:
-            return plain_text(_decoded(body, content_type))
+            return go_format_v(_decoded(body, content_type))
         return encode_document(patched).decode()
     except RecursionError:
         return "(nested too deeply)"

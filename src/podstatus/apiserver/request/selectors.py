@@ -17,7 +17,7 @@ import msgspec
 from podstatus.apiserver.http.errors import bad_request
 from podstatus.apiserver.resources import Resource
 from podstatus.kube import label_selector
-from podstatus.kube.label_selector import LabelSelector, LabelSelectorError, Requirement
+from podstatus.kube.label_selector import LabelSelectorError, ParsedLabelSelector, Requirement
 from podstatus.kube.scalars.go_text import go_quoted
 
 NAME = "metadata.name"
@@ -154,7 +154,7 @@ def _known(requirement: FieldRequirement, resource: Resource) -> FieldRequiremen
 __all__ = [
     "FieldRequirement",
     "FieldSelector",
-    "LabelSelector",
+    "ParsedLabelSelector",
     "Requirement",
     "object_fields",
     "parse_field_selector",
@@ -162,7 +162,7 @@ __all__ = [
 ]
 
 
-def parse_label_selector(text: str) -> LabelSelector:
+def parse_label_selector(text: str) -> ParsedLabelSelector:
     """Read a `labelSelector`. Raises Problem (400)."""
     try:
         return label_selector.parse_label_selector(text)

@@ -18,7 +18,7 @@ from msgspec import structs
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
 from podstatus.kube.encoding.wire import Wire, strip_none
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.field_errors import FieldError
 
 Document = dict[str, Any]
 
@@ -70,7 +70,7 @@ class Strategy(Protocol):
         taken away (a pod's status becomes Pending with its QoS class), generation 1 if the
         resource has generations. The server has set the creation time before."""
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new, prepared object."""
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
@@ -80,13 +80,13 @@ class Strategy(Protocol):
     def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
         """`prepare_update` of an object that was decoded already."""
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a prepared update."""
 
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
         """For how many seconds the object stays after DELETE; 0 to remove it at once."""
 
-    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[Cause]:
+    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[FieldError]:
         """What is wrong with the options of a DELETE."""
 
     def fields(self, document: Document) -> dict[str, str]:

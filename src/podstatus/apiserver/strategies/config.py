@@ -18,16 +18,16 @@ from podstatus.apiserver.strategies.base import (
 )
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.encoding.wire import Wire
-from podstatus.kube.objects.cluster import ConfigMap, Named, Secret, ServiceAccount
+from podstatus.kube.objects.cluster import ConfigMap, KubeObject, Secret, ServiceAccount
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     forbidden,
+    immutable,
     invalid_value,
     invalid_values,
     required,
     too_long,
-    unchanged,
 )
 from podstatus.kube.validation.meta import validate_meta, validate_meta_update
 from podstatus.kube.validation.names import NameRule, config_key, dns_subdomain
@@ -42,7 +42,7 @@ class Plain:
 
     creates_on_update = False
     updates_unconditionally = True
-    kind: type[Wire] = Named
+    kind: type[Wire] = KubeObject
     name_rule: NameRule = staticmethod(dns_subdomain)
     namespaced = True
     qualified_finalizers = True
@@ -64,7 +64,7 @@ class Plain:
         """The object as it is stored at first."""
         return self.decode(document)
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new object."""
         return validate_meta(
             _meta(document),
@@ -82,7 +82,7 @@ class Plain:
         """The same for an object that was decoded: doing it again changes nothing."""
         return self.prepare_update(new, old, subresource)
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed object."""
         del subresource
         qualified = self.qualified_finalizers
@@ -93,7 +93,7 @@ class Plain:
         del document, options
         return 0
 
-    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[Cause]:
+    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[FieldError]:
         """It has no rules of its own about DELETE."""
         del document, options
         return []
@@ -121,11 +121,11 @@ class ConfigMapStrategy(Plain):
         check_base64("binaryData", read.get("binaryData") or {})
         return read
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new configmap."""
         return super().validate_create(document) + _validate_texts(document)
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed configmap; one that is immutable stays as it is."""
         found = super().validate_update(new, old, subresource)
         found += validate_immutable(new, old, ("data", "binaryData"))
@@ -136,9 +136,9 @@ def _meta(document: Document) -> ObjectMeta:
     return from_document(document.get("metadata") or {}, ObjectMeta)
 
 
-def _validate_texts(document: Document) -> list[Cause]:
+def _validate_texts(document: Document) -> list[FieldError]:
     data, binary = document.get("data") or {}, document.get("binaryData") or {}
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for key in data:
         found += invalid_values(f"data[{key}]", key, config_key(key))
         if key in binary:
@@ -151,7 +151,7 @@ def _validate_texts(document: Document) -> list[Cause]:
     return [*found, too_long("", _DATA_LIMIT)] if size > _DATA_LIMIT else found
 
 
-def validate_immutable(new: Document, old: Document, keys: tuple[str, ...]) -> list[Cause]:
+def validate_immutable(new: Document, old: Document, keys: tuple[str, ...]) -> list[FieldError]:
     """What is immutable stays so, and so do the fields of these names."""
     if not old.get("immutable"):
         return []
@@ -193,14 +193,14 @@ class SecretStrategy(Plain):
             secret["data"] = (secret.get("data") or {}) | encoded
         return secret
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new secret."""
         return super().validate_create(document) + _validate(document)
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed secret."""
         found = super().validate_update(new, old, subresource)
-        found += unchanged("type", new.get("type"), old.get("type"))
+        found += immutable("type", new.get("type"), old.get("type"))
         return found + validate_immutable(new, old, ("data",)) + _validate(new)
 
     def fields(self, document: Document) -> dict[str, str]:
@@ -208,9 +208,9 @@ class SecretStrategy(Plain):
         return {"type": document.get("type", "")}
 
 
-def _validate(document: Document) -> list[Cause]:
+def _validate(document: Document) -> list[FieldError]:
     data = document.get("data") or {}
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for key in data:
         found += invalid_values(f"data[{key}]", key, config_key(key))
     if sum(len(base64.b64decode(text)) for text in data.values()) > _DATA_LIMIT:
@@ -237,7 +237,7 @@ def _missing(kind: str, data: Document) -> list[str]:
     return []
 
 
-def _validate_docker(key: str, data: Document) -> list[Cause]:
+def _validate_docker(key: str, data: Document) -> list[FieldError]:
     if key not in data:
         return [required(f"data[{key}]")]
     try:

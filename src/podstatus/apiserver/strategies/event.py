@@ -7,7 +7,12 @@ from podstatus.apiserver.strategies.base import Document, shaped
 from podstatus.apiserver.strategies.config import Plain
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.event import Event
-from podstatus.kube.validation.field_errors import Cause, invalid_value, invalid_values, required
+from podstatus.kube.validation.field_errors import (
+    FieldError,
+    invalid_value,
+    invalid_values,
+    required,
+)
 from podstatus.kube.validation.names import dns_subdomain, path_segment, qualified_name
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
@@ -27,11 +32,11 @@ class EventStrategy(Plain):
         """The event as it is read. Raises ShapeError."""
         return shaped(document, Event)
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new event: its own rules first, and only then those of names."""
         return _validate(from_document(document, Event)) or super().validate_create(document)
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed event."""
         found = super().validate_update(new, old, subresource)
         return found + _validate(from_document(new, Event))
@@ -49,13 +54,13 @@ class EventStrategy(Plain):
         }
 
 
-def _validate(event: Event) -> list[Cause]:
+def _validate(event: Event) -> list[FieldError]:
     found = _validate_new(event) if event.event_time else _validate_old(event)
     namespace = event.metadata.namespace
     return found + invalid_values("namespace", namespace, dns_subdomain(namespace))
 
 
-def _validate_old(event: Event) -> list[Cause]:
+def _validate_old(event: Event) -> list[FieldError]:
     """Events as they were before they had an event time."""
     of, within = event.involved_object.namespace, event.metadata.namespace
     if of == within or (not of and within in ("", "default")):
@@ -63,7 +68,7 @@ def _validate_old(event: Event) -> list[Cause]:
     return [_elsewhere(of)]
 
 
-def _validate_new(event: Event) -> list[Cause]:
+def _validate_new(event: Event) -> list[FieldError]:
     found = []
     of, within = event.involved_object.namespace, event.metadata.namespace
     if not of and within not in ("default", "kube-system"):
@@ -83,12 +88,12 @@ def _validate_new(event: Event) -> list[Cause]:
     return found + _validate_length("message", event.message, _NOTE_LIMIT)
 
 
-def _validate_length(field: str, text: str, limit: int) -> list[Cause]:
+def _validate_length(field: str, text: str, limit: int) -> list[FieldError]:
     if len(text.encode()) <= limit:
         return []
     return [invalid_value(field, "", f"can have at most {limit} characters")]
 
 
-def _elsewhere(namespace: str) -> Cause:
+def _elsewhere(namespace: str) -> FieldError:
     why = "does not match event.namespace"
     return invalid_value("involvedObject.namespace", namespace, why)

@@ -8,7 +8,7 @@ from podstatus.apiserver.strategies.base import Document, shaped
 from podstatus.apiserver.strategies.config import Plain
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import Lease
-from podstatus.kube.validation.field_errors import Cause, invalid_value
+from podstatus.kube.validation.field_errors import FieldError, invalid_value
 
 _COORDINATED = ("strategy", "preferredHolder")
 
@@ -28,16 +28,16 @@ class LeaseStrategy(Plain):
             lease["spec"].pop(name, None)
         return lease
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new lease."""
         return super().validate_create(document) + _validate_spec(document)
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed lease."""
         return super().validate_update(new, old, subresource) + _validate_spec(new)
 
 
-def _validate_spec(document: Document) -> list[Cause]:
+def _validate_spec(document: Document) -> list[FieldError]:
     spec = from_document(document, Lease).spec
     found = []
     seconds, transitions = spec.lease_duration_seconds, spec.lease_transitions

@@ -7,7 +7,7 @@ ValidateNamespaceStatusUpdate, pkg/apis/core/validation/validation.go v1.36.4.
 from podstatus.apiserver.strategies.base import Document, changed_meta, shaped, updated_meta
 from podstatus.apiserver.strategies.config import Plain
 from podstatus.kube.objects.cluster import Namespace
-from podstatus.kube.validation.field_errors import Cause, invalid_value
+from podstatus.kube.validation.field_errors import FieldError, invalid_value
 from podstatus.kube.validation.meta import validate_finalizers
 from podstatus.kube.validation.names import dns_label
 
@@ -38,7 +38,7 @@ class NamespaceStrategy(Plain):
             "status": {"phase": "Active"},
         }
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new namespace."""
         return super().validate_create(document) + _validate_spec(document)
 
@@ -52,7 +52,7 @@ class NamespaceStrategy(Plain):
         spec = kept | ({"finalizers": held} if held else {})
         return namespace | {"spec": spec, "status": old.get("status") or {}}
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed namespace."""
         found = super().validate_update(new, old, subresource)
         return found + (_validate_phase(new) if subresource == "status" else _validate_spec(new))
@@ -69,12 +69,12 @@ def _labelled(namespace: Document) -> Document:
     return changed_meta(namespace, labels=(meta.get("labels") or {}) | {_NAME_LABEL: meta["name"]})
 
 
-def _validate_spec(namespace: Document) -> list[Cause]:
+def _validate_spec(namespace: Document) -> list[FieldError]:
     finalizers = (namespace.get("spec") or {}).get("finalizers") or []
     return validate_finalizers("spec.finalizers", tuple(finalizers))
 
 
-def _validate_phase(namespace: Document) -> list[Cause]:
+def _validate_phase(namespace: Document) -> list[FieldError]:
     phase = (namespace.get("status") or {}).get("phase", "")
     deleted = bool((namespace.get("metadata") or {}).get("deletionTimestamp"))
     expected = "Terminating" if deleted else "Active"

@@ -13,7 +13,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.validation.addresses import validate_networks
-from podstatus.kube.validation.field_errors import Cause, duplicate, forbidden, invalid_value
+from podstatus.kube.validation.field_errors import FieldError, duplicate, forbidden, invalid_value
 from podstatus.kube.validation.meta import validate_meta, validate_meta_update
 from podstatus.kube.validation.names import dns_subdomain
 from podstatus.kube.validation.resources import validate_quantity
@@ -53,7 +53,7 @@ class NodeStrategy(Plain):
             spec["taints"] = [*taints, {"key": NOT_READY, "effect": NO_SCHEDULE}]
         return node | {"spec": spec, "status": status}
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new node."""
         return _validate(from_document(document, Node))
 
@@ -70,7 +70,7 @@ class NodeStrategy(Plain):
             node[sent].pop(dead, None)
         return node | {kept: old.get(kept) or {}}
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed node."""
         after, before = from_document(new, Node), from_document(old, Node)
         found = [] if subresource == "status" else _validate(after)
@@ -91,7 +91,7 @@ def _align_networks(spec: Document) -> None:
         spec["podCIDR"] = listed[0]
 
 
-def _validate(node: Node) -> list[Cause]:
+def _validate(node: Node) -> list[FieldError]:
     found = validate_meta(node.metadata, dns_subdomain, namespaced=False)
     found += validate_taints("metadata.taints", node.spec.taints or ())
     found += _validate_amounts(node)
@@ -103,8 +103,8 @@ def _validate(node: Node) -> list[Cause]:
     return found + validate_networks("spec.podCIDRs", node.spec.pod_cidrs or ())
 
 
-def _validate_amounts(node: Node) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_amounts(node: Node) -> list[FieldError]:
+    found: list[FieldError] = []
     for side, amounts in (
         ("capacity", node.status.capacity),
         ("allocatable", node.status.allocatable),
@@ -114,7 +114,7 @@ def _validate_amounts(node: Node) -> list[Cause]:
     return found
 
 
-def _validate_features(features: tuple[str, ...]) -> list[Cause]:
+def _validate_features(features: tuple[str, ...]) -> list[FieldError]:
     """Names of features come sorted, and once each."""
     found = []
     for index, name in enumerate(features):
@@ -133,7 +133,7 @@ def _validate_features(features: tuple[str, ...]) -> list[Cause]:
     return found
 
 
-def _validate_update(new: Node, old: Node) -> list[Cause]:
+def _validate_update(new: Node, old: Node) -> list[FieldError]:
     found = validate_meta_update(new.metadata, old.metadata)
     found += _validate_amounts(new)
     found += _validate_features(new.status.declared_features or ())

@@ -18,7 +18,7 @@ from podstatus.client.auth.tls import Loaded, UnusableTlsError, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
-from podstatus.kube.unstructured import text_at, value_at
+from podstatus.kube.unstructured import nested_str, nested_value
 from podstatus.workers.shutdown.manager import Progress
 
 _ANSWER_SECONDS = 10.0
@@ -48,9 +48,9 @@ class NodePort:
             raise CannotAskError("an observer runs there, which has no logs; use kubectl logs")
         try:
             listed = msgspec.json.decode(b"".join(self.ask("/pods", {})))
-            for document in value_at(listed, "items") or ():
-                found = text_at(document, "metadata", "namespace")
-                if (found, text_at(document, "metadata", "name")) == (namespace, name):
+            for document in nested_value(listed, "items") or ():
+                found = nested_str(document, "metadata", "namespace")
+                if (found, nested_str(document, "metadata", "name")) == (namespace, name):
                     return from_document(document, Pod)
         except (DecodeError, msgspec.DecodeError) as error:
             raise CannotAskError(f"the agent's pods cannot be read: {error}") from error
@@ -148,7 +148,7 @@ def _refusal(answer: http.client.HTTPResponse) -> CannotAskError:
     body = answer.read(_LONGEST_REFUSAL)
     told = body.decode(errors="backslashreplace").strip()
     with suppress(msgspec.DecodeError):
-        told = text_at(decode_json(body, dict[str, Any]), "message") or told
+        told = nested_str(decode_json(body, dict[str, Any]), "message") or told
     kind = NotThereError if answer.status == HTTPStatus.NOT_FOUND else CannotAskError
     return kind(told or f"the agent answered {answer.status} {answer.reason}")
 

@@ -15,7 +15,7 @@ from podstatus.cli.client.api_server import CannotAskError, Document, Listed, Sh
 from podstatus.cli.client.pod_from_summary import pod_document
 from podstatus.cli.client.query_client import QueryPort
 from podstatus.client.rest.resources import EVENTS, PODS
-from podstatus.kube.unstructured import text_at
+from podstatus.kube.unstructured import nested_str
 from podstatus.observe.status_view import NodeSummary
 from podstatus.web.v1.wire import MomentShown
 
@@ -33,7 +33,7 @@ class AgentObjects:
     def get(self, shown: Shown, namespace: str | None, name: str) -> Document:
         """One object."""
         for document in self.list(shown, namespace).items:
-            if text_at(document, "metadata", "name") == name:
+            if nested_str(document, "metadata", "name") == name:
                 return document
         inside = f" in namespace {namespace}" if shown.asked.namespaced else ""
         raise CannotAskError(
@@ -71,7 +71,7 @@ def _pods(node: NodePort, namespace: str | None) -> list[Document]:
 
 
 def _names(document: Document) -> tuple[str, str]:
-    return text_at(document, "metadata", "namespace"), text_at(document, "metadata", "name")
+    return nested_str(document, "metadata", "namespace"), nested_str(document, "metadata", "name")
 
 
 def _event(moment: MomentShown) -> Document:

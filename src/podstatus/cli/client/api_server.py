@@ -20,7 +20,7 @@ from podstatus.client.rest.watch import BOOKMARK
 from podstatus.client.sync_client import BlockingClient
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.unstructured import text_at, time_at
+from podstatus.kube.unstructured import nested_str, nested_time
 
 Document = dict[str, Any]
 _PAGE = 500
@@ -144,8 +144,8 @@ class Server:
                     )
                 )
                 items += page.get("items") or []
-                version = text_at(page, "metadata", "resourceVersion")
-                token = text_at(page, "metadata", "continue")
+                version = nested_str(page, "metadata", "resourceVersion")
+                token = nested_str(page, "metadata", "continue")
                 if not token:
                     break
         except (ApiError, ValueError) as error:
@@ -168,7 +168,7 @@ class Server:
                 with watch as events:
                     for event in events:
                         document = msgspec.json.decode(event.object)
-                        version = text_at(document, "metadata", "resourceVersion")
+                        version = nested_str(document, "metadata", "resourceVersion")
                         if event.type != BOOKMARK:
                             yield document
         except ApiError as error:
@@ -185,10 +185,10 @@ def by_time(events: Sequence[Document]) -> list[Document]:
 
     def last(event: Document) -> Time:
         return (
-            time_at(event, "series", "lastObservedTime")
-            or time_at(event, "lastTimestamp")
-            or time_at(event, "eventTime")
-            or time_at(event, "metadata", "creationTimestamp")
+            nested_time(event, "series", "lastObservedTime")
+            or nested_time(event, "lastTimestamp")
+            or nested_time(event, "eventTime")
+            or nested_time(event, "metadata", "creationTimestamp")
         )
 
     return sorted(events, key=last)

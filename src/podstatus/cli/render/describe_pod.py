@@ -9,9 +9,9 @@ from typing import Any
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
-from podstatus.kube.scalars.human_duration import age
+from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.unstructured import text_at, time_at, value_at
+from podstatus.kube.unstructured import nested_str, nested_time, nested_value
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import summarize
 
@@ -169,17 +169,17 @@ def _events(events: Sequence[Document], now: Time) -> Iterator[str]:
 
 
 def _event(event: Document, now: Time) -> tuple[str, str, str, str, str]:
-    first = time_at(event, "firstTimestamp") or time_at(event, "eventTime")
-    last = time_at(event, "lastTimestamp") or first
-    count = value_at(event, "count") or 1
-    if (series := value_at(event, "series")) is not None:
-        last, count = time_at(series, "lastObservedTime"), value_at(series, "count") or 0
-    when = age(last, now)
+    first = nested_time(event, "firstTimestamp") or nested_time(event, "eventTime")
+    last = nested_time(event, "lastTimestamp") or first
+    count = nested_value(event, "count") or 1
+    if (series := nested_value(event, "series")) is not None:
+        last, count = nested_time(series, "lastObservedTime"), nested_value(series, "count") or 0
+    when = format_age(last, now)
     if count > 1:
-        when = f"{when} (x{count} over {age(first, now)})"
-    source = text_at(event, "source", "component") or text_at(event, "reportingComponent")
-    told = text_at(event, "message").strip()
-    return text_at(event, "type"), text_at(event, "reason"), when, source, told
+        when = f"{when} (x{count} over {format_age(first, now)})"
+    source = nested_str(event, "source", "component") or nested_str(event, "reportingComponent")
+    told = nested_str(event, "message").strip()
+    return nested_str(event, "type"), nested_str(event, "reason"), when, source, told
 
 
 def _map(name: str, values: Mapping[str, str] | None) -> Iterator[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from podstatus.cli.client.query_client import ShownPod
 from podstatus.cli.render.tables import MESSAGE, Table
-from podstatus.kube.scalars.human_duration import age
+from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
@@ -40,7 +40,7 @@ def pod_table(
             f"{told.ready}/{told.total}",
             told.status,
             str(told.restarts),
-            age(pod.created, now),
+            format_age(pod.created, now),
             pod.health.word.value,
         ]
         if wide:

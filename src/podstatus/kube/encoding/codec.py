@@ -24,13 +24,13 @@ W = TypeVar("W", bound=Wire)
 Convert = Callable[[Any], Any]
 
 
-class PrintedField(NamedTuple):
+class FieldEncoding(NamedTuple):
     """How a field is printed."""
 
     name: str
     """On the wire."""
-    keep_nil: bool
-    keep_empty: bool
+    emit_nil: bool
+    emit_empty: bool
     convert: Convert | None
 
 
@@ -43,9 +43,9 @@ def decode(data: bytes | str, kind: type[W]) -> W:
     try:
         return json_decoder(kind, _read_scalar).decode(data)
     except msgspec.ValidationError:
-        return from_document(_parsed(data, kind), kind)
+        return from_document(_decode_plain(data, kind), kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise _unreadable(kind, f"not JSON: {error}") from error
+        raise _decode_error(kind, f"not JSON: {error}") from error
 
 
 def from_document(document: object, kind: type[W]) -> W:
@@ -60,36 +60,36 @@ def from_document(document: object, kind: type[W]) -> W:
     try:
         return convert_json(_without_nulls(document, kind), kind, _read_scalar)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise _unreadable(kind, str(error)) from error
+        raise _decode_error(kind, str(error)) from error
 
 
-def _parsed(data: bytes | str, kind: type[Wire]) -> object:
+def _decode_plain(data: bytes | str, kind: type[Wire]) -> object:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise _unreadable(kind, f"not JSON: {error}") from error
+        raise _decode_error(kind, f"not JSON: {error}") from error
 
 
-def _unreadable(kind: type[Wire], why: str) -> DecodeError:
-    return DecodeError(f"cannot read a {kind.__name__}: {why}")
+def _decode_error(kind: type[Wire], reason: str) -> DecodeError:
+    return DecodeError(f"cannot read a {kind.__name__}: {reason}")
 
 
 def to_document(value: Wire) -> dict[str, Any]:
     """The plain JSON value that Go's encoder would print for this object."""
-    return typing.cast(dict[str, Any], _printer(type(value))(value))
+    return typing.cast(dict[str, Any], _compile_encoder(type(value))(value))
 
 
-def printed(item: Any, field: PrintedField) -> JsonValue | Absent:
+def encode_field(item: Any, field: FieldEncoding) -> JsonValue | Absent:
     """What Go's encoder would print for a field; ABSENT where it leaves it out."""
     if item is None:
-        return None if field.keep_nil else ABSENT
-    if item or field.keep_empty:
+        return None if field.emit_nil else ABSENT
+    if item or field.emit_empty:
         return typing.cast(JsonValue, item if field.convert is None else field.convert(item))
     return ABSENT
 
 
 @cache
-def _printer(kind: type[Wire]) -> Convert:
+def _compile_encoder(kind: type[Wire]) -> Convert:
     """What prints a value of this kind: straight-line code, as `straight` has it to take one over.
 
     The code for a kind with a text that may be left out and one that is always there reads:
@@ -102,12 +102,12 @@ def _printer(kind: type[Wire]) -> Convert:
     """
     scope: dict[str, Any] = {"valid_text": valid_text}
     lines = ["def print_value(value):", "document = {}"]
-    for name, field in zip(kind.__struct_fields__, printed_fields(kind), strict=True):
-        printed = _PRINTED.get(field.convert)
+    for name, field in zip(kind.__struct_fields__, field_encodings(kind), strict=True):
+        printed = _INLINE_ENCODERS.get(field.convert)
         if printed is None:
             scope[f"convert_{name}"] = field.convert
             printed = f"convert_{name}(item)"
-        lines.append(_print_line(name, field, printed))
+        lines.append(_encoder_line(name, field, printed))
     # Nothing but names of declared fields goes into the code.
     exec("\n ".join([*lines, "return document"]), scope)  # noqa: S102
     return typing.cast(Convert, scope["print_value"])
@@ -117,7 +117,7 @@ def _time_wire(time: Time | MicroTime) -> str | None:
     return time.wire
 
 
-_PRINTED: dict[Convert | None, str] = {
+_INLINE_ENCODERS: dict[Convert | None, str] = {
     None: "item",
     valid_text: "item if item.isascii() else valid_text(item)",
     _time_wire: "item.wire",
@@ -125,12 +125,12 @@ _PRINTED: dict[Convert | None, str] = {
 """What is converted all the time: without a call for each."""
 
 
-def _print_line(name: str, field: PrintedField, printed: str) -> str:
+def _encoder_line(name: str, field: FieldEncoding, expression: str) -> str:
     target = f"document[{field.name!r}]"
-    if field.keep_nil:
-        return f"{target} = None if (item := value.{name}) is None else {printed}"
-    kept = f"(item := value.{name}) is not None" if field.keep_empty else f"item := value.{name}"
-    return f"if {kept}: {target} = {printed}"
+    if field.emit_nil:
+        return f"{target} = None if (item := value.{name}) is None else {expression}"
+    kept = f"(item := value.{name}) is not None" if field.emit_empty else f"item := value.{name}"
+    return f"if {kept}: {target} = {expression}"
 
 
 def _read_scalar(kind: type, value: object) -> object:
@@ -144,7 +144,7 @@ def _read_scalar(kind: type, value: object) -> object:
 
 
 @cache
-def printed_fields(kind: type[Wire]) -> tuple[PrintedField, ...]:
+def field_encodings(kind: type[Wire]) -> tuple[FieldEncoding, ...]:
     """How each field of a kind is printed, in their order."""
     hints = typing.get_type_hints(kind)
     plan = []
@@ -153,7 +153,7 @@ def printed_fields(kind: type[Wire]) -> tuple[PrintedField, ...]:
         declared, pointer = strip_none(hints[info.name])
         to_scalar_or_struct = pointer and typing.get_origin(declared) is None
         keep_empty = always or to_scalar_or_struct or declared is Any
-        plan.append(PrintedField(info.encode_name, always, keep_empty, _converter(declared)))
+        plan.append(FieldEncoding(info.encode_name, always, keep_empty, _converter(declared)))
     return tuple(plan)
 
 
@@ -170,7 +170,7 @@ def _converter(declared: Any) -> Convert | None:
     if declared is Quantity:
         return _quantity_wire
     if isinstance(declared, type) and issubclass(declared, Wire):
-        return _printer(declared)
+        return _compile_encoder(declared)
     return None
 
 

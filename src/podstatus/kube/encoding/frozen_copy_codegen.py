@@ -17,7 +17,7 @@ from msgspec import structs
 
 from podstatus.kube.encoding.wire import FrozenMap, Wire, strip_none
 
-Take = Callable[[Any], Any]
+CompiledCopy = Callable[[Any], Any]
 
 
 class UnusualError(Exception):
@@ -25,7 +25,7 @@ class UnusualError(Exception):
 
 
 @cache
-def taker(kind: type[Wire]) -> Take:
+def compiled_copier(kind: type[Wire]) -> CompiledCopy:
     """What takes over a value of this kind: itself, or a copy with its maps frozen.
 
     The code for a kind with a text and a list reads:
@@ -44,7 +44,7 @@ def taker(kind: type[Wire]) -> Take:
     }
     # Nothing but names of declared fields goes into the code.
     exec(_code(typing.get_type_hints(kind), scope), scope)  # noqa: S102
-    return typing.cast(Take, scope["take"])
+    return typing.cast(CompiledCopy, scope["take"])
 
 
 def _code(fields: Mapping[str, Any], scope: dict[str, Any]) -> str:
@@ -57,7 +57,7 @@ def _code(fields: Mapping[str, Any], scope: dict[str, Any]) -> str:
             checks.append(f"type(value.{name}) {'in' if scalars[1:] else 'is'} {name}_kinds")
         elif declared is not Any:
             nested, pointer = strip_none(declared)
-            scope[f"take_{name}"] = _take_of(nested)
+            scope[f"take_{name}"] = _copier_of(nested)
             unless = f"None if {name}_given is None else " if pointer else ""
             steps.append(f"{name}_given = value.{name}")
             steps.append(f"{name}_taken = {unless}take_{name}({name}_given)")
@@ -82,23 +82,23 @@ def _is_scalar(declared: Any) -> bool:
     return is_class and declared is not Any and not issubclass(declared, Wire)
 
 
-def _take_of(declared: Any) -> Take:
+def _copier_of(declared: Any) -> CompiledCopy:
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if origin is tuple:
-        return _list_taker(_take_of(arguments[0]))
+        return _list_copier(_copier_of(arguments[0]))
     if origin is dict:
-        return _map_taker(_take_of(arguments[1]))
+        return _map_copier(_copier_of(arguments[1]))
     if _is_scalar(declared):
-        return _scalar_taker(declared)
-    return taker(declared) if isinstance(declared, type) else _refuse
+        return _scalar_copier(declared)
+    return compiled_copier(declared) if isinstance(declared, type) else _unsupported
 
 
-def _refuse(_: Any) -> Any:
+def _unsupported(_: Any) -> Any:
     """For what no object of Kubernetes has: lists of lists, maps of what may be null."""
     raise UnusualError
 
 
-def _scalar_taker(kind: type) -> Take:
+def _scalar_copier(kind: type) -> CompiledCopy:
     def take(value: Any) -> Any:
         if type(value) is not kind:
             raise UnusualError
@@ -107,22 +107,22 @@ def _scalar_taker(kind: type) -> Take:
     return take
 
 
-def _list_taker(take_one: Take) -> Take:
+def _list_copier(copy_item: CompiledCopy) -> CompiledCopy:
     def take(items: Any) -> Any:
         if type(items) is not tuple:
             raise UnusualError
-        taken = [take_one(item) for item in items]
+        taken = [copy_item(item) for item in items]
         return items if all(map(is_, taken, items)) else tuple(taken)
 
     return take
 
 
-def _map_taker(take_one: Take) -> Take:
+def _map_copier(copy_item: CompiledCopy) -> CompiledCopy:
     def take(items: Any) -> Any:
         if type(items) is FrozenMap:
             return items
         if type(items) is not dict or any(type(key) is not str for key in items):
             raise UnusualError
-        return FrozenMap({key: take_one(item) for key, item in items.items()})
+        return FrozenMap({key: copy_item(item) for key, item in items.items()})
 
     return take

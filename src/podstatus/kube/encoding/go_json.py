@@ -29,51 +29,51 @@ _HTML = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "<>&"]
 _LINE_ENDS = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "\u2028\u2029"]
 
 
-def same_value(left: JsonValue, right: JsonValue) -> bool:
+def go_equal(left: JsonValue, right: JsonValue) -> bool:
     """Whether two values are alike down to the kinds of their numbers (reflect.DeepEqual)."""
-    return left == right and _same_kinds(left, right)
+    return left == right and _same_types(left, right)
 
 
-def _same_kinds(left: JsonValue, right: JsonValue) -> bool:
+def _same_types(left: JsonValue, right: JsonValue) -> bool:
     """Whether two values that Python calls equal are of the same kinds throughout."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key, value in left.items():
             # A string equals nothing but a string: only other values need a look.
-            if type(value) is not str and not _same_kinds(value, right[key]):
+            if type(value) is not str and not _same_types(value, right[key]):
                 return False
         return True
     if isinstance(left, list) and isinstance(right, list):
-        return all(map(_same_kinds, left, right))
+        return all(map(_same_types, left, right))
     return type(left) is type(right)
 
 
-def plain_text(value: JsonValue) -> str:
+def go_format_v(value: JsonValue) -> str:
     """The value as Go's `%v` prints it."""
     if isinstance(value, str):
         return value
     if value is None:
         return "<nil>"
     if isinstance(value, float):
-        return _plain_number(value)
+        return _format_float_v(value)
     if isinstance(value, list):
-        return f"[{' '.join(map(plain_text, value))}]"
+        return f"[{' '.join(map(go_format_v, value))}]"
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{plain_text(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{go_format_v(value[key])}' for key in sorted(value))}]"
     return str(value).lower()
 
 
 def encode_document(document: Document) -> bytes:
     """The text that Go's json.Marshal writes: keys sorted, compact, HTML characters escaped."""
-    data = _encoded_fast(document) or valid_text(_encoded(document)).encode()
+    data = _encode_fast(document) or valid_text(_encode(document)).encode()
     for special, escaped in _HTML if data.isascii() else _HTML + _LINE_ENDS:
         if special in data:
             data = data.replace(special, escaped)
     return data
 
 
-def _encoded_fast(document: Document) -> bytes:
+def _encode_fast(document: Document) -> bytes:
     """Empty if there is something in it that msgspec refuses or writes otherwise than Go."""
-    if _holds_float(document):
+    if _contains_float(document):
         return b""
     try:
         return msgspec.json.encode(document, order="sorted")
@@ -81,7 +81,7 @@ def _encoded_fast(document: Document) -> bytes:
         return b""
 
 
-def _holds_float(value: JsonValue) -> bool:
+def _contains_float(value: JsonValue) -> bool:
     if isinstance(value, dict):
         items: Iterable[JsonValue] = value.values()
     elif isinstance(value, list):
@@ -90,7 +90,7 @@ def _holds_float(value: JsonValue) -> bool:
         return isinstance(value, float) or (isinstance(value, int) and _is_float(value))
     # A loop, and what can be none passed over first: a patch is gone through each time it is sent.
     for item in items:  # noqa: SIM110 - see above
-        if type(item) not in _NEVER_FLOATS and _holds_float(item):
+        if type(item) not in _NEVER_FLOATS and _contains_float(item):
             return True
     return False
 
@@ -103,21 +103,21 @@ def _is_float(value: int) -> bool:
     return not -(2**63) <= value < 2**63
 
 
-def _encoded(value: JsonValue) -> str:
+def _encode(value: JsonValue) -> str:
     if isinstance(value, str):
         return encode_basestring(value)
     if isinstance(value, dict):
-        return f"{{{','.join(f'{_encoded(key)}:{_encoded(value[key])}' for key in sorted(value))}}}"
+        return f"{{{','.join(f'{_encode(key)}:{_encode(value[key])}' for key in sorted(value))}}}"
     if isinstance(value, list):
-        return f"[{','.join(map(_encoded, value))}]"
+        return f"[{','.join(map(_encode, value))}]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float) or _is_float(value):
-        return _json_number(float(value))
+        return _encode_float(float(value))
     return str(value)
 
 
-def _json_number(value: float) -> str:
+def _encode_float(value: float) -> str:
     digits = repr(value)
     if value == 0 or 1e-6 <= abs(value) < 1e21:
         return f"{Decimal(digits):f}".removesuffix(".0")
@@ -125,7 +125,7 @@ def _json_number(value: float) -> str:
     return f"{mantissa}e{int(exponent):+d}"
 
 
-def _plain_number(value: float) -> str:
+def _format_float_v(value: float) -> str:
     digits = Decimal(repr(value)).normalize()
     if -4 <= digits.adjusted() < 6:
         return f"{digits:f}"

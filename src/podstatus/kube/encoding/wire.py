@@ -23,14 +23,14 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
 class FrozenMap(dict[str, V]):
     """A map of a value that was taken over: nobody can change it any more."""
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def _raise_frozen(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("this map belongs to a frozen value; make a new one from a copy of it")
 
     def __reduce__(self) -> Any:
         return FrozenMap, (dict(self),)
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = _raise_frozen
+    clear = pop = popitem = setdefault = update = _raise_frozen
 
 
 def nil() -> None:

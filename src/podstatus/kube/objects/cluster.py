@@ -7,7 +7,7 @@ from podstatus.kube.objects.meta import LocalObjectReference, ObjectMeta, Object
 from podstatus.kube.scalars.time import MicroTime, Time
 
 
-class Named(Wire, frozen=True, kw_only=True):
+class KubeObject(Wire, frozen=True, kw_only=True):
     """What every object has."""
 
     kind: str = ""
@@ -38,14 +38,14 @@ class NamespaceStatus(Wire, frozen=True, kw_only=True):
     conditions: tuple[NamespaceCondition, ...] | None = None
 
 
-class Namespace(Named, frozen=True, kw_only=True):
+class Namespace(KubeObject, frozen=True, kw_only=True):
     """`v1.Namespace`."""
 
     spec: NamespaceSpec = field(default_factory=NamespaceSpec)
     status: NamespaceStatus = field(default_factory=NamespaceStatus)
 
 
-class ConfigMap(Named, frozen=True, kw_only=True):
+class ConfigMap(KubeObject, frozen=True, kw_only=True):
     """`v1.ConfigMap`."""
 
     immutable: bool | None = None
@@ -53,7 +53,7 @@ class ConfigMap(Named, frozen=True, kw_only=True):
     binary_data: dict[str, str] | None = None
 
 
-class Secret(Named, frozen=True, kw_only=True):
+class Secret(KubeObject, frozen=True, kw_only=True):
     """`v1.Secret`."""
 
     immutable: bool | None = None
@@ -62,7 +62,7 @@ class Secret(Named, frozen=True, kw_only=True):
     type: str = ""
 
 
-class ServiceAccount(Named, frozen=True, kw_only=True):
+class ServiceAccount(KubeObject, frozen=True, kw_only=True):
     """`v1.ServiceAccount`."""
 
     secrets: tuple[ObjectReference, ...] | None = None

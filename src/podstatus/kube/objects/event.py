@@ -3,7 +3,7 @@
 from msgspec import field
 
 from podstatus.kube.encoding.wire import Wire
-from podstatus.kube.objects.cluster import Named
+from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.kube.scalars.time import MicroTime, Time
 
@@ -27,7 +27,7 @@ class EventSeries(Wire, frozen=True, kw_only=True):
     last_observed_time: MicroTime = field(default_factory=MicroTime)
 
 
-class Event(Named, frozen=True, kw_only=True):
+class Event(KubeObject, frozen=True, kw_only=True):
     """`v1.Event`."""
 
     involved_object: ObjectReference = field(default_factory=ObjectReference)

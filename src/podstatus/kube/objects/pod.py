@@ -4,7 +4,7 @@ from typing import NewType
 
 from msgspec import field
 
-from podstatus.kube.encoding.frozen_copy import check_kind
+from podstatus.kube.encoding.frozen_copy import require_type
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.pod_spec import PodSpec
@@ -77,7 +77,7 @@ def check_uid(uid: object) -> None:
 
 def check_pod(pod: Pod) -> None:
     """Raise TypeError unless it is a pod, ValueError unless it has a UID."""
-    check_kind(pod, Pod)
+    require_type(pod, Pod)
     if not isinstance(pod.metadata.uid, str):
         raise TypeError(f"metadata.uid: expected str, got {type(pod.metadata.uid).__name__}")
     if not pod.metadata.uid:

@@ -109,7 +109,7 @@ class PodFacts(Wire, frozen=True, kw_only=True):
     recursive_read_only: bool = False
     """Whether this pod's runtime can make mounts below a read-only mount read-only too."""
 
-    def find(self, name: str) -> ContainerFacts | None:
+    def find_container(self, name: str) -> ContainerFacts | None:
         """The first attempt listed at this container."""
         for container in self.containers:
             if container.name == name:

@@ -14,18 +14,18 @@ from podstatus.kube.patch.errors import PatchError, PatchFormatError
 from podstatus.kube.patch.lists import (
     DELETE,
     DELETE_FROM_LIST,
-    MARKER,
+    DIRECTIVE,
     REPLACE,
     RETAIN_KEYS,
     SET_ORDER,
     Positions,
-    arranged,
-    check_order,
-    deduplicated,
+    check_element_order,
+    deduplicate,
+    element_identity,
     element_type,
-    has_marker,
-    identity,
+    has_directive,
     merge_key_value,
+    merge_order,
 )
 from podstatus.kube.patch.schema import Field, Schema
 
@@ -53,11 +53,11 @@ def merge_lists(
 
 
 def _merge_scalars(live: list[JsonValue], patch: list[JsonValue], merge_key: str) -> MergedAndLive:
-    merged, slots = deduplicated(live + patch)
+    merged, slots = deduplicate(live + patch)
     # Go decodes a list into an array of 1, 2, 4, 8 … slots; only what fits is changed in place.
     if len(slots) <= 1 << max(len(live) - 1, 0).bit_length():
         live = slots[: len(live)]
-    return arranged(merged, patch, live, merge_key), live
+    return merge_order(merged, patch, live, merge_key), live
 
 
 def _merge_maps(
@@ -65,29 +65,29 @@ def _merge_maps(
 ) -> MergedAndLive:
     if not merge_key:
         raise PatchError("a list of objects cannot be merged without a merge key")
-    kept, replace = _obey_markers(live, patch, merge_key)
-    changes = [element for element in patch if not has_marker(element)]
+    kept, replace = _apply_directives(live, patch, merge_key)
+    changes = [element for element in patch if not has_directive(element)]
     if replace:
-        return arranged(changes, [], changes, merge_key), kept
+        return merge_order(changes, [], changes, merge_key), kept
     merged = _merge_elements(kept, changes, merge_key, merge_element)
     # Added elements fill the slots of deleted ones first: so many are seen in the live list.
-    return arranged(merged, changes, kept, merge_key), merged[: len(live)]
+    return merge_order(merged, changes, kept, merge_key), merged[: len(live)]
 
 
-def _obey_markers(
+def _apply_directives(
     live: list[JsonValue], patch: list[JsonValue], merge_key: str
 ) -> tuple[list[JsonValue], bool]:
     """What deletions leave of the live list, and whether the patch replaces it altogether."""
     deleted, replace = Positions(()), False
     for element in patch:
-        if not isinstance(element, dict) or MARKER not in element:
+        if not isinstance(element, dict) or DIRECTIVE not in element:
             continue
-        if element[MARKER] == REPLACE:
+        if element[DIRECTIVE] == REPLACE:
             replace = True
-        elif element[MARKER] == DELETE:
+        elif element[DIRECTIVE] == DELETE:
             deleted.append(merge_key_value(element, merge_key))
         else:
-            raise PatchError(f"{MARKER} of an element must be delete or replace in {element!r}")
+            raise PatchError(f"{DIRECTIVE} of an element must be delete or replace in {element!r}")
     return [element for element in live if not _has_key(element, merge_key, deleted)], replace
 
 
@@ -103,9 +103,9 @@ def _positions(elements: list[JsonValue], merge_key: str) -> Positions:
 
 
 def _merge_elements(
-    kept: list[JsonValue], changes: list[JsonValue], merge_key: str, merge_element: MergeElement
+    live: list[JsonValue], changes: list[JsonValue], merge_key: str, merge_element: MergeElement
 ) -> list[JsonValue]:
-    merged, positions = list(kept), _positions(kept, merge_key)
+    merged, positions = list(live), _positions(live, merge_key)
     for change in changes:
         value = merge_key_value(change, merge_key)
         at = positions.find(value)
@@ -124,10 +124,10 @@ _PARALLEL_LISTS = (SET_ORDER, DELETE_FROM_LIST)
 
 def apply_patch(original: Document, patch: Document, schema: Schema) -> Document:
     """The document that a strategic merge patch makes of `original`."""
-    if MARKER in patch:
-        return _replaced(patch)
+    if DIRECTIVE in patch:
+        return _without_replace_directive(patch)
     result, changes = dict(original), dict(patch)
-    _retain_keys(result, changes)
+    _apply_retain_keys(result, changes)
     for key in [key for key in changes if key.startswith(SET_ORDER)]:
         _merge_ordered_list(key, result, changes, schema)
     for key, value in changes.items():
@@ -135,22 +135,24 @@ def apply_patch(original: Document, patch: Document, schema: Schema) -> Document
     return result
 
 
-def _replaced(patch: Document) -> Document:
-    if patch[MARKER] == REPLACE:
-        return {key: value for key, value in patch.items() if key != MARKER}
-    if patch[MARKER] == DELETE:
+def _without_replace_directive(patch: Document) -> Document:
+    if patch[DIRECTIVE] == REPLACE:
+        return {key: value for key, value in patch.items() if key != DIRECTIVE}
+    if patch[DIRECTIVE] == DELETE:
         return {}
-    raise PatchError(f"{MARKER} of an object must be replace or delete, not {patch[MARKER]!r}")
+    raise PatchError(
+        f"{DIRECTIVE} of an object must be replace or delete, not {patch[DIRECTIVE]!r}"
+    )
 
 
-def _retain_keys(result: Document, changes: Document) -> None:
+def _apply_retain_keys(result: Document, changes: Document) -> None:
     """Obey $retainKeys: what it does not name leaves the result."""
     if RETAIN_KEYS not in changes:
         return
     retained = changes.pop(RETAIN_KEYS)
     if not isinstance(retained, list):
         raise PatchFormatError(f"{RETAIN_KEYS} must be a list, found {retained!r}")
-    names = {identity(name, "") for name in retained}
+    names = {element_identity(name, "") for name in retained}
     for key, value in changes.items():
         if value is not None and key not in names and not key.startswith(_PARALLEL_LISTS):
             raise PatchFormatError(f"{RETAIN_KEYS} must name {key!r}, which the patch sets")
@@ -167,7 +169,7 @@ def _merge_field(key: str, value: JsonValue, result: Document, schema: Schema) -
         result.pop(key, None)
     elif old is ABSENT or type(old) is not type(value):
         if not deleting:
-            _put(key, _content(value, nulls=False), result)
+            _put(key, _strip_directives(value, nulls=False), result)
     elif isinstance(value, dict) and isinstance(old, dict):
         result[key] = apply_patch(old, value, schema.field(key).schema)
     elif isinstance(value, list) and isinstance(old, list):
@@ -190,21 +192,21 @@ def _put(key: str, value: JsonValue | Absent, result: Document) -> None:
         result[key] = value
 
 
-def _content(value: JsonValue, *, nulls: bool) -> JsonValue | Absent:
+def _strip_directives(value: JsonValue, *, nulls: bool) -> JsonValue | Absent:
     """What a patch adds: without whatever carries a marker, and unless kept, null fields."""
     if isinstance(value, list):
-        return _list_content(value, nulls=nulls)
+        return _strip_list_directives(value, nulls=nulls)
     if isinstance(value, dict):
         fields = {key: item for key, item in value.items() if nulls or item is not None}
-        if MARKER in fields:
+        if DIRECTIVE in fields:
             return ABSENT
-        contents = ((key, _content(item, nulls=nulls)) for key, item in fields.items())
+        contents = ((key, _strip_directives(item, nulls=nulls)) for key, item in fields.items())
         return {key: item for key, item in contents if item is not ABSENT}
     return value
 
 
-def _list_content(elements: list[JsonValue], *, nulls: bool) -> list[JsonValue]:
-    contents = (_content(element, nulls=nulls) for element in elements)
+def _strip_list_directives(elements: list[JsonValue], *, nulls: bool) -> list[JsonValue]:
+    contents = (_strip_directives(element, nulls=nulls) for element in elements)
     return [element for element in contents if element is not ABSENT]
 
 
@@ -226,11 +228,11 @@ def _merge_ordered_list(key: str, result: Document, changes: Document, schema: S
     name = _list_name(key, SET_ORDER)
     live, patch = _list_at(name, result), _list_at(name, changes)
     element, field = schema.list_field(name)
-    check_order(patch or [], order, field.merge_key)
+    check_element_order(patch or [], order, field.merge_key)
     if live is None and patch is None:
         return
-    merged, live = _merged_and_live(live, patch, element, field)
-    result[name] = arranged(merged, order, live, field.merge_key)
+    merged, live = _merge_list(live, patch, element, field)
+    result[name] = merge_order(merged, order, live, field.merge_key)
     element_type(live, patch or [])  # upstream orders no list without elements
     changes.pop(name, None)
 
@@ -244,12 +246,12 @@ def _list_at(name: str, document: Document) -> list[JsonValue] | None:
     return found
 
 
-def _merged_and_live(
+def _merge_list(
     live: list[JsonValue] | None, patch: list[JsonValue] | None, element: Schema, field: Field
 ) -> tuple[list[JsonValue], list[JsonValue]]:
     """The list's new elements, and the live list as it is looked at when they are ordered."""
     if live is None:
-        return _list_content(patch or [], nulls=True), []
+        return _strip_list_directives(patch or [], nulls=True), []
     if patch is None:
         return live, live
     if not field.merge:

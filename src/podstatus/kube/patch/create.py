@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TypeAlias
 
-from podstatus.kube.encoding.go_json import ABSENT, Document, JsonValue, plain_text, same_value
+from podstatus.kube.encoding.go_json import ABSENT, Document, JsonValue, go_equal, go_format_v
 from podstatus.kube.patch.errors import PatchError
 from podstatus.kube.patch.lists import (
     DELETE,
     DELETE_FROM_LIST,
-    MARKER,
+    DIRECTIVE,
     RETAIN_KEYS,
     SET_ORDER,
     Positions,
-    deduplicated,
+    deduplicate,
     element_type,
-    in_order,
     is_deletion,
     merge_key_values,
-    same_identity,
+    same_scalar,
+    sort_by_order,
 )
 from podstatus.kube.patch.schema import Field, Schema
 
@@ -37,7 +37,7 @@ def create_two_way_patch(original: Document, modified: Document, schema: Schema)
 def _diff_maps(
     original: Document, modified: Document, schema: Schema, *, retain_keys: bool
 ) -> Document:
-    _check_markers(original, modified)
+    _check_directives(original, modified)
     patch: Document = {}
     shared = 0
     for key, new in modified.items():
@@ -55,18 +55,18 @@ def _diff_maps(
     if shared < len(original):
         patch |= {key: None for key in original if key not in modified}
     if retain_keys and patch:
-        patch |= _retain_directive(modified)
+        patch |= _retain_keys_directive(modified)
     return patch
 
 
-def _check_markers(original: Document, modified: Document) -> None:
-    if MARKER in original and MARKER in modified:
-        for marker in (original[MARKER], modified[MARKER]):
+def _check_directives(original: Document, modified: Document) -> None:
+    if DIRECTIVE in original and DIRECTIVE in modified:
+        for marker in (original[DIRECTIVE], modified[DIRECTIVE]):
             if not isinstance(marker, str):
-                raise PatchError(f"{MARKER} must be a string, found {marker!r}")
+                raise PatchError(f"{DIRECTIVE} must be a string, found {marker!r}")
 
 
-def _retain_directive(modified: Document) -> Document:
+def _retain_keys_directive(modified: Document) -> Document:
     retained: list[JsonValue] = [*sorted(key for key in modified if modified[key] is not None)]
     return {RETAIN_KEYS: retained} if retained else {}
 
@@ -75,7 +75,7 @@ def _diff_map_field(key: str, old: Document, new: Document, schema: Schema) -> D
     try:
         field = schema.field(key)
     except PatchError:
-        if same_value(old, new):
+        if go_equal(old, new):
             return {}
         raise
     patch = _diff_maps(old, new, field.schema, retain_keys=field.retain_keys)
@@ -88,11 +88,11 @@ def _diff_list_field(
     try:
         element, field = schema.list_field(key)
     except PatchError:
-        if same_value(old, new):
+        if go_equal(old, new):
             return {}
         raise
     if not field.merge:
-        return {} if same_value(old, new) else {key: new}
+        return {} if go_equal(old, new) else {key: new}
     if not old:
         return {key: new} if new else {}
     if element_type(old, new) is dict:
@@ -113,21 +113,21 @@ def _diff_lists_of_maps(
     merge_key = field.merge_key
     old_keys, new_keys = merge_key_values(old, merge_key), merge_key_values(new, merge_key)
     order: list[JsonValue] = [{merge_key: value} for value in new_keys]
-    if old_keys == new_keys and _are_names(new_keys):
+    if old_keys == new_keys and _are_distinct_strings(new_keys):
         changes = _diff_pairs(zip(_maps(old), _maps(new), strict=True), schema, field)
         if len(changes) > 1:
             changes.sort(key=is_deletion)
         return _list_patch(key, changes, [], order) if changes else {}
     changes, deletions = _diff_stacks(_stack(old_keys, old), _stack(new_keys, new), schema, field)
-    same_order = len(old) == len(new) and all(map(same_identity, old_keys, new_keys))
+    same_order = len(old) == len(new) and all(map(same_scalar, old_keys, new_keys))
     if same_order and not changes and not deletions:
         return {}
     if len(changes) > 1:
-        changes = in_order(changes, Positions(new_keys), merge_key)
+        changes = sort_by_order(changes, Positions(new_keys), merge_key)
     return _list_patch(key, changes + deletions, [], order)
 
 
-def _are_names(keys: list[JsonValue]) -> bool:
+def _are_distinct_strings(keys: list[JsonValue]) -> bool:
     """Whether they are different texts; lists that have the same ones need not be sorted."""
     return set(map(type, keys)) == _TEXTS and len(set(keys)) == len(keys)
 
@@ -160,7 +160,7 @@ def _stack(keys: list[JsonValue], elements: list[JsonValue]) -> _Stack:
     Of equal ones the last is on top: upstream's sort turns them around (but lists of more than
     12 elements with repeated keys come out of it in an order that is not reproduced here).
     """
-    named = zip(map(plain_text, keys), _maps(elements), strict=True)
+    named = zip(map(go_format_v, keys), _maps(elements), strict=True)
     return sorted(named, key=itemgetter(0), reverse=True)
 
 
@@ -173,7 +173,7 @@ def _diff_stacks(
     deletions: list[JsonValue] = []
     while old or new:
         if not new or (old and old[-1][0] < new[-1][0]):
-            deletions.append({merge_key: old.pop()[1][merge_key], MARKER: DELETE})
+            deletions.append({merge_key: old.pop()[1][merge_key], DIRECTIVE: DELETE})
         elif not old or old[-1][0] > new[-1][0]:
             changes.append(new.pop()[1])
         else:
@@ -183,9 +183,9 @@ def _diff_stacks(
 
 def _diff_lists_of_scalars(key: str, old: list[JsonValue], new: list[JsonValue]) -> Document:
     old_counts, new_counts = Counter(old), Counter(new)
-    additions = sorted((new_counts - old_counts).elements(), key=plain_text)
-    deletions = sorted((old_counts - new_counts).elements(), key=plain_text)
+    additions = sorted((new_counts - old_counts).elements(), key=go_format_v)
+    deletions = sorted((old_counts - new_counts).elements(), key=go_format_v)
     # Upstream has sorted the old list by now: an unsorted list never counts as unchanged.
-    order = [] if sorted(old, key=plain_text) == new else new
-    additions = in_order(additions, Positions(new), "")
-    return _list_patch(key, additions, deduplicated(deletions)[0], order)
+    order = [] if sorted(old, key=go_format_v) == new else new
+    additions = sort_by_order(additions, Positions(new), "")
+    return _list_patch(key, additions, deduplicate(deletions)[0], order)

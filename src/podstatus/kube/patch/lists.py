@@ -16,7 +16,7 @@ from typing import Final, cast
 from podstatus.kube.encoding.go_json import Absent, Document, JsonValue
 from podstatus.kube.patch.errors import NestedListError, PatchError
 
-MARKER: Final = "$patch"
+DIRECTIVE: Final = "$patch"
 DELETE: Final = "delete"
 REPLACE: Final = "replace"
 RETAIN_KEYS: Final = "$retainKeys"
@@ -27,14 +27,14 @@ DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
 _MAPS: Final = {dict}
 
 
-def has_marker(element: JsonValue) -> bool:
+def has_directive(element: JsonValue) -> bool:
     """Whether the element is an instruction rather than content."""
-    return isinstance(element, dict) and MARKER in element
+    return isinstance(element, dict) and DIRECTIVE in element
 
 
 def is_deletion(element: JsonValue) -> bool:
     """Whether the element says that another one goes."""
-    return isinstance(element, dict) and element.get(MARKER) == DELETE
+    return isinstance(element, dict) and element.get(DIRECTIVE) == DELETE
 
 
 def element_type(*lists: list[JsonValue]) -> type:
@@ -67,7 +67,7 @@ def merge_key_values(elements: list[JsonValue], merge_key: str) -> list[JsonValu
         return [merge_key_value(element, merge_key) for element in elements]
 
 
-def identity(element: JsonValue, merge_key: str) -> JsonValue:
+def element_identity(element: JsonValue, merge_key: str) -> JsonValue:
     """What an element is found by: its merge key, or the scalar itself."""
     if merge_key:
         return merge_key_value(element, merge_key)
@@ -76,21 +76,21 @@ def identity(element: JsonValue, merge_key: str) -> JsonValue:
     return element
 
 
-def same_identity(left: JsonValue, right: JsonValue) -> bool:
+def same_scalar(left: JsonValue, right: JsonValue) -> bool:
     """Whether two scalars are equal; Go panics when it has to compare objects or lists so."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict | list):
-        raise not_scalar(left)
+        raise not_scalar_error(left)
     return left == right
 
 
-def not_scalar(value: JsonValue) -> PatchError:
+def not_scalar_error(value: JsonValue) -> PatchError:
     """Why two objects or lists are not compared."""
     return PatchError(f"only a scalar can tell elements apart, found {value!r}")
 
 
-def deduplicated(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
+def deduplicate(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
     """Each scalar once, the last one moving into the place of a repetition; and all the slots.
 
     The slots are what someone sees who still looks at the list as it was, changed in place.
@@ -146,12 +146,12 @@ class Positions:
             return self._texts.get(value, -1)
         if isinstance(value, dict | list):
             if type(value) in self._not_scalar:
-                raise not_scalar(value)
+                raise not_scalar_error(value)
             return -1
         return self._others.get((type(value), value), -1)
 
 
-def arranged(
+def merge_order(
     merged: list[JsonValue], order: list[JsonValue], live: list[JsonValue], merge_key: str
 ) -> list[JsonValue]:
     """Merged elements in their final order: those that `order` names as it names them.
@@ -159,27 +159,29 @@ def arranged(
     The others keep the order of the live list, each before the first named element that
     follows it there.
     """
-    wish = Positions(identity(element, merge_key) for element in order)
+    wish = Positions(element_identity(element, merge_key) for element in order)
     named: list[JsonValue] = []
     others: list[JsonValue] = []
     for element in merged:
-        at = wish.find(identity(element, merge_key))
+        at = wish.find(element_identity(element, merge_key))
         (others if at < 0 else named).append(element)
-    custom = Positions(identity(element, merge_key) for element in live)
-    named, others = in_order(named, wish, merge_key), in_order(others, custom, merge_key)
-    return _interleaved(named, others, custom, merge_key)
+    custom = Positions(element_identity(element, merge_key) for element in live)
+    named, others = sort_by_order(named, wish, merge_key), sort_by_order(others, custom, merge_key)
+    return _interleave(named, others, custom, merge_key)
 
 
-def in_order(elements: list[JsonValue], order: Positions, merge_key: str) -> list[JsonValue]:
+def sort_by_order(elements: list[JsonValue], order: Positions, merge_key: str) -> list[JsonValue]:
     """The elements by their positions, deletions last."""
     deletions = [element for element in elements if merge_key and is_deletion(element)]
     kept = [element for element in elements if not merge_key or not is_deletion(element)]
     if len(kept) > 1:
-        kept = _by_place([(order.find(identity(item, merge_key)), item) for item in kept])
+        kept = _sort_by_position(
+            [(order.find(element_identity(item, merge_key)), item) for item in kept]
+        )
     return kept + deletions
 
 
-def _by_place(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
+def _sort_by_position(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
     if min(place for place, _ in placed) >= 0:
         return [element for _, element in sorted(placed, key=itemgetter(0))]
     if len(placed) > _MAX_INSERTIONS:
@@ -188,39 +190,41 @@ def _by_place(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
     # what its sort makes of that: insertion, up to so many elements.
     for end in range(1, len(placed)):
         at = end
-        while at and _goes_first(placed[at][0], placed[at - 1][0]):
+        while at and _comes_before(placed[at][0], placed[at - 1][0]):
             placed[at - 1], placed[at] = placed[at], placed[at - 1]
             at -= 1
     return [element for _, element in placed]
 
 
-def _goes_first(place: int, other: int) -> bool:
+def _comes_before(place: int, other: int) -> bool:
     return place < 0 or other < 0 or place < other
 
 
-def _interleaved(
+def _interleave(
     named: list[JsonValue], others: list[JsonValue], live: Positions, merge_key: str
 ) -> list[JsonValue]:
     if not named or not others:
         return named + others
     result: list[JsonValue] = []
-    waiting = deque((live.find(identity(element, merge_key)), element) for element in others)
+    waiting = deque(
+        (live.find(element_identity(element, merge_key)), element) for element in others
+    )
     for element in named:
-        place = live.find(identity(element, merge_key))
+        place = live.find(element_identity(element, merge_key))
         while waiting and 0 <= waiting[0][0] < place:
             result.append(waiting.popleft()[1])
         result.append(element)
     return result + [element for _, element in waiting]
 
 
-def check_order(patch: list[JsonValue], order: list[JsonValue], merge_key: str) -> None:
+def check_element_order(patch: list[JsonValue], order: list[JsonValue], merge_key: str) -> None:
     """Raise unless the order directive names all that the patch holds, in the same order."""
     if not patch or not order:
         return
     pending = deque(element for element in patch if not merge_key or not is_deletion(element))
     names = deque(order)
     while pending and names:
-        if has_marker(pending[0]) or _same_element(pending[0], names.popleft(), merge_key):
+        if has_directive(pending[0]) or _same_element(pending[0], names.popleft(), merge_key):
             pending.popleft()
     if pending:
         raise PatchError(f"{SET_ORDER} lacks {pending[0]!r}, or has it in another place")
@@ -228,5 +232,5 @@ def check_order(patch: list[JsonValue], order: list[JsonValue], merge_key: str) 
 
 def _same_element(left: JsonValue, right: JsonValue, merge_key: str) -> bool:
     if not merge_key:
-        return same_identity(left, right)
-    return same_identity(merge_key_value(left, merge_key), merge_key_value(right, merge_key))
+        return same_scalar(left, right)
+    return same_scalar(merge_key_value(left, merge_key), merge_key_value(right, merge_key))

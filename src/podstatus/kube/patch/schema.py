@@ -40,7 +40,7 @@ class Schema(Struct, frozen=True, kw_only=True):
 
     def field(self, key: str) -> Field:
         """The field for a JSON key, found without regard to case if need be."""
-        found = self.fields.get(key) or self._folded(key)
+        found = self.fields.get(key) or self._field_ignoring_case(key)
         if found is None:
             raise PatchError(f"no field {key!r} in {self.type}; check the spelling of the patch")
         return found
@@ -52,8 +52,8 @@ class Schema(Struct, frozen=True, kw_only=True):
             raise PatchError(f"field {key!r} of {self.type} is {found.schema.type}, not a list")
         return found.element, found
 
-    def _folded(self, key: str) -> Field | None:
-        return _fields_by_folded_name(self.type).get(_fold(key))
+    def _field_ignoring_case(self, key: str) -> Field | None:
+        return _fields_by_folded_name(self.type).get(_fold_case(key))
 
 
 def schema_of(kind: str) -> Schema:
@@ -63,7 +63,7 @@ def schema_of(kind: str) -> Schema:
     return _schema(kind)
 
 
-def _fold(key: str) -> str:
+def _fold_case(key: str) -> str:
     # Names are ASCII; of all characters that Go folds to ASCII letters, lower() misses this one.
     return key.lower().replace(_LONG_S, "s")
 
@@ -71,7 +71,7 @@ def _fold(key: str) -> str:
 @cache
 def _fields_by_folded_name(type_name: str) -> dict[str, Field]:
     fields = _schema(type_name).fields
-    return {_fold(name): field for name, field in reversed(fields.items())}
+    return {_fold_case(name): field for name, field in reversed(fields.items())}
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import structs
 
-from podstatus.kube.encoding.codec import PrintedField, printed, printed_fields
+from podstatus.kube.encoding.codec import FieldEncoding, encode_field, field_encodings
 from podstatus.kube.encoding.go_json import ABSENT, Document, JsonValue
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.patch import create_two_way_patch
@@ -29,11 +29,14 @@ def create_value_patch(old: Wire, new: Wire, schema: Schema) -> Document:
             patch[field.name] = now  # most changes are such: printed as it is, and was other before
             continue
         are_lists = bool(was and now) and type(was) is tuple
-        if are_lists and (merged := _merged_list(field.name, was, now, schema)) is not None:
+        if are_lists and (merged := _list_patch(field.name, was, now, schema)) is not None:
             patch |= merged
             continue
-        is_replaced = are_lists and _is_replaced(field.name, was, now, schema)
-        after, before = printed(now, field), ABSENT if is_replaced else printed(was, field)
+        is_replaced = are_lists and _is_atomic_change(field.name, was, now, schema)
+        after, before = (
+            encode_field(now, field),
+            ABSENT if is_replaced else encode_field(was, field),
+        )
         if after is ABSENT:
             if before is not ABSENT:
                 patch[field.name] = None
@@ -46,14 +49,14 @@ def create_value_patch(old: Wire, new: Wire, schema: Schema) -> Document:
     return patch
 
 
-def _changed_fields(old: Wire, new: Wire) -> Iterator[tuple[Any, Any, PrintedField]]:
+def _changed_fields(old: Wire, new: Wire) -> Iterator[tuple[Any, Any, FieldEncoding]]:
     """What differs: before, after, and how it is printed. Most fields do not, and are not seen."""
     before, after = structs.astuple(old), structs.astuple(new)
-    fields = zip(before, after, printed_fields(type(old)), strict=True)
+    fields = zip(before, after, field_encodings(type(old)), strict=True)
     return compress(fields, map(ne, before, after))
 
 
-def _merged_list(name: str, old: Elements, new: Elements, schema: Schema) -> Document | None:
+def _list_patch(name: str, old: Elements, new: Elements, schema: Schema) -> Document | None:
     """The patch of a list with a merge key; None if it is none, or its elements are others now."""
     element, how = schema.list_field(name)
     if not how.merge or how.retain_keys or not how.merge_key:
@@ -70,23 +73,23 @@ def _merged_list(name: str, old: Elements, new: Elements, schema: Schema) -> Doc
     return {name: changes, f"{SET_ORDER}/{name}": order} if changes else {}
 
 
-def _is_replaced(name: str, old: Elements, new: Elements, schema: Schema) -> bool:
+def _is_atomic_change(name: str, old: Elements, new: Elements, schema: Schema) -> bool:
     """Whether it is a list that goes as a whole, and surely other than it was."""
     _, how = schema.list_field(name)
-    return not how.merge and (len(old) != len(new) or any(map(_is_plainly_other, old, new)))
+    return not how.merge and (len(old) != len(new) or any(map(_differs_in_scalar, old, new)))
 
 
-def _is_plainly_other(old: object, new: object) -> bool:
+def _differs_in_scalar(old: object, new: object) -> bool:
     """Whether they differ in a number, or in a yes or no, which nothing else is printed like."""
     if not isinstance(old, Wire) or not isinstance(new, Wire):
         return False
     for was, now, _ in _changed_fields(old, new):
-        if type(was) is type(now) and type(now) in _PLAIN:
+        if type(was) is type(now) and type(now) in _SCALAR_TYPES:
             return True
     return False
 
 
-_PLAIN = frozenset({bool, int})
+_SCALAR_TYPES = frozenset({bool, int})
 
 
 def _shared_keys(old: Elements, new: Elements, merge_key: str) -> list[str]:

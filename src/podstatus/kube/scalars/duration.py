@@ -15,9 +15,9 @@ _UNITS = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_LONGEST_FIRST = "|".join(sorted(_UNITS, key=len, reverse=True))
-_PART = re.compile(rf"(\d+\.?\d*|\.\d+)({_LONGEST_FIRST})", re.ASCII)
-_MOST = 2**63 - 1
+_UNIT_PATTERN = "|".join(sorted(_UNITS, key=len, reverse=True))
+_PART = re.compile(rf"(\d+\.?\d*|\.\d+)({_UNIT_PATTERN})", re.ASCII)
+_MAX_NANOS = 2**63 - 1
 
 
 class DurationError(ValueError):
@@ -33,12 +33,12 @@ def parse_duration(text: str) -> float:
     if not parts or "".join(part[0] for part in parts) != unsigned:
         raise DurationError(f"{text!r} is no duration such as 10s or 1m30s")
     nanos = sum(_nanos(number, _UNITS[unit]) for number, unit in (part.groups() for part in parts))
-    if nanos > _MOST:
+    if nanos > _MAX_NANOS:
         raise DurationError(f"{text!r} is longer than the 292 years that a duration can be")
     return -nanos / 1e9 if text[0] == "-" else nanos / 1e9
 
 
-def write_duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """As Go prints one: `1m30s`, `4h0m0s`, `1.5s`, `100ms`."""
     nanos = round(abs(seconds) * 1e9)
     sign = "-" if seconds < 0 else ""

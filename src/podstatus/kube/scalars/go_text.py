@@ -29,7 +29,7 @@ def valid_text(text: str) -> str:
     return "".join(REPLACEMENT if _is_surrogate(char) else char for char in text)
 
 
-def cut_bytes(text: str, limit: int) -> str:
+def truncate_bytes(text: str, limit: int) -> str:
     """The first `limit` bytes; a character that is cut in two leaves its bytes behind."""
     if len(text) * 4 <= limit or (text.isascii() and len(text) <= limit):
         return text

@@ -8,13 +8,13 @@ from podstatus.kube.scalars.time import Time
 _SECOND = 1_000_000_000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _YEAR = 365 * _DAY
-_LONGEST = 2**63 - 1
+_MAX_NANOS = 2**63 - 1
 """Go's durations are 64-bit nanoseconds: nothing is longer than 292 years."""
 
 _UNKNOWN = "<unknown>"
 
 
-def age(since: Time, now: Time) -> str:
+def format_age(since: Time, now: Time) -> str:
     """How long ago that was; `<unknown>` if it is unset."""
     return human_duration(now - since) if since else _UNKNOWN
 
@@ -24,12 +24,12 @@ def human_duration(nanos: int) -> str:
     # Clocks may differ by almost two seconds before a duration is called impossible.
     if nanos <= -2 * _SECOND:
         return "<invalid>"
-    seconds = max(0, min(nanos, _LONGEST)) // _SECOND
+    seconds = max(0, min(nanos, _MAX_NANOS)) // _SECOND
     if seconds < 2 * _MINUTE:
         return f"{seconds}s"
     for limit, large, large_name, small, small_name in _STEPS:
         if seconds < limit:
-            return _figures(seconds, large, large_name, small, small_name)
+            return _format_units(seconds, large, large_name, small, small_name)
     return f"{seconds // _YEAR}y"
 
 
@@ -45,7 +45,7 @@ _STEPS = (
 """Up to which duration which unit is shown, and which smaller one beside it, if any."""
 
 
-def _figures(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
+def _format_units(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
     whole, rest = divmod(seconds, large)
     beside = rest // small if small else 0
     return f"{whole}{large_name}{beside}{small_name}" if beside else f"{whole}{large_name}"

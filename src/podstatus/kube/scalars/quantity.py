@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, final
 
 import msgspec
 
-from podstatus.kube.scalars.parse_cache import remembered
+from podstatus.kube.scalars.parse_cache import cached_for_short_strings
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
@@ -113,7 +113,7 @@ class Quantity(str):
             return 0
         if parts.scale > MAX_DIGITS:
             raise QuantityError(f"quantity {self[:80]!r} is too large to be counted")
-        return parts.value * _ten_to(parts.scale - _NANO)
+        return parts.value * _power_of_ten(parts.scale - _NANO)
 
     @property
     def milli_value(self) -> int:
@@ -126,7 +126,11 @@ class Quantity(str):
         shift = parts.scale + 3
         if not parts.value or shift > MAX_DIGITS:
             return 0
-        milli = parts.value * _ten_to(shift) if shift > 0 else -(-parts.value // _ten_to(-shift))
+        milli = (
+            parts.value * _power_of_ten(shift)
+            if shift > 0
+            else -(-parts.value // _power_of_ten(-shift))
+        )
         wrapped = (milli + 2**63) % 2**64 - 2**63
         at_once = parts.big or shift in (1, 2, 3, 6, 9)
         return wrapped if at_once or wrapped == milli else 0
@@ -136,7 +140,7 @@ class Quantity(str):
 
         Upstream: Add, quantity.go.
         """
-        parts = _sum(self.parts, other.parts)
+        parts = _add(self.parts, other.parts)
         quantity = str.__new__(Quantity, _respell(parts))
         quantity._computed = parts  # noqa: SLF001
         return quantity
@@ -147,8 +151,8 @@ class Quantity(str):
         # Beyond this distance any number but zero is larger than any other below it.
         far = 2 * MAX_DIGITS
         shift = max(-far, min(mine.scale - theirs.scale, far))
-        left = mine.value * _ten_to(max(shift, 0))
-        right = theirs.value * _ten_to(max(-shift, 0))
+        left = mine.value * _power_of_ten(max(shift, 0))
+        right = theirs.value * _power_of_ten(max(-shift, 0))
         return (left > right) - (left < right)
 
 
@@ -164,12 +168,12 @@ class _Spelling(NamedTuple):
     format: Format
 
 
-@remembered
+@cached_for_short_strings
 def _quantity(text: str) -> Quantity:
     return Quantity(text.strip(_SPACES))
 
 
-@remembered
+@cached_for_short_strings
 def _read(text: str) -> QuantityParts:
     if text == "0":
         return QuantityParts(0, 0, False, text, "DecimalSI")
@@ -178,7 +182,7 @@ def _read(text: str) -> QuantityParts:
     return small(spelling) or _exact(spelling)
 
 
-@remembered
+@cached_for_short_strings
 def _canonical(text: str) -> str:
     parts = _read(text)
     return parts.text or _respell(parts)
@@ -246,7 +250,7 @@ def _exact(spelling: _Spelling) -> QuantityParts:
     return QuantityParts(spelling.sign * nanos, _NANO, True, "", form)
 
 
-def _sum(left: QuantityParts, right: QuantityParts) -> QuantityParts:
+def _add(left: QuantityParts, right: QuantityParts) -> QuantityParts:
     if not left.value or not right.value:
         only = left if left.value else right
         return QuantityParts(only.value, only.scale, only.big, "", only.format)
@@ -255,7 +259,7 @@ def _sum(left: QuantityParts, right: QuantityParts) -> QuantityParts:
             f"the sum of {_respell(left)} and {_respell(right)} needs over {MAX_DIGITS} digits"
         )
     scale = min(left.scale, right.scale)
-    value = sum(parts.value * _ten_to(parts.scale - scale) for parts in (left, right))
+    value = sum(parts.value * _power_of_ten(parts.scale - scale) for parts in (left, right))
     big = left.big or right.big or not -_INT64_MAX - 1 <= value <= _INT64_MAX
     return QuantityParts(value, scale, big, "", left.format)
 
@@ -264,9 +268,9 @@ def _to_nanos(value: int, scale: int) -> int:
     """A positive amount in units of 1e-9, rounded up."""
     shift = scale - _NANO
     if shift >= 0:
-        return value * _ten_to(shift)
+        return value * _power_of_ten(shift)
     # Dividing by more than this gives 1 just the same.
-    return -(-value // _ten_to(min(-shift, 2 * MAX_DIGITS)))
+    return -(-value // _power_of_ten(min(-shift, 2 * MAX_DIGITS)))
 
 
 def _respell(parts: QuantityParts) -> str:
@@ -274,14 +278,14 @@ def _respell(parts: QuantityParts) -> str:
     if not parts.value:
         return "0"
     if parts.format == "BinarySI":
-        whole, rest = divmod(parts.value, _ten_to(-parts.scale))
+        whole, rest = divmod(parts.value, _power_of_ten(-parts.scale))
         if not rest and abs(whole) >= 1024:
-            number, steps = _factor_out(1024, whole)
+            number, steps = _remove_factor(1024, whole)
             return f"{number}{_BINARY_UNITS.get(steps, '')}"  # none is left for 1024Ei either
-    number, zeros = _factor_out(10, parts.value)
+    number, zeros = _remove_factor(10, parts.value)
     exponent = _int32(parts.scale + zeros)
     odd = exponent % 3
-    return f"{number * _ten_to(odd)}{_decimal_suffix(_int32(exponent - odd), parts.format)}"
+    return f"{number * _power_of_ten(odd)}{_decimal_suffix(_int32(exponent - odd), parts.format)}"
 
 
 def _decimal_suffix(exponent: int, form: Format) -> str:
@@ -290,7 +294,7 @@ def _decimal_suffix(exponent: int, form: Format) -> str:
     return _DECIMAL_UNITS.get(exponent, "")  # Go drops what it has no suffix for: 1000E is "1"
 
 
-def _factor_out(factor: int, value: int) -> tuple[int, int]:
+def _remove_factor(factor: int, value: int) -> tuple[int, int]:
     times = 0
     while value % factor == 0:
         value //= factor
@@ -305,7 +309,7 @@ def _number_text(number: float) -> str:
         raise QuantityRangeError(f"quantity, a number, needs over {MAX_DIGITS} digits") from error
 
 
-def _ten_to(power: int) -> int:
+def _power_of_ten(power: int) -> int:
     return int(10**power)
 
 

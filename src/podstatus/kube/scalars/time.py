@@ -14,18 +14,18 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import final
 
-from podstatus.kube.scalars.parse_cache import remembered
+from podstatus.kube.scalars.parse_cache import cached_for_short_strings
 
 _SECOND = 1_000_000_000
 _DAY = 86_400
 _EXPECTED = "RFC 3339 is expected, such as 2024-01-31T09:30:00"
 
 # As lenient as Go: one digit for the hour, a comma before the fraction, more than 9 digits.
-_STAMP = r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
+_TIMESTAMP = r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
 _ZONE = r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
-_TIME = re.compile(rf"{_STAMP}(?:[.,]([0-9]+))?{_ZONE}")
+_TIME = re.compile(rf"{_TIMESTAMP}(?:[.,]([0-9]+))?{_ZONE}")
 # Go takes a sign for one of the six digits, as long as the number is not negative.
-_MICRO_TIME = re.compile(rf"{_STAMP}[.,]([0-9]{{6}}|\+[0-9]{{5}}|-00000){_ZONE}")
+_MICRO_TIME = re.compile(rf"{_TIMESTAMP}[.,]([0-9]{{6}}|\+[0-9]{{5}}|-00000){_ZONE}")
 
 
 def _days_before_months(february: int) -> tuple[int, ...]:
@@ -80,7 +80,7 @@ class Time(int):
     @property
     def wire(self) -> str | None:
         """What Go prints for a `metav1.Time`: whole seconds in UTC, null when unset."""
-        return f"{_stamp(self // _SECOND)}Z" if self else None
+        return f"{_format_timestamp(self // _SECOND)}Z" if self else None
 
     def truncated(self) -> "Time":
         """What is left after writing and reading it: whole seconds, or unset.
@@ -95,7 +95,7 @@ class Time(int):
 
     def __str__(self) -> str:
         seconds, nanos = divmod(int(self), _SECOND)
-        return f"{_stamp(seconds)}{f'.{nanos:09}'.rstrip('0') if nanos else ''}Z"
+        return f"{_format_timestamp(seconds)}{f'.{nanos:09}'.rstrip('0') if nanos else ''}Z"
 
     def __repr__(self) -> str:
         return f"Time.parse({str(self)!r})" if self else "UNSET_TIME"
@@ -149,10 +149,10 @@ def parse_micro(value: object) -> Time:
 def micro_wire(time: Time) -> str | None:
     """What Go prints for a `metav1.MicroTime`: six digits after the second, null when unset."""
     seconds, nanos = divmod(int(time), _SECOND)
-    return f"{_stamp(seconds)}.{nanos // 1000:06}Z" if time else None
+    return f"{_format_timestamp(seconds)}.{nanos // 1000:06}Z" if time else None
 
 
-@remembered
+@cached_for_short_strings
 def _read(text: str) -> Time:
     return _instant(text, _TIME)
 
@@ -169,7 +169,7 @@ def _instant(text: str, form: re.Pattern[str]) -> Time:
         rest = ".000000Z" if form is _MICRO_TIME else "Z"
         raise TimeError(f"time {text[:80]!r} cannot be read; {_EXPECTED}{rest}")
     year, month, day, hour, minute, second, fraction, sign, *offset = match.groups(default="")
-    seconds = _day(text, year, month, day) * _DAY + _clock(text, hour, minute, second)
+    seconds = _day(text, year, month, day) * _DAY + _time_of_day(text, hour, minute, second)
     if sign:
         seconds -= _offset(text, sign, *offset)
     return Time(seconds * _SECOND + int(fraction[:9].ljust(9, "0")))
@@ -178,29 +178,29 @@ def _instant(text: str, form: re.Pattern[str]) -> Time:
 def _day(text: str, year: str, month: str, day: str) -> int:
     """Days since 0001-01-01."""
     months = _months(int(year))
-    m = _within(text, "month", month, 1, 12)
-    d = _within(text, "day", day, 1, months[m] - months[m - 1])
+    m = _checked_range(text, "month", month, 1, 12)
+    d = _checked_range(text, "day", day, 1, months[m] - months[m - 1])
     return _days_before(int(year)) + months[m - 1] + d - 1
 
 
-def _clock(text: str, hour: str, minute: str, second: str) -> int:
-    h = _within(text, "hour", hour, 0, 23)
-    m = _within(text, "minute", minute, 0, 59)
-    return (h * 60 + m) * 60 + _within(text, "second", second, 0, 59)
+def _time_of_day(text: str, hour: str, minute: str, second: str) -> int:
+    h = _checked_range(text, "hour", hour, 0, 23)
+    m = _checked_range(text, "minute", minute, 0, 59)
+    return (h * 60 + m) * 60 + _checked_range(text, "second", second, 0, 59)
 
 
 def _offset(text: str, sign: str, hour: str, minute: str) -> int:
     # Go lets a full day and a full hour pass.
-    h = _within(text, "hour of the offset", hour, 0, 24)
-    m = _within(text, "minute of the offset", minute, 0, 60)
+    h = _checked_range(text, "hour of the offset", hour, 0, 24)
+    m = _checked_range(text, "minute of the offset", minute, 0, 60)
     return (h * 60 + m) * (-60 if sign == "-" else 60)
 
 
-def _within(text: str, what: str, digits: str, low: int, high: int) -> int:
+def _checked_range(text: str, field_name: str, digits: str, low: int, high: int) -> int:
     number = int(digits)
     if low <= number <= high:
         return number
-    raise TimeError(f"time {text[:80]!r} has {what} {number}; {low} to {high} is expected")
+    raise TimeError(f"time {text[:80]!r} has {field_name} {number}; {low} to {high} is expected")
 
 
 def _months(year: int) -> tuple[int, ...]:
@@ -209,7 +209,7 @@ def _months(year: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _stamp(seconds: int) -> str:
+def _format_timestamp(seconds: int) -> str:
     """Date and time of day, for seconds since 0001-01-01T00:00:00Z."""
     day, clock = divmod(seconds, _DAY)
     return f"{_date(day)}T{clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"

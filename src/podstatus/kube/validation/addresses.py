@@ -7,13 +7,15 @@ import re
 from collections.abc import Collection, Sequence
 from ipaddress import IPv6Address, ip_address, ip_interface
 
-from podstatus.kube.validation.field_errors import Cause, invalid_value
+from podstatus.kube.validation.field_errors import FieldError, invalid_value
 
 _DIGITS = re.compile("[0-9]{1,4}")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9]+(?:\.|$))")
 
 
-def validate_addresses(field: str, addresses: Sequence[str], old: Collection[str]) -> list[Cause]:
+def validate_addresses(
+    field: str, addresses: Sequence[str], old: Collection[str]
+) -> list[FieldError]:
     """What is wrong with a list of addresses; those there were before may stay."""
     found = []
     for index, address in enumerate(addresses):
@@ -24,13 +26,13 @@ def validate_addresses(field: str, addresses: Sequence[str], old: Collection[str
     return found
 
 
-def _validate_families(field: str, addresses: Sequence[str]) -> list[Cause]:
+def _validate_families(field: str, addresses: Sequence[str]) -> list[FieldError]:
     families = [family(address) for address in addresses]
     found = []
     if 0 in families:
         bad = families.index(0)
         why = f"failed to check for dual stack with error:invalid IP[{bad}]: {addresses[bad]}"
-        found.append(Cause("InternalError", field, f"Internal error: {why}"))
+        found.append(FieldError("InternalError", field, f"Internal error: {why}"))
     if len(addresses) > 2 or set(families) != {4, 6}:
         listed = [{"IP": address} for address in addresses]
         why = "may specify no more than one IP for each IP family"
@@ -38,7 +40,7 @@ def _validate_families(field: str, addresses: Sequence[str]) -> list[Cause]:
     return found
 
 
-def validate_address(field: str, address: str) -> list[Cause]:
+def validate_address(field: str, address: str) -> list[FieldError]:
     """What is wrong with an address."""
     if not family(address):
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -52,7 +54,7 @@ def validate_address(field: str, address: str) -> list[Cause]:
     return []
 
 
-def validate_networks(field: str, networks: Sequence[str]) -> list[Cause]:
+def validate_networks(field: str, networks: Sequence[str]) -> list[FieldError]:
     """What is wrong with a list of networks: at most one of each family."""
     found = []
     for index, network in enumerate(networks):
@@ -64,7 +66,7 @@ def validate_networks(field: str, networks: Sequence[str]) -> list[Cause]:
     return found
 
 
-def _validate_network(field: str, network: str) -> list[Cause]:
+def _validate_network(field: str, network: str) -> list[FieldError]:
     address, _, length = network.partition("/")
     bits = 32 if "." in address else 128
     if not family(address) or not _DIGITS.fullmatch(length) or int(length) > bits:

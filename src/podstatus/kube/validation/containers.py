@@ -20,15 +20,15 @@ from podstatus.kube.objects.volumes import Volume
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.validation.environment import validate_environment
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     duplicate,
+    in_range,
     invalid_value,
     invalid_values,
     one_of,
     required,
     too_many,
     unsupported,
-    within,
 )
 from podstatus.kube.validation.names import dns_label, port_name
 from podstatus.kube.validation.probes import forbid_probes_and_hooks, validate_probes_and_hooks
@@ -43,7 +43,7 @@ _MAX_RULES = 20
 _MAX_EXIT_CODES = 255
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class PodContext(msgspec.Struct, frozen=True, kw_only=True):
     """What rules for a container need to know of its pod."""
 
     volumes: dict[str, Volume]
@@ -52,31 +52,31 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     grace: int
 
 
-def validate_containers(spec: PodSpec, around: Surroundings) -> list[Cause]:
+def validate_containers(spec: PodSpec, context: PodContext) -> list[FieldError]:
     """What is wrong with the regular containers."""
     containers = spec.containers or ()
     if not containers:
         return [required("spec.containers")]
-    found: list[Cause] = []
+    found: list[FieldError] = []
     names: set[str] = set()
     for index, container in enumerate(containers):
         field = f"spec.containers[{index}]"
-        found += _validate_common(field, container, around)
+        found += _validate_container(field, container, context)
         if container.name in names:
             found.append(duplicate(f"{field}.name", container.name))
         names.add(container.name)
-        found += validate_probes_and_hooks(field, container, around.grace)
+        found += validate_probes_and_hooks(field, container, context.grace)
         found += _validate_restarts(field, container)
     return found + _validate_host_ports("spec.containers", containers)
 
 
-def validate_init_containers(spec: PodSpec, around: Surroundings) -> list[Cause]:
+def validate_init_containers(spec: PodSpec, context: PodContext) -> list[FieldError]:
     """What is wrong with the init containers, sidecars among them."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     names = {container.name for container in spec.containers or ()}
     for index, container in enumerate(spec.init_containers or ()):
         field = f"spec.initContainers[{index}]"
-        found += _validate_common(field, container, around)
+        found += _validate_container(field, container, context)
         if container.restart_policy is not None:
             found += _validate_restarts(field, container)
         elif container.restart_policy_rules:
@@ -87,14 +87,14 @@ def validate_init_containers(spec: PodSpec, around: Surroundings) -> list[Cause]
             names.add(container.name)
         found += _validate_host_ports("spec.initContainers", [container])
         if is_restartable_init_container(container):
-            found += validate_probes_and_hooks(field, container, around.grace)
+            found += validate_probes_and_hooks(field, container, context.grace)
         else:
             found += forbid_probes_and_hooks(field, container)
             found += _validate_init_resize(field, container)
     return found
 
 
-def validate_image_spaces(field: str, containers: Iterable[Container]) -> list[Cause]:
+def validate_image_spaces(field: str, containers: Iterable[Container]) -> list[FieldError]:
     """A pod, unlike a template for one, has no spaces around the name of an image."""
     why = "must not have leading or trailing whitespace"
     return [
@@ -104,7 +104,7 @@ def validate_image_spaces(field: str, containers: Iterable[Container]) -> list[C
     ]
 
 
-def _validate_common(field: str, container: Container, around: Surroundings) -> list[Cause]:
+def _validate_container(field: str, container: Container, context: PodContext) -> list[FieldError]:
     found = [] if container.name else [required(f"{field}.name")]
     if container.name:
         found += invalid_values(f"{field}.name", container.name, dns_label(container.name))
@@ -117,18 +117,18 @@ def _validate_common(field: str, container: Container, around: Surroundings) -> 
     )
     found += _validate_ports(f"{field}.ports", container.ports or ())
     found += validate_environment(field, container)
-    found += validate_mounts(field, container, around.volumes)
+    found += validate_mounts(field, container, context.volumes)
     policies = ("Always", "IfNotPresent", "Never")
     found += one_of(f"{field}.imagePullPolicy", container.image_pull_policy, policies)
-    found += validate_container_resources(f"{field}.resources", container.resources, around.claims)
-    found += _validate_resize_policy(f"{field}.resizePolicy", container, around.restart_policy)
+    found += validate_container_resources(f"{field}.resources", container.resources, context.claims)
+    found += _validate_resize_policy(f"{field}.resizePolicy", container, context.restart_policy)
     if container.security_context is not None:
         found += _validate_security(f"{field}.securityContext", container.security_context)
     return found
 
 
-def _validate_ports(field: str, ports: tuple[ContainerPort, ...]) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_ports(field: str, ports: tuple[ContainerPort, ...]) -> list[FieldError]:
+    found: list[FieldError] = []
     names: set[str] = set()
     for index, port in enumerate(ports):
         path = f"{field}[{index}]"
@@ -141,14 +141,14 @@ def _validate_ports(field: str, ports: tuple[ContainerPort, ...]) -> list[Cause]
         if not port.container_port:
             found.append(required(f"{path}.containerPort"))
         else:
-            found += within(f"{path}.containerPort", port.container_port, 1, 65535)
+            found += in_range(f"{path}.containerPort", port.container_port, 1, 65535)
         if port.host_port:
-            found += within(f"{path}.hostPort", port.host_port, 1, 65535)
+            found += in_range(f"{path}.hostPort", port.host_port, 1, 65535)
         found += one_of(f"{path}.protocol", port.protocol, ("SCTP", "TCP", "UDP"))
     return found
 
 
-def _validate_host_ports(field: str, containers: Iterable[Container]) -> list[Cause]:
+def _validate_host_ports(field: str, containers: Iterable[Container]) -> list[FieldError]:
     found = []
     taken: set[str] = set()
     for index, container in enumerate(containers):
@@ -162,8 +162,10 @@ def _validate_host_ports(field: str, containers: Iterable[Container]) -> list[Ca
     return found
 
 
-def _validate_resize_policy(field: str, container: Container, restart_policy: str) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_resize_policy(
+    field: str, container: Container, restart_policy: str
+) -> list[FieldError]:
+    found: list[FieldError] = []
     seen: set[str] = set()
     for index, policy in enumerate(container.resize_policy or ()):
         if policy.resource_name in seen:
@@ -177,7 +179,7 @@ def _validate_resize_policy(field: str, container: Container, restart_policy: st
     return found
 
 
-def _validate_init_resize(field: str, container: Container) -> list[Cause]:
+def _validate_init_resize(field: str, container: Container) -> list[FieldError]:
     why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
     return [
         invalid_value(f"{field}.resizePolicy[{index}].restartPolicy", "RestartContainer", why)
@@ -186,7 +188,7 @@ def _validate_init_resize(field: str, container: Container) -> list[Cause]:
     ]
 
 
-def _validate_restarts(field: str, container: Container) -> list[Cause]:
+def _validate_restarts(field: str, container: Container) -> list[FieldError]:
     found = []
     rules = container.restart_policy_rules or ()
     policies = ("Always", "Never", "OnFailure")
@@ -201,7 +203,7 @@ def _validate_restarts(field: str, container: Container) -> list[Cause]:
     return found
 
 
-def _validate_restart_rule(field: str, rule: ContainerRestartRule) -> list[Cause]:
+def _validate_restart_rule(field: str, rule: ContainerRestartRule) -> list[FieldError]:
     found = []
     if rule.action not in _RULE_ACTIONS:
         found.append(unsupported(f"{field}.action", rule.action, _RULE_ACTIONS))
@@ -215,11 +217,11 @@ def _validate_restart_rule(field: str, rule: ContainerRestartRule) -> list[Cause
     return found
 
 
-def _validate_security(field: str, context: SecurityContext) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_security(field: str, context: SecurityContext) -> list[FieldError]:
+    found: list[FieldError] = []
     for name, number in (("runAsUser", context.run_as_user), ("runAsGroup", context.run_as_group)):
         if number is not None:
-            found += within(f"{field}.{name}", number, 0, _ID_LIMIT)
+            found += in_range(f"{field}.{name}", number, 0, _ID_LIMIT)
     if context.allow_privilege_escalation is False:
         given = {"allowPrivilegeEscalation": False}
         if context.privileged:

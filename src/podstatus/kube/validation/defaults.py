@@ -33,33 +33,33 @@ _SOURCES: dict[str, dict[str, Any]] = {
 _TOKEN_SECONDS = 3600
 
 
-def fill_volume(volume: dict[str, Any]) -> None:
+def set_volume_defaults(volume: dict[str, Any]) -> None:
     """Fill in the defaults of one volume; one that says nothing else is an empty folder."""
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
     for kind, defaults in _SOURCES.items():
         if volume.get(kind) is not None:
-            _fill(volume[kind], defaults)
-    _fill_files(volume.get("downwardAPI"))
+            _set_defaults(volume[kind], defaults)
+    _set_file_mode_defaults(volume.get("downwardAPI"))
     for source in (volume.get("projected") or {}).get("sources") or []:
-        _fill_files(source.get("downwardAPI"))
+        _set_file_mode_defaults(source.get("downwardAPI"))
         if source.get("serviceAccountToken") is not None:
-            _fill(source["serviceAccountToken"], {"expirationSeconds": _TOKEN_SECONDS})
+            _set_defaults(source["serviceAccountToken"], {"expirationSeconds": _TOKEN_SECONDS})
     if volume.get("image") is not None:
         latest = is_latest(volume["image"].get("reference", ""))
-        _fill(volume["image"], {"pullPolicy": "Always" if latest else "IfNotPresent"})
+        _set_defaults(volume["image"], {"pullPolicy": "Always" if latest else "IfNotPresent"})
     template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
     if template is not None:
-        _fill(template.setdefault("spec", {}), {"volumeMode": "Filesystem"})
+        _set_defaults(template.setdefault("spec", {}), {"volumeMode": "Filesystem"})
 
 
-def _fill_files(source: dict[str, Any] | None) -> None:
+def _set_file_mode_defaults(source: dict[str, Any] | None) -> None:
     for item in (source or {}).get("items") or []:
         if item.get("fieldRef") is not None:
-            _fill(item["fieldRef"], {"apiVersion": "v1"})
+            _set_defaults(item["fieldRef"], {"apiVersion": "v1"})
 
 
-def _fill(holder: dict[str, Any], defaults: dict[str, Any]) -> None:
+def _set_defaults(holder: dict[str, Any], defaults: dict[str, Any]) -> None:
     for key, value in defaults.items():
         if holder.get(key) is None:
             holder[key] = value
@@ -83,26 +83,26 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HOOKS = ("postStart", "preStop")
 
 
-def fill_spec(spec: dict[str, Any]) -> None:
+def set_pod_defaults(spec: dict[str, Any]) -> None:
     """Fill in the defaults of a pod's spec."""
-    _fill(spec, _SPEC)
+    _set_defaults(spec, _SPEC)
     spec.setdefault("securityContext", {})
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
-    _alias_account(spec)
+    _sync_service_account(spec)
     for container in all_containers(spec):
-        _fill_container(container)
+        _set_container_defaults(container)
     for container in _with_resources(spec):
-        _request_what_is_limited(container["resources"])
+        _default_requests_to_limits(container["resources"])
         if spec.get("hostNetwork"):
-            _open_on_host(container)
+            _default_host_ports(container)
     for volume in spec.get("volumes") or []:
-        fill_volume(volume)
+        set_volume_defaults(volume)
     if spec.get("resources"):
-        _fill_pod_resources(spec)
+        _set_pod_resource_defaults(spec)
 
 
-def align_addresses(status: dict[str, Any]) -> None:
+def sync_pod_ip(status: dict[str, Any]) -> None:
     """Make `podIP` the first of `podIPs`: old kubelets know only the one, so it counts more."""
     address, listed = status.get("podIP"), status.get("podIPs") or []
     if address and (not listed or listed[0].get("ip") != address):
@@ -122,55 +122,55 @@ def _with_resources(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from spec.get("containers") or []
 
 
-def _alias_account(spec: dict[str, Any]) -> None:
+def _sync_service_account(spec: dict[str, Any]) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
-def _fill_container(container: dict[str, Any]) -> None:
+def _set_container_defaults(container: dict[str, Any]) -> None:
     if not container.get("imagePullPolicy"):
         latest = is_latest(container.get("image", ""))
         container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
-    _fill(container, _CONTAINER)
+    _set_defaults(container, _CONTAINER)
     for port in container.get("ports") or []:
-        _fill(port, {"protocol": "TCP"})
+        _set_defaults(port, {"protocol": "TCP"})
     for variable in container.get("env") or []:
-        _fill_field_ref(variable.get("valueFrom") or {})
+        _set_field_ref_defaults(variable.get("valueFrom") or {})
     for name in _PROBES:
         if name in container:
-            _fill(container[name], _PROBE)
-            _fill_handler(container[name])
+            _set_defaults(container[name], _PROBE)
+            _set_handler_defaults(container[name])
     lifecycle = container.get("lifecycle") or {}
     for hook in _HOOKS:
-        _fill_handler(lifecycle.get(hook) or {})
+        _set_handler_defaults(lifecycle.get(hook) or {})
 
 
-def _fill_field_ref(source: dict[str, Any]) -> None:
+def _set_field_ref_defaults(source: dict[str, Any]) -> None:
     if source.get("fieldRef") is not None:
-        _fill(source["fieldRef"], {"apiVersion": "v1"})
+        _set_defaults(source["fieldRef"], {"apiVersion": "v1"})
 
 
-def _fill_handler(handler: dict[str, Any]) -> None:
+def _set_handler_defaults(handler: dict[str, Any]) -> None:
     if handler.get("httpGet") is not None:
-        _fill(handler["httpGet"], {"path": "/", "scheme": "HTTP"})
+        _set_defaults(handler["httpGet"], {"path": "/", "scheme": "HTTP"})
     if handler.get("grpc") is not None:
-        _fill(handler["grpc"], {"service": ""})
+        _set_defaults(handler["grpc"], {"service": ""})
 
 
-def _request_what_is_limited(resources: dict[str, Any]) -> None:
+def _default_requests_to_limits(resources: dict[str, Any]) -> None:
     limits = resources.get("limits") or {}
     if limits:
         resources["requests"] = limits | (resources.get("requests") or {})
 
 
-def _open_on_host(container: dict[str, Any]) -> None:
+def _default_host_ports(container: dict[str, Any]) -> None:
     for port in container.get("ports") or []:
         if not port.get("hostPort") and port.get("containerPort"):
             port["hostPort"] = port["containerPort"]
 
 
-def _fill_pod_resources(spec: dict[str, Any]) -> None:
+def _set_pod_resource_defaults(spec: dict[str, Any]) -> None:
     """What the pod as a whole asks for, where it says so in part only."""
     resources = spec["resources"]
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}

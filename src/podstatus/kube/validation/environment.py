@@ -8,7 +8,7 @@ import re
 from podstatus.kube.objects.containers import Container, EnvFromSource, EnvVar, EnvVarSource
 from podstatus.kube.objects.meta import ObjectFieldSelector
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     invalid_value,
     invalid_values,
     required,
@@ -44,17 +44,17 @@ _HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
 _ONE = "may not have more than one field specified at a time"
 
 
-def validate_environment(field: str, container: Container) -> list[Cause]:
+def validate_environment(field: str, container: Container) -> list[FieldError]:
     """What is wrong with the variables of a container, and with where they come from."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for index, variable in enumerate(container.env or ()):
         found += _validate_variable(f"{field}.env[{index}]", variable)
     for index, source in enumerate(container.env_from or ()):
-        found += _validate_bulk(f"{field}.envFrom", index, source)
+        found += _validate_env_from(f"{field}.envFrom", index, source)
     return found
 
 
-def _validate_variable(field: str, variable: EnvVar) -> list[Cause]:
+def _validate_variable(field: str, variable: EnvVar) -> list[FieldError]:
     found = [] if variable.name else [required(f"{field}.name")]
     if variable.name:
         found += invalid_values(f"{field}.name", variable.name, environment_name(variable.name))
@@ -80,8 +80,8 @@ def _count(source: EnvVarSource) -> int:
     return sum(getattr(source, name) is not None for name in source.__struct_fields__)
 
 
-def _validate_source(field: str, source: EnvVarSource) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_source(field: str, source: EnvVarSource) -> list[FieldError]:
+    found: list[FieldError] = []
     if source.field_ref is not None:
         found += _validate_field_ref(f"{field}.fieldRef", source.field_ref)
     if source.resource_field_ref is not None:
@@ -95,7 +95,7 @@ def _validate_source(field: str, source: EnvVarSource) -> list[Cause]:
     return found
 
 
-def _validate_field_ref(field: str, selector: ObjectFieldSelector) -> list[Cause]:
+def _validate_field_ref(field: str, selector: ObjectFieldSelector) -> list[FieldError]:
     path = selector.field_path
     if not path:
         return [required(f"{field}.fieldPath")]
@@ -112,7 +112,7 @@ def _validate_field_ref(field: str, selector: ObjectFieldSelector) -> list[Cause
     return [invalid_value(f"{field}.fieldPath", path, why)]
 
 
-def _validate_resource(field: str, resource: str) -> list[Cause]:
+def _validate_resource(field: str, resource: str) -> list[FieldError]:
     if not resource:
         return [required(f"{field}.resource")]
     if resource in _RESOURCES or resource.startswith(_HUGE_PAGES):
@@ -120,14 +120,14 @@ def _validate_resource(field: str, resource: str) -> list[Cause]:
     return [unsupported(f"{field}.resource", resource, sorted(_RESOURCES))]
 
 
-def _validate_key(field: str, name: str, key: str) -> list[Cause]:
+def _validate_key(field: str, name: str, key: str) -> list[FieldError]:
     found = invalid_values(f"{field}.name", name, dns_subdomain(name))
     if not key:
         return [*found, required(f"{field}.key")]
     return found + invalid_values(f"{field}.key", key, config_key(key))
 
 
-def _validate_bulk(field: str, index: int, source: EnvFromSource) -> list[Cause]:
+def _validate_env_from(field: str, index: int, source: EnvFromSource) -> list[FieldError]:
     path = f"{field}[{index}]"
     wrong = environment_name(source.prefix) if source.prefix else []
     found = invalid_values(f"{path}.prefix", source.prefix, wrong)

@@ -14,7 +14,7 @@ from podstatus.kube.scalars.time import Time
 NON_NEGATIVE = "must be greater than or equal to 0"
 
 
-class Cause(msgspec.Struct, frozen=True):
+class FieldError(msgspec.Struct, frozen=True):
     """One thing that is wrong with an object."""
 
     reason: str
@@ -23,88 +23,94 @@ class Cause(msgspec.Struct, frozen=True):
     message: str
 
 
-def required(field: str, detail: str = "") -> Cause:
+def required(field: str, detail: str = "") -> FieldError:
     """The field must be given."""
-    return Cause("FieldValueRequired", field, _told("Required value", detail))
+    return FieldError("FieldValueRequired", field, _join_detail("Required value", detail))
 
 
-def forbidden(field: str, detail: str) -> Cause:
+def forbidden(field: str, detail: str) -> FieldError:
     """The field may not be given, or may not change."""
-    return Cause("FieldValueForbidden", field, _told("Forbidden", detail))
+    return FieldError("FieldValueForbidden", field, _join_detail("Forbidden", detail))
 
 
-def invalid_value(field: str, value: Any, detail: str) -> Cause:
+def invalid_value(field: str, value: Any, detail: str) -> FieldError:
     """The value breaks a rule."""
-    return Cause("FieldValueInvalid", field, _told(f"Invalid value: {_shown(value)}", detail))
+    return FieldError(
+        "FieldValueInvalid", field, _join_detail(f"Invalid value: {_format_value(value)}", detail)
+    )
 
 
-def invalid_values(field: str, value: Any, details: Iterable[str]) -> list[Cause]:
+def invalid_values(field: str, value: Any, details: Iterable[str]) -> list[FieldError]:
     """One cause for each rule that the value breaks."""
     return [invalid_value(field, value, detail) for detail in details]
 
 
-def duplicate(field: str, value: Any, detail: str = "") -> Cause:
+def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
     """The value is there already."""
-    return Cause("FieldValueDuplicate", field, _told(f"Duplicate value: {_shown(value)}", detail))
+    return FieldError(
+        "FieldValueDuplicate",
+        field,
+        _join_detail(f"Duplicate value: {_format_value(value)}", detail),
+    )
 
 
-def not_there(field: str, value: Any) -> Cause:
+def not_found(field: str, value: Any) -> FieldError:
     """What the value refers to does not exist."""
-    return Cause("FieldValueNotFound", field, f"Not found: {_shown(value)}")
+    return FieldError("FieldValueNotFound", field, f"Not found: {_format_value(value)}")
 
 
-def unsupported(field: str, value: str, supported: Sequence[str]) -> Cause:
+def unsupported(field: str, value: str, supported: Sequence[str]) -> FieldError:
     """The value is none of those that there are."""
     listed = ", ".join(map(go_quoted, supported))
-    told = _told(f"Unsupported value: {_shown(value)}", f"supported values: {listed}")
-    return Cause("FieldValueNotSupported", field, told)
+    told = _join_detail(f"Unsupported value: {_format_value(value)}", f"supported values: {listed}")
+    return FieldError("FieldValueNotSupported", field, told)
 
 
-def too_long(field: str, limit: int) -> Cause:
+def too_long(field: str, limit: int) -> FieldError:
     """The value has more than `limit` bytes."""
-    return Cause("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
+    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
 
 
-def too_many(field: str, count: int, limit: int) -> Cause:
+def too_many(field: str, count: int, limit: int) -> FieldError:
     """The list has more than `limit` items."""
     detail = f"Too many: {count}: must have at most {limit} items"
-    return Cause("FieldValueTooMany", field, detail)
+    return FieldError("FieldValueTooMany", field, detail)
 
 
-def one_of(field: str, value: str, supported: Sequence[str]) -> list[Cause]:
+def one_of(field: str, value: str, supported: Sequence[str]) -> list[FieldError]:
     """The value must be given, and be one of these."""
     if not value:
         return [required(field)]
     return [] if value in supported else [unsupported(field, value, supported)]
 
 
-def non_negative(field: str, value: int) -> list[Cause]:
+def non_negative(field: str, value: int) -> list[FieldError]:
     """The number may not be below zero."""
     return [invalid_value(field, value, NON_NEGATIVE)] if value < 0 else []
 
 
-def within(field: str, value: int, low: int, high: int) -> list[Cause]:
+def in_range(field: str, value: int, low: int, high: int) -> list[FieldError]:
     """The number must lie between two others, both included."""
     if low <= value <= high:
         return []
-    return [invalid_value(field, value, between(low, high))]
+    return [invalid_value(field, value, range_message(low, high))]
 
 
-def between(low: int, high: int) -> str:
+def range_message(low: int, high: int) -> str:
     """Told of a number that does not lie between these."""
     return f"must be between {low} and {high}, inclusive"
 
 
-def unchanged(field: str, new: Any, old: Any) -> list[Cause]:
+def immutable(field: str, new: Any, old: Any) -> list[FieldError]:
     """The field may not change once it is set."""
     return [] if new == old else [invalid_value(field, new, "field is immutable")]
 
 
-def _told(what: str, detail: str) -> str:
+def _join_detail(what: str, detail: str) -> str:
     return f"{what}: {detail}" if detail else what
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, str):
         return go_quoted(value)
     if isinstance(value, Time):

@@ -34,33 +34,33 @@ _KEY_RULE = (
 )
 
 
-def label_key_faults(key: str) -> list[str]:
+def label_key_errors(key: str) -> list[str]:
     """What is wrong with a label's key: a name, after a DNS subdomain and a slash if need be."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [_KEY_RULE]
-    faults = [f"prefix part {fault}" for fault in _prefix_faults(prefix)] if slash else []
-    return faults + [f"name part {fault}" for fault in _name_faults(name)]
+    faults = [f"prefix part {fault}" for fault in _prefix_errors(prefix)] if slash else []
+    return faults + [f"name part {fault}" for fault in _name_errors(name)]
 
 
-def label_value_faults(value: str) -> list[str]:
+def label_value_errors(value: str) -> list[str]:
     """What is wrong with a label's value."""
     faults = _too_long(value, _MAX_NAME)
     return faults if re.fullmatch(_VALUE, value) else [*faults, _VALUE_RULE]
 
 
-def _prefix_faults(prefix: str) -> list[str]:
+def _prefix_errors(prefix: str) -> list[str]:
     if not prefix:
         return ["must be non-empty"]
     faults = _too_long(prefix, _MAX_PREFIX)
     return faults if re.fullmatch(_SUBDOMAIN, prefix) else [*faults, _PREFIX_RULE]
 
 
-def _name_faults(name: str) -> list[str]:
+def _name_errors(name: str) -> list[str]:
     faults = _too_long(name, _MAX_NAME) if name else ["must be non-empty"]
     return faults if re.fullmatch(_NAME, name) else [*faults, _NAME_RULE]
 
 
-def _too_long(text: str, most: int) -> list[str]:
+def _too_long(text: str, limit: int) -> list[str]:
     length = len(text.encode(errors="surrogatepass"))
-    return [f"must be no more than {most} bytes"] if length > most else []
+    return [f"must be no more than {limit} bytes"] if length > limit else []

@@ -6,14 +6,14 @@ Upstream: apimachinery v0.36.4, pkg/api/validation/objectmeta.go.
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     forbidden,
+    immutable,
     invalid_value,
     invalid_values,
     non_negative,
     required,
     too_long,
-    unchanged,
 )
 from podstatus.kube.validation.names import NameRule, dns_label, label_value, qualified_name
 
@@ -23,7 +23,7 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 def validate_meta(
     meta: ObjectMeta, name_rule: NameRule, *, namespaced: bool, qualified: bool = True
-) -> list[Cause]:
+) -> list[FieldError]:
     """What is wrong with the metadata of an object; finalizers are `qualified` in the core."""
     found = _validate_name(meta, name_rule)
     if not namespaced and meta.namespace:
@@ -38,11 +38,11 @@ def validate_meta(
 
 def validate_meta_update(
     new: ObjectMeta, old: ObjectMeta, *, qualified: bool = True
-) -> list[Cause]:
+) -> list[FieldError]:
     """What is wrong with a change of metadata."""
     found = []
     if old.deletion_timestamp is not None:
-        found += _no_new_finalizers(new, old)
+        found += _validate_no_new_finalizers(new, old)
     for field, after, before in (
         ("name", new.name, old.name),
         ("namespace", new.namespace, old.namespace),
@@ -54,30 +54,30 @@ def validate_meta_update(
             old.deletion_grace_period_seconds,
         ),
     ):
-        found += unchanged(f"metadata.{field}", after, before)
+        found += immutable(f"metadata.{field}", after, before)
     return found + _validate_parts(new, qualified=qualified)
 
 
-def validate_labels(field: str, labels: dict[str, str] | None) -> list[Cause]:
+def validate_labels(field: str, labels: dict[str, str] | None) -> list[FieldError]:
     """What is wrong with labels."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for key, value in (labels or {}).items():
         found += invalid_values(field, key, qualified_name(key))
         found += invalid_values(field, value, label_value(value))
     return found
 
 
-def validate_finalizers(field: str, finalizers: tuple[str, ...]) -> list[Cause]:
+def validate_finalizers(field: str, finalizers: tuple[str, ...]) -> list[FieldError]:
     """What is wrong with finalizers that are not those of the metadata."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for name in finalizers:
         found += invalid_values(field, name, qualified_name(name))
         found += _validate_standard(field, name)
     return found
 
 
-def _validate_name(meta: ObjectMeta, rule: NameRule) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_name(meta: ObjectMeta, rule: NameRule) -> list[FieldError]:
+    found: list[FieldError] = []
     if meta.generate_name:
         prefix = meta.generate_name
         # A letter will come where the prefix has its last hyphen.
@@ -88,7 +88,7 @@ def _validate_name(meta: ObjectMeta, rule: NameRule) -> list[Cause]:
     return found + invalid_values("metadata.name", meta.name, rule(meta.name))
 
 
-def _validate_parts(meta: ObjectMeta, *, qualified: bool) -> list[Cause]:
+def _validate_parts(meta: ObjectMeta, *, qualified: bool) -> list[FieldError]:
     found = validate_labels("metadata.labels", meta.labels)
     annotations = meta.annotations or {}
     for key in annotations:
@@ -100,9 +100,9 @@ def _validate_parts(meta: ObjectMeta, *, qualified: bool) -> list[Cause]:
     return found + _validate_finalizers(meta.finalizers or (), qualified=qualified)
 
 
-def _validate_finalizers(finalizers: tuple[str, ...], *, qualified: bool) -> list[Cause]:
+def _validate_finalizers(finalizers: tuple[str, ...], *, qualified: bool) -> list[FieldError]:
     field = "metadata.finalizers"
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for index, name in enumerate(finalizers):
         found += invalid_values(field, name, qualified_name(name))
         if qualified:
@@ -113,15 +113,15 @@ def _validate_finalizers(finalizers: tuple[str, ...], *, qualified: bool) -> lis
     return found
 
 
-def _validate_standard(field: str, finalizer: str) -> list[Cause]:
+def _validate_standard(field: str, finalizer: str) -> list[FieldError]:
     if "/" in finalizer or finalizer in _STANDARD_FINALIZERS:
         return []
     why = "name is neither a standard finalizer name nor is it fully qualified"
     return [invalid_value(field, finalizer, why)]
 
 
-def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[FieldError]:
+    found: list[FieldError] = []
     field = "metadata.ownerReferences"
     for owner in owners:
         if not owner.api_version.rpartition("/")[2]:
@@ -142,7 +142,7 @@ def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[Cause]:
     return found
 
 
-def _no_new_finalizers(new: ObjectMeta, old: ObjectMeta) -> list[Cause]:
+def _validate_no_new_finalizers(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
     extra = sorted(set(new.finalizers or ()) - set(old.finalizers or ()))
     if not extra:
         return []

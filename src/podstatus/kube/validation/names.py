@@ -69,7 +69,7 @@ def qualified_name(text: str) -> list[str]:
     if "/" in prefix:
         example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [f"a valid label key {rule} {example}"]
-    wrong = _wrong_prefix(prefix) if slash else []
+    wrong = _prefix_errors(prefix) if slash else []
     if not name:
         wrong.append("name part must be non-empty")
     wrong += [f"name part {why}" for why in _too_long(name, 63, "bytes")]
@@ -132,7 +132,7 @@ def path_segment(text: str) -> list[str]:
     return [f"may not contain '{char}'" for char in "/%" if char in text]
 
 
-def _wrong_prefix(prefix: str) -> list[str]:
+def _prefix_errors(prefix: str) -> list[str]:
     if not prefix:
         return ["prefix part must be non-empty"]
     return [f"prefix part {why}" for why in dns_subdomain(prefix)]

@@ -10,21 +10,21 @@ from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
 from podstatus.kube.objects.pod_spec import PodDNSConfig, PodSpec
 from podstatus.kube.validation.addresses import validate_address
 from podstatus.kube.validation.containers import (
-    Surroundings,
+    PodContext,
     validate_containers,
     validate_image_spaces,
     validate_init_containers,
 )
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     duplicate,
     forbidden,
+    in_range,
     invalid_value,
     invalid_values,
     one_of,
     required,
     unsupported,
-    within,
 )
 from podstatus.kube.validation.meta import validate_labels, validate_meta
 from podstatus.kube.validation.names import (
@@ -46,7 +46,7 @@ _SEARCHES = 32
 _SEARCH_CHARACTERS = 2048
 
 
-def validate_new_pod(pod: Pod) -> list[Cause]:
+def validate_new_pod(pod: Pod) -> list[FieldError]:
     """What is wrong with a pod that is to be created."""
     found = validate_pod(pod)
     if pod.spec.ephemeral_containers:
@@ -57,7 +57,7 @@ def validate_new_pod(pod: Pod) -> list[Cause]:
     return found
 
 
-def validate_pod(pod: Pod) -> list[Cause]:
+def validate_pod(pod: Pod) -> list[FieldError]:
     """What is wrong with a pod's metadata and spec at any time."""
     spec = pod.spec
     found = validate_meta(pod.metadata, dns_subdomain, namespaced=True)
@@ -68,7 +68,7 @@ def validate_pod(pod: Pod) -> list[Cause]:
     return found
 
 
-def validate_annotations(pod: Pod) -> list[Cause]:
+def validate_annotations(pod: Pod) -> list[FieldError]:
     """What is wrong with annotations that mean something; those of AppArmor are not read."""
     annotations = pod.metadata.annotations or {}
     found = []
@@ -83,9 +83,9 @@ def validate_annotations(pod: Pod) -> list[Cause]:
     return found
 
 
-def _validate_spec(spec: PodSpec) -> list[Cause]:
+def _validate_spec(spec: PodSpec) -> list[FieldError]:
     volumes, found = validate_volumes(spec.volumes or ())
-    around = Surroundings(
+    around = PodContext(
         volumes=volumes,
         claims=frozenset(claim.name for claim in spec.resource_claims or ()),
         restart_policy=spec.restart_policy,
@@ -106,8 +106,8 @@ def _validate_spec(spec: PodSpec) -> list[Cause]:
     return found + _validate_names(spec) + _validate_rest(spec)
 
 
-def _validate_claims(spec: PodSpec) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_claims(spec: PodSpec) -> list[FieldError]:
+    found: list[FieldError] = []
     seen: set[str] = set()
     for index, claim in enumerate(spec.resource_claims or ()):
         field = f"spec.resourceClaims[{index}]"
@@ -126,7 +126,7 @@ def _validate_claims(spec: PodSpec) -> list[Cause]:
     return found
 
 
-def _validate_host_network(spec: PodSpec) -> list[Cause]:
+def _validate_host_network(spec: PodSpec) -> list[FieldError]:
     if not spec.host_network:
         return []
     why = "must match `containerPort` when `hostNetwork` is true"
@@ -138,7 +138,7 @@ def _validate_host_network(spec: PodSpec) -> list[Cause]:
     ]
 
 
-def _validate_dns(spec: PodSpec) -> list[Cause]:
+def _validate_dns(spec: PodSpec) -> list[FieldError]:
     config = spec.dns_config
     if spec.dns_policy == "None":
         if config is None:
@@ -149,7 +149,7 @@ def _validate_dns(spec: PodSpec) -> list[Cause]:
     return [] if config is None else _validate_dns_config("spec.dnsConfig", config)
 
 
-def _validate_dns_config(field: str, config: PodDNSConfig) -> list[Cause]:
+def _validate_dns_config(field: str, config: PodDNSConfig) -> list[FieldError]:
     servers, searches = config.nameservers or (), config.searches or ()
     found = []
     if len(servers) > _NAMESERVERS:
@@ -176,8 +176,8 @@ def _validate_dns_config(field: str, config: PodDNSConfig) -> list[Cause]:
     return found
 
 
-def _validate_gates(spec: PodSpec) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_gates(spec: PodSpec) -> list[FieldError]:
+    found: list[FieldError] = []
     for index, gate in enumerate(spec.readiness_gates or ()):
         field = f"spec.readinessGates[{index}].conditionType"
         found += invalid_values(field, gate.condition_type, qualified_name(gate.condition_type))
@@ -191,8 +191,8 @@ def _validate_gates(spec: PodSpec) -> list[Cause]:
     return found
 
 
-def _validate_names(spec: PodSpec) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_names(spec: PodSpec) -> list[FieldError]:
+    found: list[FieldError] = []
     for name, value, rule in (
         ("serviceAccountName", spec.service_account_name, dns_subdomain),
         ("nodeName", spec.node_name, dns_subdomain),
@@ -208,11 +208,11 @@ def _validate_names(spec: PodSpec) -> list[Cause]:
     return found
 
 
-def _validate_rest(spec: PodSpec) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_rest(spec: PodSpec) -> list[FieldError]:
+    found: list[FieldError] = []
     if spec.active_deadline_seconds is not None:
         field = "spec.activeDeadlineSeconds"
-        found += within(field, spec.active_deadline_seconds, 1, _DEADLINE_LIMIT)
+        found += in_range(field, spec.active_deadline_seconds, 1, _DEADLINE_LIMIT)
     found += validate_tolerations("spec.tolerations", spec.tolerations or ())
     for index, alias in enumerate(spec.host_aliases or ()):
         field = f"spec.hostAliases[{index}]"

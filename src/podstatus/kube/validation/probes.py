@@ -19,14 +19,14 @@ from podstatus.kube.objects.containers import (
     TCPSocketAction,
 )
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     forbidden,
+    in_range,
     invalid_value,
     invalid_values,
     non_negative,
     required,
     unsupported,
-    within,
 )
 from podstatus.kube.validation.names import port_name
 
@@ -36,9 +36,9 @@ _NOT_FOR_INIT = "may not be set for init containers without restartPolicy=Always
 _Action = ExecAction | HTTPGetAction | TCPSocketAction | GRPCAction | SleepAction
 
 
-def validate_probes_and_hooks(field: str, container: Container, grace: int) -> list[Cause]:
+def validate_probes_and_hooks(field: str, container: Container, grace: int) -> list[FieldError]:
     """What is wrong with how a container is watched, started and stopped."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     if container.lifecycle is not None:
         found += _validate_lifecycle(f"{field}.lifecycle", container.lifecycle, grace)
     for name, probe in _probes(container):
@@ -53,7 +53,7 @@ def validate_probes_and_hooks(field: str, container: Container, grace: int) -> l
     return found
 
 
-def forbid_probes_and_hooks(field: str, container: Container) -> list[Cause]:
+def forbid_probes_and_hooks(field: str, container: Container) -> list[FieldError]:
     """An init container that is no sidecar has neither."""
     given = ["lifecycle"] if container.lifecycle is not None else []
     given += [name for name, _ in _probes(container)]
@@ -70,15 +70,15 @@ def _probes(container: Container) -> Iterator[tuple[str, Probe]]:
             yield name, probe
 
 
-def _validate_lifecycle(field: str, lifecycle: Lifecycle, grace: int) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_lifecycle(field: str, lifecycle: Lifecycle, grace: int) -> list[FieldError]:
+    found: list[FieldError] = []
     for name, hook in (("postStart", lifecycle.post_start), ("preStop", lifecycle.pre_stop)):
         if hook is not None:
             found += _validate_handler(f"{field}.{name}", hook, grace)
     return found
 
 
-def _validate_probe(field: str, probe: Probe, grace: int) -> list[Cause]:
+def _validate_probe(field: str, probe: Probe, grace: int) -> list[FieldError]:
     found = _validate_handler(field, probe, grace)
     for name, value in (
         ("initialDelaySeconds", probe.initial_delay_seconds),
@@ -95,7 +95,9 @@ def _validate_probe(field: str, probe: Probe, grace: int) -> list[Cause]:
     return found
 
 
-def _validate_handler(field: str, handler: Probe | LifecycleHandler, grace: int) -> list[Cause]:
+def _validate_handler(
+    field: str, handler: Probe | LifecycleHandler, grace: int
+) -> list[FieldError]:
     given = _actions(handler)
     if not given:
         return [required(field, "must specify a handler type")]
@@ -118,7 +120,7 @@ def _actions(handler: Probe | LifecycleHandler) -> list[tuple[str, _Action]]:
     return [(name, action) for name, action in listed if action is not None]
 
 
-def _validate_action(field: str, action: _Action, grace: int) -> list[Cause]:
+def _validate_action(field: str, action: _Action, grace: int) -> list[FieldError]:
     match action:
         case ExecAction():
             return [] if action.command else [required(f"{field}.command")]
@@ -133,7 +135,7 @@ def _validate_action(field: str, action: _Action, grace: int) -> list[Cause]:
             return _validate_port(f"{field}.port", action.port)
 
 
-def _validate_http(field: str, action: HTTPGetAction) -> list[Cause]:
+def _validate_http(field: str, action: HTTPGetAction) -> list[FieldError]:
     found = [] if action.path else [required(f"{field}.path")]
     found += _validate_port(f"{field}.port", action.port)
     if action.scheme not in ("HTTP", "HTTPS"):
@@ -148,7 +150,7 @@ def _validate_http(field: str, action: HTTPGetAction) -> list[Cause]:
     return found
 
 
-def _validate_port(field: str, port: int | str) -> list[Cause]:
+def _validate_port(field: str, port: int | str) -> list[FieldError]:
     if isinstance(port, str):
         return invalid_values(field, port, port_name(port))
-    return within(field, port, 1, 65535)
+    return in_range(field, port, 1, 65535)

@@ -13,12 +13,12 @@ from podstatus.kube.pod_resources import is_pod_level_resource, pod_limits, pod_
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.validation.field_errors import (
     NON_NEGATIVE,
-    Cause,
+    FieldError,
     duplicate,
     forbidden,
     invalid_value,
     invalid_values,
-    not_there,
+    not_found,
     required,
     unsupported,
 )
@@ -53,12 +53,12 @@ _WHOLE = (
     "services.loadbalancers",
 )
 
-_NameRule = Callable[[str, str], list[Cause]]
+_NameRule = Callable[[str, str], list[FieldError]]
 
 
 def validate_container_resources(
     field: str, resources: ResourceRequirements, claims: frozenset[str]
-) -> list[Cause]:
+) -> list[FieldError]:
     """What is wrong with what a container asks for; `claims` are those of its pod."""
     found = _validate_sides(field, resources, _container_resource_name)
     names: set[tuple[str, str]] = set()
@@ -67,14 +67,14 @@ def validate_container_resources(
         if not claim.name:
             found.append(required(f"{path}.name"))
         elif claim.name not in claims:
-            found.append(not_there(f"{path}.name", claim.name))
+            found.append(not_found(f"{path}.name", claim.name))
         if (claim.name, claim.request) in names:
             found.append(duplicate(path, claim.name))
         names.add((claim.name, claim.request))
     return found
 
 
-def validate_pod_resources(spec: PodSpec, resources: ResourceRequirements) -> list[Cause]:
+def validate_pod_resources(spec: PodSpec, resources: ResourceRequirements) -> list[FieldError]:
     """What is wrong with what a pod as a whole asks for, next to what its containers do."""
     field = "spec.resources"
     found = []
@@ -98,7 +98,7 @@ def validate_pod_resources(spec: PodSpec, resources: ResourceRequirements) -> li
 
 def _validate_total(
     field: str, given: Mapping[str, Quantity], total: Mapping[str, Quantity], side: str
-) -> list[Cause]:
+) -> list[FieldError]:
     return [
         invalid_value(
             f"{field}[{name}]",
@@ -110,7 +110,7 @@ def _validate_total(
     ]
 
 
-def validate_quantity(field: str, name: str, quantity: Quantity) -> list[Cause]:
+def validate_quantity(field: str, name: str, quantity: Quantity) -> list[FieldError]:
     """What is wrong with an amount of this resource."""
     found = []
     if quantity.compare(_ZERO) < 0:
@@ -122,9 +122,9 @@ def validate_quantity(field: str, name: str, quantity: Quantity) -> list[Cause]:
 
 def _validate_sides(
     field: str, resources: ResourceRequirements, name_rule: _NameRule
-) -> list[Cause]:
+) -> list[FieldError]:
     limits, requests = resources.limits or {}, resources.requests or {}
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for side, listed in (("limits", limits), ("requests", requests)):
         for name, quantity in listed.items():
             path = f"{field}.{side}[{name}]"
@@ -143,7 +143,7 @@ def _validate_sides(
 
 def _validate_bound(
     field: str, name: str, quantity: Quantity, limits: Mapping[str, Quantity]
-) -> list[Cause]:
+) -> list[FieldError]:
     overcommits = _is_native(name) and not _is_huge_page(name)
     limit = limits.get(name)
     if limit is None:
@@ -159,7 +159,7 @@ def _validate_bound(
     return [invalid_value(f"{field}.requests", quantity.canonical, why)]
 
 
-def _container_resource_name(field: str, name: str) -> list[Cause]:
+def _container_resource_name(field: str, name: str) -> list[FieldError]:
     found = _resource_name(field, name)
     if "/" not in name:
         if name not in _FOR_CONTAINERS and not _is_huge_page(name):
@@ -170,14 +170,14 @@ def _container_resource_name(field: str, name: str) -> list[Cause]:
     return found
 
 
-def _pod_resource_name(field: str, name: str) -> list[Cause]:
+def _pod_resource_name(field: str, name: str) -> list[FieldError]:
     found = _resource_name(field, name)
     if not found and not is_pod_level_resource(name):
         found.append(unsupported(field, name, ("cpu", "hugepages-", "memory")))
     return found
 
 
-def _resource_name(field: str, name: str) -> list[Cause]:
+def _resource_name(field: str, name: str) -> list[FieldError]:
     found = invalid_values(field, name, qualified_name(name))
     if not found and "/" not in name and name not in _STANDARD and not _is_huge_page(name):
         why = "must be a standard resource type or fully qualified"

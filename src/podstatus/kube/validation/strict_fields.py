@@ -15,11 +15,11 @@ MAX_ERRORS: Final = 100
 """That are collected of one object, as upstream does."""
 
 
-class Members(list[tuple[str, Any]]):
+class JsonMembers(list[tuple[str, Any]]):
     """A JSON object as it was written: the same name may be there twice."""
 
 
-def first_field_errors(value: Any, schema: Schema) -> list[str]:
+def strict_field_errors(value: Any, schema: Schema) -> list[str]:
     """The first `MAX_ERRORS` of the errors below."""
     return list(islice(field_errors(value, schema), MAX_ERRORS))
 
@@ -29,7 +29,7 @@ def field_errors(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
 
     Values of a wrong kind are for the decoder to refuse: here they have no fields.
     """
-    if isinstance(value, (dict, Members)):
+    if isinstance(value, (dict, JsonMembers)):
         yield from _member_errors(value, schema, path)
     elif isinstance(value, list):
         element = _part(schema)
@@ -37,7 +37,7 @@ def field_errors(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
             yield from field_errors(item, element, f"{path}[{index}]")
 
 
-def _member_errors(value: dict[str, Any] | Members, schema: Schema, path: str) -> Iterator[str]:
+def _member_errors(value: dict[str, Any] | JsonMembers, schema: Schema, path: str) -> Iterator[str]:
     seen: set[str] = set()
     repeated: set[str] = set()
     has_fields = bool(schema.fields) and schema.type not in _FREE_FORM

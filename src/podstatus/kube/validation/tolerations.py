@@ -9,7 +9,7 @@ from msgspec import structs
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.objects.pod_spec import Toleration
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     duplicate,
     forbidden,
     invalid_value,
@@ -22,9 +22,9 @@ from podstatus.kube.validation.names import label_value, qualified_name
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def validate_tolerations(field: str, tolerations: tuple[Toleration, ...]) -> list[Cause]:
+def validate_tolerations(field: str, tolerations: tuple[Toleration, ...]) -> list[FieldError]:
     """What is wrong with tolerations."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for index, toleration in enumerate(tolerations):
         found += _validate_toleration(f"{field}[{index}]", toleration)
     return found
@@ -32,7 +32,7 @@ def validate_tolerations(field: str, tolerations: tuple[Toleration, ...]) -> lis
 
 def validate_added_tolerations(
     field: str, new: tuple[Toleration, ...], old: tuple[Toleration, ...]
-) -> list[Cause]:
+) -> list[FieldError]:
     """Tolerations may be added; of those there are, only the seconds may change."""
     left = {structs.replace(toleration, toleration_seconds=None) for toleration in new}
     kept = all(structs.replace(before, toleration_seconds=None) in left for before in old)
@@ -42,9 +42,9 @@ def validate_added_tolerations(
     return validate_tolerations(field, new)
 
 
-def validate_taints(field: str, taints: tuple[Taint, ...]) -> list[Cause]:
+def validate_taints(field: str, taints: tuple[Taint, ...]) -> list[FieldError]:
     """What is wrong with the taints of a node."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         path = f"{field}[{index}]"
@@ -55,17 +55,17 @@ def validate_taints(field: str, taints: tuple[Taint, ...]) -> list[Cause]:
         if (taint.key, taint.effect) in seen:
             why = "taints must be unique by key and effect pair"
             told = {"Key": taint.key, "Value": taint.value, "Effect": taint.effect}
-            found.append(duplicate(path, told | {"TimeAdded": _added(taint)}, why))
+            found.append(duplicate(path, told | {"TimeAdded": _format_time_added(taint)}, why))
         seen.add((taint.key, taint.effect))
     return found
 
 
-def _added(taint: Taint) -> str | None:
+def _format_time_added(taint: Taint) -> str | None:
     return taint.time_added.wire if taint.time_added is not None else None
 
 
-def _validate_toleration(field: str, toleration: Toleration) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_toleration(field: str, toleration: Toleration) -> list[FieldError]:
+    found: list[FieldError] = []
     if toleration.key:
         found += invalid_values(f"{field}.key", toleration.key, qualified_name(toleration.key))
     elif toleration.operator != "Exists":
@@ -83,7 +83,7 @@ def _validate_toleration(field: str, toleration: Toleration) -> list[Cause]:
     return found
 
 
-def _validate_operator(field: str, toleration: Toleration) -> list[Cause]:
+def _validate_operator(field: str, toleration: Toleration) -> list[FieldError]:
     match toleration.operator:
         case "" | "Equal":
             wrong = ";".join(label_value(toleration.value))

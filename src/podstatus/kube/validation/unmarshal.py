@@ -3,8 +3,8 @@
 Integers are those of Go: `periodSeconds: 2147483648` does not fit an int32, `1.0` and `1e3` fit
 none. What does not fit must not be stored: every Go client that lists it would fail.
 
-`text_fits` and `value_fits` are fast, for what is sent all the time; `unmarshal_error` says why
-not, in a walk in the order of the text.
+`json_fits_schema` and `value_fits_schema` are fast, for what is sent all the time;
+`unmarshal_error` says why not, in a walk in the order of the text.
 
 Upstream: sigs.k8s.io/json, decode.go (errors are saved: the first one counts; those of types that
 read themselves, like quantities, end the decoding); apimachinery v0.36.4, pkg/api/resource.
@@ -27,7 +27,7 @@ from podstatus.kube.scalars.quantity import (
     QuantitySuffixError,
 )
 from podstatus.kube.validation.go_type_names import element_go_type, go_path, go_type, plain_go_type
-from podstatus.kube.validation.strict_fields import Members
+from podstatus.kube.validation.strict_fields import JsonMembers
 
 INTEGER_BOUNDS: Final = {
     "int32": (-(2**31), 2**31 - 1),
@@ -37,7 +37,7 @@ INTEGER_BOUNDS: Final = {
 _INTEGER: Final = re.compile("-?[0-9]{1,19}")
 _MAX_SHOWN: Final = 100
 """Of a number, in characters: a body may be one number of a megabyte."""
-_MAX_MORE: Final = 10_000
+_MAX_AFTER_ERROR: Final = 10_000
 """Values that are read after the first error, in search of one that ends the decoding."""
 _QUANTITY: Final = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?+[eEinumkKMGTP]*+[+-]?[0-9]*+")
 _NANO_DIGITS: Final = 9
@@ -47,13 +47,13 @@ _NO_FORMAT: Final = (
 )
 
 
-class Number(str):
+class NumberLiteral(str):
     """A number as it is spelled in the text."""
 
     __slots__ = ()
 
 
-class _Struct(msgspec.Struct, frozen=True):
+class _Location(msgspec.Struct, frozen=True):
     """Where the decoder is: the struct it fills in, and the names that led there."""
 
     name: str = ""
@@ -64,19 +64,19 @@ class _UnmarshalerError(Exception):
     """A type that reads itself has refused a value: nothing after it is read."""
 
 
-def text_fits(text: bytes, schema: Schema) -> bool:
+def json_fits_schema(text: bytes, schema: Schema) -> bool:
     """Whether a text is JSON that fits the type; if not, `unmarshal_error` may say why."""
     try:
-        json_decoder(_shape(schema.type), _read_quantity).decode(text)
+        json_decoder(_decoder_type(schema.type), _read_quantity).decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return True
 
 
-def value_fits(value: object, schema: Schema) -> bool:
+def value_fits_schema(value: object, schema: Schema) -> bool:
     """Whether a plain JSON value fits the type."""
     try:
-        convert_json(value, _shape(schema.type), _read_quantity)
+        convert_json(value, _decoder_type(schema.type), _read_quantity)
     except (msgspec.ValidationError, RecursionError):
         return False
     return True
@@ -85,30 +85,30 @@ def value_fits(value: object, schema: Schema) -> bool:
 def unmarshal_error(value: object, schema: Schema) -> str:
     """Why a JSON value does not fit the type, as Go's decoder says it; empty if it fits.
 
-    Objects are dicts or `Members`; numbers are `Number`, or int and float.
+    Objects are dicts or `JsonMembers`; numbers are `NumberLiteral`, or int and float.
     """
-    reading = _Reading()
+    reading = _Walk()
     try:
-        reading.read(value, schema.type, plain_go_type(schema.type), _Struct())
+        reading.read(value, schema.type, plain_go_type(schema.type), _Location())
     except _UnmarshalerError as error:
         return str(error)
-    return reading.saved
+    return reading.first_error
 
 
-class _Reading:
+class _Walk:
     """One walk through a value; it keeps the first error that does not end the decoding."""
 
     def __init__(self) -> None:
-        self.saved = ""
-        self._more = _MAX_MORE
+        self.first_error = ""
+        self._remaining = _MAX_AFTER_ERROR
 
-    def _is_enough(self) -> bool:
+    def _is_exhausted(self) -> bool:
         """Whether an error was found that no other is likely to replace."""
-        self._more -= bool(self.saved)
-        return self._more < 0
+        self._remaining -= bool(self.first_error)
+        return self._remaining < 0
 
-    def read(self, value: Any, of_type: str, go: str, at: _Struct) -> None:
-        if value is None or of_type == "FieldsV1" or self._is_enough():
+    def read(self, value: Any, of_type: str, go: str, at: _Location) -> None:
+        if value is None or of_type == "FieldsV1" or self._is_exhausted():
             return
         if of_type in _UNMARSHALERS:
             _unmarshal(value, of_type, at)
@@ -119,33 +119,33 @@ class _Reading:
         elif of_type not in _SCALARS and of_type[0] not in "[{" and _is_object(value):
             self._read_fields(value, schema_of(of_type), at)
         elif wrong := _mismatch(value, of_type):
-            self.saved = self.saved or _words(wrong, go, at)
+            self.first_error = self.first_error or _mismatch_error(wrong, go, at)
 
-    def _read_all(self, items: Iterable[Any], of_type: str, go: str, at: _Struct) -> None:
+    def _read_all(self, items: Iterable[Any], of_type: str, go: str, at: _Location) -> None:
         element = of_type[1:-1]
         go = element_go_type(go, element)
-        if element in _SCALARS and (self.saved or _plainly_fit(items := list(items), element)):
+        if element in _SCALARS and (self.first_error or _all_fit(items := list(items), element)):
             return
         for item in items:
             self.read(item, element, go, at)
 
-    def _read_fields(self, value: Any, schema: Schema, at: _Struct) -> None:
+    def _read_fields(self, value: Any, schema: Schema, at: _Location) -> None:
         for key, item in _members(value):
             if (field := schema.fields.get(key)) is not None:
-                below = _Struct(schema.type, at.path + go_path(schema.type, key))
+                below = _Location(schema.type, at.path + go_path(schema.type, key))
                 name = field.schema.type
                 self.read(item, name, go_type(schema.type, key, name), below)
 
 
 def _is_object(value: Any) -> bool:
-    return isinstance(value, dict | Members)
+    return isinstance(value, dict | JsonMembers)
 
 
 def _members(value: Any) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, dict) else value
 
 
-def _words(value: str, go: str, at: _Struct) -> str:
+def _mismatch_error(value: str, go: str, at: _Location) -> str:
     if not at.path:
         return f"json: cannot unmarshal {value} into Go value of type {go}"
     path = ".".join(at.path)
@@ -156,18 +156,18 @@ def _mismatch(value: Any, of_type: str) -> str:
     """What Go calls a value that is not of a type; empty if it is."""
     kind = json_kind(value)
     if of_type in INTEGER_BOUNDS and kind == "number":
-        return "" if _is_integer(value, of_type) else f"number {_spelled(value)}"
+        return "" if _is_integer(value, of_type) else f"number {_literal(value)}"
     return "" if _SCALARS.get(of_type) == kind else kind
 
 
-def _plainly_fit(items: list[Any], of_type: str) -> bool:
+def _all_fit(items: list[Any], of_type: str) -> bool:
     """Whether all elements of a list are short and of the type: a list may have a million."""
     kinds = set(map(type, items))
     if of_type in INTEGER_BOUNDS:
         if kinds == {int}:
             low, high = INTEGER_BOUNDS[of_type]
             return bool(low <= min(items) and max(items) <= high)
-        digits = kinds == {Number} and "".join(items).isdecimal()
+        digits = kinds == {NumberLiteral} and "".join(items).isdecimal()
         return digits and max(map(len, items)) < len(str(2**31))
     return kinds == {bool if of_type == "bool" else str}
 
@@ -176,7 +176,7 @@ def json_kind(value: Any) -> str:
     """What Go calls the kind of a JSON value that is not null."""
     if isinstance(value, bool):
         return "bool"
-    if isinstance(value, int | float | Number):
+    if isinstance(value, int | float | NumberLiteral):
         return "number"
     if isinstance(value, str):
         return "string"
@@ -184,7 +184,7 @@ def json_kind(value: Any) -> str:
 
 
 def _is_integer(value: Any, of_type: str) -> bool:
-    if isinstance(value, Number):
+    if isinstance(value, NumberLiteral):
         if not _INTEGER.fullmatch(value):
             return False
         value = int(value)
@@ -192,7 +192,7 @@ def _is_integer(value: Any, of_type: str) -> bool:
     return isinstance(value, int) and low <= value <= high
 
 
-def _spelled(value: Any) -> str:
+def _literal(value: Any) -> str:
     if isinstance(value, str):
         return value[:_MAX_SHOWN]
     try:
@@ -201,16 +201,16 @@ def _spelled(value: Any) -> str:
         return f"of {value.bit_length()} bits"
 
 
-def _unmarshal(value: Any, of_type: str, at: _Struct) -> None:
+def _unmarshal(value: Any, of_type: str, at: _Location) -> None:
     """Raise _UnmarshalerError if a type that reads itself refuses a value."""
     if of_type == "Quantity":
         wrong = _quantity_error(value)
-    elif isinstance(value, str) and not isinstance(value, Number):
+    elif isinstance(value, str) and not isinstance(value, NumberLiteral):
         wrong = ""
     else:
         go = "int32" if of_type == "IntOrString" else "str"
         mismatch = _mismatch(value, go)
-        wrong = _words(mismatch, plain_go_type(go), at) if mismatch else ""
+        wrong = _mismatch_error(mismatch, plain_go_type(go), at) if mismatch else ""
     if wrong:
         raise _UnmarshalerError(wrong)
 
@@ -219,7 +219,7 @@ def _quantity_error(value: Any) -> str:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return _NO_FORMAT
     try:
-        _read_quantity(Quantity, str(value) if isinstance(value, Number) else value)
+        _read_quantity(Quantity, str(value) if isinstance(value, NumberLiteral) else value)
     except QuantityRangeError as error:
         return str(error)
     except QuantityError as error:
@@ -275,17 +275,17 @@ _SHAPES: Final[dict[str, Any]] = {
 
 
 @cache
-def _shape(of_type: str) -> Any:
+def _decoder_type(of_type: str) -> Any:
     """A type that msgspec reads as Go reads this one: all may be null, unknown fields pass."""
     if of_type.startswith("["):
-        return list[_shape(of_type[1:-1]) | None]  # type: ignore[misc]
+        return list[_decoder_type(of_type[1:-1]) | None]  # type: ignore[misc]
     if of_type.startswith("{"):
-        return dict[str, _shape(of_type[1:-1]) | None]  # type: ignore[misc]
+        return dict[str, _decoder_type(of_type[1:-1]) | None]  # type: ignore[misc]
     if of_type in _SHAPES:
         return _SHAPES[of_type]
     fields = schema_of(of_type).fields
     names = {f"field_{index}": name for index, name in enumerate(fields)}
-    types = [_shape(field.schema.type) for field in fields.values()]
+    types = [_decoder_type(field.schema.type) for field in fields.values()]
     return msgspec.defstruct(
         of_type,
         [(name, kind | None, None) for name, kind in zip(names, types, strict=True)],

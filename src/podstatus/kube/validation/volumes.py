@@ -19,12 +19,12 @@ from podstatus.kube.objects.volumes import (
 )
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     duplicate,
     forbidden,
     invalid_value,
     invalid_values,
-    not_there,
+    not_found,
     required,
     unsupported,
 )
@@ -44,10 +44,10 @@ _HOST_PATH_TYPES = (
 _MODE_LIMIT = 0o777
 
 
-def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], list[Cause]]:
+def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], list[FieldError]]:
     """The volumes that can be mounted, by name, and what is wrong with the others."""
     usable: dict[str, Volume] = {}
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for index, volume in enumerate(volumes):
         field = f"spec.volumes[{index}]"
         wrong = _validate_source(field, volume)
@@ -63,16 +63,18 @@ def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], li
     return usable, found
 
 
-def validate_mounts(field: str, container: Container, volumes: dict[str, Volume]) -> list[Cause]:
+def validate_mounts(
+    field: str, container: Container, volumes: dict[str, Volume]
+) -> list[FieldError]:
     """What is wrong with the mounts of a container."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     paths: set[str] = set()
     for index, mount in enumerate(container.volume_mounts or ()):
         path = f"{field}.volumeMounts[{index}]"
         if not mount.name:
             found.append(required(f"{path}.name"))
         if mount.name not in volumes:
-            found.append(not_there(f"{path}.name", mount.name))
+            found.append(not_found(f"{path}.name", mount.name))
         if not mount.mount_path:
             found.append(required(f"{path}.mountPath"))
         if mount.mount_path in paths:
@@ -82,13 +84,13 @@ def validate_mounts(field: str, container: Container, volumes: dict[str, Volume]
     for index, device in enumerate(container.volume_devices or ()):
         path = f"{field}.volumeDevices[{index}]"
         if device.name not in volumes:
-            found.append(not_there(f"{path}.name", device.name))
+            found.append(not_found(f"{path}.name", device.name))
         if not device.device_path:
             found.append(required(f"{path}.devicePath"))
     return found
 
 
-def _validate_sub_paths(field: str, path: str, mount: VolumeMount) -> list[Cause]:
+def _validate_sub_paths(field: str, path: str, mount: VolumeMount) -> list[FieldError]:
     found = []
     if mount.sub_path:
         found += _validate_descending(f"{field}.subPath", mount.sub_path)
@@ -100,27 +102,27 @@ def _validate_sub_paths(field: str, path: str, mount: VolumeMount) -> list[Cause
     return found
 
 
-def _validate_descending(field: str, path: str) -> list[Cause]:
-    found = _validate_no_steps_back(field, path)
+def _validate_descending(field: str, path: str) -> list[FieldError]:
+    found = _validate_no_parent_references(field, path)
     if path.startswith("/"):
         found.insert(0, invalid_value(field, path, "must be a relative path"))
     return found
 
 
-def _validate_no_steps_back(field: str, path: str) -> list[Cause]:
+def _validate_no_parent_references(field: str, path: str) -> list[FieldError]:
     if ".." in path.split("/"):
         return [invalid_value(field, path, "must not contain '..'")]
     return []
 
 
-def _validate_source(field: str, volume: Volume) -> list[Cause]:
+def _validate_source(field: str, volume: Volume) -> list[FieldError]:
     given = _sources(volume)
     if not given:
         return [required(field, "must specify a volume type")]
     first, *others = given
     why = "may not specify more than 1 volume type"
     found = [forbidden(f"{field}.{name}", why) for name in others]
-    return _validate_first(f"{field}.{first}", getattr(volume, given[first])) + found
+    return _validate_chosen_source(f"{field}.{first}", getattr(volume, given[first])) + found
 
 
 def _sources(volume: Volume) -> dict[str, str]:
@@ -132,7 +134,7 @@ def _sources(volume: Volume) -> dict[str, str]:
     return {wire: given[wire] for wire in sorted(given, key=lambda wire: wire != "emptyDir")}
 
 
-def _validate_first(field: str, source: Any) -> list[Cause]:
+def _validate_chosen_source(field: str, source: Any) -> list[FieldError]:
     match source:
         case EmptyDirVolumeSource(size_limit=size):
             if size is None or size.compare(_ZERO) >= 0:
@@ -152,10 +154,10 @@ def _validate_first(field: str, source: Any) -> list[Cause]:
     return []
 
 
-def _validate_host_path(field: str, source: HostPathVolumeSource) -> list[Cause]:
+def _validate_host_path(field: str, source: HostPathVolumeSource) -> list[FieldError]:
     if not source.path:
         return [required(f"{field}.path")]
-    found = _validate_no_steps_back(f"{field}.path", source.path)
+    found = _validate_no_parent_references(f"{field}.path", source.path)
     if source.type is not None and source.type not in _HOST_PATH_TYPES:
         found.append(unsupported(f"{field}.type", source.type, _HOST_PATH_TYPES))
     return found
@@ -163,7 +165,7 @@ def _validate_host_path(field: str, source: HostPathVolumeSource) -> list[Cause]
 
 def _validate_files(
     field: str, default_mode: int | None, items: tuple[KeyToPath, ...]
-) -> list[Cause]:
+) -> list[FieldError]:
     found = _validate_mode(f"{field}.defaultMode", default_mode)
     for index, item in enumerate(items):
         path = f"{field}.items[{index}]"
@@ -178,7 +180,7 @@ def _validate_files(
     return found
 
 
-def _validate_mode(field: str, mode: int | None) -> list[Cause]:
+def _validate_mode(field: str, mode: int | None) -> list[FieldError]:
     if mode is None or 0 <= mode <= _MODE_LIMIT:
         return []
     why = "must be a number between 0 and 0777 (octal), both inclusive"

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.kube.expansion import MAX_TOTAL, ExecBudget, TooLargeError
+from podstatus.kube.expansion import MAX_TOTAL_BYTES, ArgumentListTooLongError, ExecBudget
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.quantity import Quantity
@@ -258,7 +258,7 @@ def _host_paths(arguments: BubblewrapArgs) -> tuple[HostPathArgument, ...]:
 def max_exec_bytes() -> int:
     """What is left for variables and arguments under this process's limit of the stack."""
     limit = os.sysconf("SC_ARG_MAX")
-    return MAX_TOTAL if limit <= 0 else min(MAX_TOTAL, limit - _EXEC_RESERVE)
+    return MAX_TOTAL_BYTES if limit <= 0 else min(MAX_TOTAL_BYTES, limit - _EXEC_RESERVE)
 
 
 def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> tuple[str, ...]:
@@ -268,7 +268,7 @@ def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> t
         for number, word in enumerate(words or ()):
             try:
                 argv.append(budget.expand(word, env))
-            except TooLargeError as error:
+            except ArgumentListTooLongError as error:
                 raise config_error(f"{field}[{number}]: {error}; shorten it") from error
     if not argv:
         raise CannotStartError("CreateContainerError", _NO_COMMAND)

@@ -15,10 +15,10 @@ from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.validation.defaults import fill_spec
+from podstatus.kube.validation.defaults import set_pod_defaults
 from podstatus.kube.validation.pod_spec import validate_new_pod
-from podstatus.kube.validation.strict_fields import first_field_errors
-from podstatus.kube.validation.unmarshal import unmarshal_error, value_fits
+from podstatus.kube.validation.strict_fields import strict_field_errors
+from podstatus.kube.validation.unmarshal import unmarshal_error, value_fits_schema
 from podstatus.sources.manifest.api_references import api_references
 from podstatus.sources.manifest.static_pods import Origin, content_hash, make_static_pod
 from podstatus.sources.manifest.yaml_documents import (
@@ -164,10 +164,10 @@ def _items(document: Any) -> Iterator[Any]:
 def _read_pod(document: Any, origin: Origin, seen: Time) -> Pod:
     _check_kind(document)
     try:
-        if wrong := first_field_errors(document, POD):
+        if wrong := strict_field_errors(document, POD):
             raise _RefusedError(_strict(wrong))
         written = from_document(document, Pod)
-        if not value_fits(document, POD) and (beyond := unmarshal_error(document, POD)):
+        if not value_fits_schema(document, POD) and (beyond := unmarshal_error(document, POD)):
             raise _RefusedError(beyond)
         if not written.metadata.name:
             raise _RefusedError("metadata.name: Required value: name is needed for the pod")
@@ -200,7 +200,7 @@ def _wrong_kind(document: dict[str, Any]) -> str:
 
 def _filled(written: Pod) -> Pod:
     document = to_document(written)
-    fill_spec(document["spec"])
+    set_pod_defaults(document["spec"])
     return from_document(document, Pod)
 
 

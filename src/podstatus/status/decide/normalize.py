@@ -18,7 +18,7 @@ from podstatus.kube.objects.pod_status import (
     PodCondition,
     PodStatus,
 )
-from podstatus.kube.scalars.go_text import cut_bytes
+from podstatus.kube.scalars.go_text import truncate_bytes
 
 MAX_TERMINATION_BYTES = 12 * 1024
 """Upstream's limit on all termination messages of a pod; each container gets its share."""
@@ -128,7 +128,7 @@ def _normal_state(spec: PodSpec, state: ContainerState) -> ContainerState:
             terminated,
             started_at=terminated.started_at.truncated(),
             finished_at=terminated.finished_at.truncated(),
-            message=cut_bytes(terminated.message, _message_limit(spec)),
+            message=truncate_bytes(terminated.message, _message_limit(spec)),
         )
     if running is None and terminated is None:
         return state

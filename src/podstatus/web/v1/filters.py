@@ -8,7 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from podstatus.kube.label_selector import LabelSelector, LabelSelectorError, parse_label_selector
+from podstatus.kube.label_selector import (
+    LabelSelectorError,
+    ParsedLabelSelector,
+    parse_label_selector,
+)
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import Word, pod_health
 from podstatus.observe.summary.pod import PodSummary
@@ -34,7 +38,7 @@ class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     namespace: str = ""
     node: str = ""
-    labels: LabelSelector = LabelSelector()
+    labels: ParsedLabelSelector = ParsedLabelSelector()
     phases: tuple[str, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
     """Types, and the status that each must have."""
@@ -93,7 +97,7 @@ def several(query: Query, name: str) -> list[str]:
     return [value for value in values if value]
 
 
-def _selector(text: str) -> LabelSelector:
+def _selector(text: str) -> ParsedLabelSelector:
     try:
         return parse_label_selector(text)
     except LabelSelectorError as error:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podstatus.kube.node_selection import is_wanted_on, tolerates_no_execute
+from podstatus.kube.node_selection import matches_node, tolerates_no_execute
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.kube.objects.pod_status import PodStatus
@@ -66,7 +66,7 @@ def _objections(pod: Pod, node: Node, others: Taken, max_pods: int) -> Iterator[
     yield from _unsupported(pod, node)
     for shortage in shortages(pod.spec, node=node, others=others, max_pods=max_pods):
         yield Rejected(reason=f"OutOf{shortage.resource}", message=shortage.message)
-    if not is_wanted_on(pod.spec, node.metadata.name, node.metadata.labels or {}):
+    if not matches_node(pod.spec, node.metadata.name, node.metadata.labels or {}):
         yield _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
     if pod.spec.node_name not in ("", node.metadata.name):
         yield _failed("NodeName", "node(s) didn't match the requested node name")

@@ -89,7 +89,7 @@ async def keep_running(runtime: ProcessRuntime, pod: Pod) -> ContainerFacts:
     for _ in range(8):
         listed = await runtime.list_pods(pod.uid)
         facts = listed[0].facts if listed else None
-        newest = facts.find("app") if facts is not None else None
+        newest = facts.find_container("app") if facts is not None else None
         if newest is not None and newest.state is ContainerRunState.RUNNING:
             return newest
         try:
@@ -113,7 +113,7 @@ async def live(runtime: ProcessRuntime, pod: Pod, truth: Path) -> None:
         assert starts <= (running.restart_count or 0) + 1 <= starts + 1
         await runtime.stop_container(pod.uid, running.id, grace_seconds=0)
         (listed,) = await runtime.list_pods(pod.uid)
-        ended = listed.facts.find("app")
+        ended = listed.facts.find_container("app")
         assert ended is not None
         assert (ended.id, ended.state) == (running.id, ContainerRunState.EXITED)
         assert ended.exit_code in (137, 143)

@@ -24,7 +24,7 @@ from podstatus.apiserver.controllers.decide.node_taints import (
     settled_taints,
 )
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.node_selection import is_tolerated, is_wanted_on
+from podstatus.kube.node_selection import is_taint_tolerated, matches_node
 from podstatus.kube.objects.event import NORMAL, WARNING
 from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.objects.pod import Pod
@@ -113,16 +113,16 @@ def _closed(spec: PodSpec, room: Room) -> str:
     tolerations = spec.tolerations or ()
     if not room.ready:
         return "node(s) were not ready"
-    if room.unschedulable and not is_tolerated(_CORDONED, tolerations):
+    if room.unschedulable and not is_taint_tolerated(_CORDONED, tolerations):
         return "node(s) were unschedulable"
     hard = (t for t in room.taints if t.effect in ("NoSchedule", "NoExecute"))
-    if not all(is_tolerated(taint, tolerations) for taint in hard):
+    if not all(is_taint_tolerated(taint, tolerations) for taint in hard):
         return "node(s) had untolerated taint(s)"
     return ""
 
 
 def _misfits(need: Need, room: Room, load: Amounts) -> list[str]:
-    if not is_wanted_on(need.spec, room.name, room.labels):
+    if not matches_node(need.spec, room.name, room.labels):
         return ["node(s) didn't match Pod's node affinity/selector"]
     short = [
         name

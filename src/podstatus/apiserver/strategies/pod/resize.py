@@ -15,7 +15,7 @@ from podstatus.kube.objects.pod import Pod, is_mirror_pod
 from podstatus.kube.qos import compute_pod_qos, get_pod_qos
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.kube.validation.field_errors import Cause, forbidden, invalid_value
+from podstatus.kube.validation.field_errors import FieldError, forbidden, invalid_value
 from podstatus.kube.validation.meta import validate_meta_update
 from podstatus.kube.validation.pod_spec import validate_pod
 
@@ -41,7 +41,7 @@ def resized_spec(new: Document, old: Document) -> Document:
     return _with_pod_resources(spec, new)
 
 
-def validate_pod_resize(new: Pod, old: Pod) -> list[Cause]:
+def validate_pod_resize(new: Pod, old: Pod) -> list[FieldError]:
     """What is wrong with a change of resources."""
     if is_mirror_pod(old):
         return [forbidden(_ROOT, "static pods cannot be resized")]
@@ -82,8 +82,8 @@ def _node_resizes(pod: Pod) -> bool:
     return True
 
 
-def _validate_order(new: Pod, old: Pod) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_order(new: Pod, old: Pod) -> list[FieldError]:
+    found: list[FieldError] = []
     for kind, after, before in (
         ("containers", new.spec.containers or (), old.spec.containers or ()),
         ("initContainers", new.spec.init_containers or (), old.spec.init_containers or ()),
@@ -102,10 +102,10 @@ def _validate_order(new: Pod, old: Pod) -> list[Cause]:
     return found
 
 
-def _validate_containers(new: Pod, old: Pod) -> list[Cause]:
+def _validate_containers(new: Pod, old: Pod) -> list[FieldError]:
     regular = list(zip(new.spec.containers or (), old.spec.containers or (), strict=True))
     init = list(zip(new.spec.init_containers or (), old.spec.init_containers or (), strict=True))
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for kind, pairs in (("initContainers", init), ("containers", regular)):
         for index, (after, before) in enumerate(pairs):
             found += _nothing_removed(f"spec.{kind}[{index}].resources", after, before)
@@ -117,7 +117,7 @@ def _validate_containers(new: Pod, old: Pod) -> list[Cause]:
     return found
 
 
-def _validate_init(field: str, new: Container, old: Container) -> list[Cause]:
+def _validate_init(field: str, new: Container, old: Container) -> list[FieldError]:
     found = []
     if not _alike_but_for_cpu_and_memory(new, old):
         why = _CPU_AND_MEMORY.format(" for init or sidecar containers")
@@ -132,7 +132,7 @@ def _validate_init(field: str, new: Container, old: Container) -> list[Cause]:
     return found
 
 
-def _nothing_removed(field: str, new: Container, old: Container) -> list[Cause]:
+def _nothing_removed(field: str, new: Container, old: Container) -> list[FieldError]:
     found = []
     if set(old.resources.requests or ()) - set(new.resources.requests or ()):
         found.append(forbidden(f"{field}.requests", "resource requests cannot be removed"))
@@ -158,7 +158,7 @@ def _with_old_amounts(new: _Amounts, old: _Amounts) -> dict[str, Quantity]:
 
 def _validate_pod_level(
     new: ResourceRequirements | None, old: ResourceRequirements | None
-) -> list[Cause]:
+) -> list[FieldError]:
     if new is None:
         removed = old is not None and (old.requests or old.limits)
         why = "pod-level resources cannot be removed"

@@ -24,16 +24,16 @@ from podstatus.kube.objects.pod_status import (
 from podstatus.kube.restart_policy import all_containers_could_restart, container_should_restart
 from podstatus.kube.validation.addresses import validate_addresses
 from podstatus.kube.validation.field_errors import (
-    Cause,
+    FieldError,
     duplicate,
     forbidden,
+    immutable,
+    in_range,
     invalid_value,
     invalid_values,
     required,
     too_long,
-    unchanged,
     unsupported,
-    within,
 )
 from podstatus.kube.validation.meta import validate_meta_update
 from podstatus.kube.validation.names import dns_label, dns_subdomain, qualified_name
@@ -50,10 +50,10 @@ _NO_REQUEST = (
 )
 
 
-def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[Cause]:
+def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[FieldError]:
     """What is wrong with the claims that a status tells of."""
     known = {claim.name for claim in spec.resource_claims or ()}
-    found: list[Cause] = []
+    found: list[FieldError] = []
     seen: set[str] = set()
     for index, told in enumerate(status.resource_claim_statuses or ()):
         field = f"status.resourceClaimStatuses[{index}]"
@@ -70,7 +70,7 @@ def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[Cause]:
     return found
 
 
-def _validate_extended(told: PodExtendedResourceClaimStatus, spec: PodSpec) -> list[Cause]:
+def _validate_extended(told: PodExtendedResourceClaimStatus, spec: PodSpec) -> list[FieldError]:
     mappings = told.request_mappings or ()
     found = []
     if not mappings:
@@ -91,7 +91,7 @@ def _validate_extended(told: PodExtendedResourceClaimStatus, spec: PodSpec) -> l
 
 def _validate_mapping(
     field: str, mapping: ContainerExtendedResourceRequest, spec: PodSpec
-) -> list[Cause]:
+) -> list[FieldError]:
     containers = {c.name: c for c in (*(spec.init_containers or ()), *(spec.containers or ()))}
     container = containers.get(mapping.container_name)
     found = []
@@ -108,9 +108,11 @@ _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _MESSAGE_LIMIT = 1024
 
 
-def validate_users(field: str, statuses: Iterable[ContainerStatus], system: str) -> list[Cause]:
+def validate_users(
+    field: str, statuses: Iterable[ContainerStatus], system: str
+) -> list[FieldError]:
     """What is wrong with the users that containers run as; `system` is the pod's, if it says."""
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for index, status in enumerate(statuses):
         user = status.user.linux if status.user is not None else None
         if user is None:
@@ -125,10 +127,10 @@ def validate_users(field: str, statuses: Iterable[ContainerStatus], system: str)
 
 def validate_allocated(
     field: str, statuses: Iterable[ContainerStatus], containers: Iterable[Container]
-) -> list[Cause]:
+) -> list[FieldError]:
     """What is wrong with what is told of the devices that containers have."""
     by_name = {container.name: container for container in reversed(tuple(containers))}
-    found: list[Cause] = []
+    found: list[FieldError] = []
     for index, status in enumerate(statuses):
         for number, told in enumerate(status.allocated_resources_status or ()):
             path = f"{field}[{index}].allocatedResourcesStatus[{number}]"
@@ -139,7 +141,7 @@ def validate_allocated(
     return found
 
 
-def forbid_allocated(field: str, statuses: Iterable[ContainerStatus]) -> list[Cause]:
+def forbid_allocated(field: str, statuses: Iterable[ContainerStatus]) -> list[FieldError]:
     """Ephemeral containers have no devices."""
     return [
         forbidden(
@@ -151,15 +153,15 @@ def forbid_allocated(field: str, statuses: Iterable[ContainerStatus]) -> list[Ca
     ]
 
 
-def _validate_user(field: str, user: LinuxContainerUser) -> list[Cause]:
-    found = within(f"{field}.uid", user.uid, 0, _ID_LIMIT)
-    found += within(f"{field}.gid", user.gid, 0, _ID_LIMIT)
+def _validate_user(field: str, user: LinuxContainerUser) -> list[FieldError]:
+    found = in_range(f"{field}.uid", user.uid, 0, _ID_LIMIT)
+    found += in_range(f"{field}.gid", user.gid, 0, _ID_LIMIT)
     for index, group in enumerate(user.supplemental_groups or ()):
-        found += within(f"{field}.supplementalGroups[{index}]", group, 0, _ID_LIMIT)
+        found += in_range(f"{field}.supplementalGroups[{index}]", group, 0, _ID_LIMIT)
     return found
 
 
-def _validate_resource(field: str, name: str, container: Container) -> list[Cause]:
+def _validate_resource(field: str, name: str, container: Container) -> list[FieldError]:
     if name.startswith("claim:"):
         claims = container.resources.claims or ()
         known = {f"claim:{c.name}/{c.request}".removesuffix("/") for c in claims}
@@ -173,7 +175,7 @@ def _validate_resource(field: str, name: str, container: Container) -> list[Caus
     return [] if name in known else [invalid_value(f"{field}.name", name, why)]
 
 
-def _validate_health(field: str, told: ResourceStatus) -> list[Cause]:
+def _validate_health(field: str, told: ResourceStatus) -> list[FieldError]:
     found = []
     seen: set[str] = set()
     for index, resource in enumerate(told.resources or ()):
@@ -197,7 +199,7 @@ _NOT_NEGATIVE = "must be a non-negative integer"
 _Statuses = tuple[ContainerStatus, ...]
 
 
-def validate_pod_status_update(new: Pod, old: Pod) -> list[Cause]:
+def validate_pod_status_update(new: Pod, old: Pod) -> list[FieldError]:
     """What is wrong with a change of a pod's status."""
     found = validate_meta_update(new.metadata, old.metadata)
     found += validate_annotation_update(new, old)
@@ -207,14 +209,14 @@ def validate_pod_status_update(new: Pod, old: Pod) -> list[Cause]:
     if new.status.observed_generation < 0:
         value = new.status.observed_generation
         found.append(invalid_value("status.observedGeneration", value, _NOT_NEGATIVE))
-    found += unchanged("status.qosClass", new.status.qos_class, old.status.qos_class)
+    found += immutable("status.qosClass", new.status.qos_class, old.status.qos_class)
     found += _validate_transitions(new.status, old)
     found += validate_claim_statuses(new.status, new.spec)
     return found + _validate_addresses(new.status, old.status) + _validate_details(new)
 
 
-def _validate_conditions(conditions: Iterable[PodCondition]) -> list[Cause]:
-    found: list[Cause] = []
+def _validate_conditions(conditions: Iterable[PodCondition]) -> list[FieldError]:
+    found: list[FieldError] = []
     for index, condition in enumerate(conditions):
         field = f"status.conditions[{index}]"
         if condition.observed_generation < 0:
@@ -226,7 +228,7 @@ def _validate_conditions(conditions: Iterable[PodCondition]) -> list[Cause]:
     return found
 
 
-def _validate_nomination(new: Pod, old: Pod) -> list[Cause]:
+def _validate_nomination(new: Pod, old: Pod) -> list[FieldError]:
     field, name = "status.nominatedNodeName", new.status.nominated_node_name
     if not name or name == old.status.nominated_node_name:
         return []
@@ -236,9 +238,9 @@ def _validate_nomination(new: Pod, old: Pod) -> list[Cause]:
     return found
 
 
-def _validate_transitions(new: PodStatus, old: Pod) -> list[Cause]:
+def _validate_transitions(new: PodStatus, old: Pod) -> list[FieldError]:
     spec, before = old.spec, old.status
-    found: list[Cause] = []
+    found: list[FieldError] = []
     if not all_containers_could_restart(spec):
         for kind, after, then, containers in (
             (
@@ -266,7 +268,7 @@ def _validate_transitions(new: PodStatus, old: Pod) -> list[Cause]:
 
 def _no_illegal_restart(
     kind: str, new: _Statuses, old: _Statuses, containers: Iterable[Container], spec: PodSpec
-) -> list[Cause]:
+) -> list[FieldError]:
     """A container that ended does not run again, unless its pod says that it should."""
     running = {status.name for status in new if status.state.terminated is None}
     by_name = {container.name: container for container in reversed(tuple(containers))}
@@ -284,7 +286,7 @@ def _no_illegal_restart(
     return found
 
 
-def _validate_addresses(new: PodStatus, old: PodStatus) -> list[Cause]:
+def _validate_addresses(new: PodStatus, old: PodStatus) -> list[FieldError]:
     before = [address.ip for address in old.pod_ips or ()]
     given = [address.ip for address in new.pod_ips or ()]
     found = validate_addresses("status.podIPs", given, before)
@@ -298,7 +300,7 @@ def _validate_addresses(new: PodStatus, old: PodStatus) -> list[Cause]:
     return found + validate_addresses("status.hostIPs", of_host, before)
 
 
-def _validate_details(pod: Pod) -> list[Cause]:
+def _validate_details(pod: Pod) -> list[FieldError]:
     status, spec = pod.status, pod.spec
     regular, init = status.container_statuses or (), status.init_container_statuses or ()
     ephemeral = status.ephemeral_container_statuses or ()

@@ -24,8 +24,8 @@ from podstatus.kube.encoding.equality import semantic_equal
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.qos import compute_pod_qos
-from podstatus.kube.validation.defaults import align_addresses, fill_spec
-from podstatus.kube.validation.field_errors import Cause
+from podstatus.kube.validation.defaults import set_pod_defaults, sync_pod_ip
+from podstatus.kube.validation.field_errors import FieldError
 from podstatus.kube.validation.pod_spec import validate_new_pod
 
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -49,8 +49,8 @@ class PodStrategy:
     def decode(self, document: Document) -> Document:
         """The pod as it is read: types checked, defaults filled in. Raises ShapeError."""
         pod = shaped(document, Pod)
-        fill_spec(pod["spec"])
-        align_addresses(pod["status"])
+        set_pod_defaults(pod["spec"])
+        sync_pod_ip(pod["status"])
         return pod
 
     def decode_patched(self, document: Document, old: Document) -> Document:
@@ -58,7 +58,7 @@ class PodStrategy:
         if document.get("spec") is not old["spec"]:
             return self.decode(document)
         pod = shaped(document | {"spec": {}}, Pod)
-        align_addresses(pod["status"])
+        sync_pod_ip(pod["status"])
         return pod | {"spec": old["spec"]}
 
     def unknown_fields(self, document: Document) -> list[str]:
@@ -78,7 +78,7 @@ class PodStrategy:
             status["conditions"] = [_GATED | {"lastTransitionTime": made}]
         return changed_meta(pod | {"spec": spec, "status": status}, generation=1)
 
-    def validate_create(self, document: Document) -> list[Cause]:
+    def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new pod."""
         return validate_new_pod(from_document(document, Pod))
 
@@ -99,7 +99,7 @@ class PodStrategy:
             spec = admitted_update(pod["spec"], old["spec"])
         return _with_spec(pod, spec, old)
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a prepared update."""
         rules = {"status": validate_pod_status_update, "resize": validate_pod_resize}
         validate = rules.get(subresource, validate_pod_update)
@@ -116,7 +116,7 @@ class PodStrategy:
             period = spec.get("terminationGracePeriodSeconds") or 0
         return 1 if period < 0 else period
 
-    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[Cause]:
+    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[FieldError]:
         """Pods have no rules of their own about DELETE."""
         del document, options
         return []

@@ -11,10 +11,10 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.validation.field_errors import (
-    Cause,
-    between,
+    FieldError,
     forbidden,
     invalid_value,
+    range_message,
     required,
 )
 from podstatus.kube.validation.meta import validate_meta_update
@@ -34,7 +34,7 @@ _CHANGEABLE = (
 _Containers = tuple[Container, ...]
 
 
-def validate_pod_update(new: Pod, old: Pod) -> list[Cause]:
+def validate_pod_update(new: Pod, old: Pod) -> list[FieldError]:
     """What is wrong with a change of a pod's metadata and spec."""
     found = validate_meta_update(new.metadata, old.metadata)
     found += validate_pod(new)
@@ -57,7 +57,7 @@ def validate_pod_update(new: Pod, old: Pod) -> list[Cause]:
     return found + deadline + _validate_spec(new.spec, old.spec)
 
 
-def validate_annotation_update(new: Pod, old: Pod) -> list[Cause]:
+def validate_annotation_update(new: Pod, old: Pod) -> list[FieldError]:
     """What is wrong with a change of annotations: some say what the pod is, and stay."""
     after, before = new.metadata.annotations or {}, old.metadata.annotations or {}
     found = []
@@ -73,20 +73,20 @@ def validate_annotation_update(new: Pod, old: Pod) -> list[Cause]:
     return found
 
 
-def _validate_deadline(new: PodSpec, old: PodSpec) -> list[Cause]:
+def _validate_deadline(new: PodSpec, old: PodSpec) -> list[FieldError]:
     field = "spec.activeDeadlineSeconds"
     after, before = new.active_deadline_seconds, old.active_deadline_seconds
     if after is None:
         why = "must not update from a positive integer to nil value"
         return [] if before is None else [invalid_value(field, None, why)]
     if not 0 <= after <= _DEADLINE_LIMIT:
-        return [invalid_value(field, after, between(0, _DEADLINE_LIMIT))]
+        return [invalid_value(field, after, range_message(0, _DEADLINE_LIMIT))]
     if before is not None and before < after:
         return [invalid_value(field, after, "must be less than or equal to previous value")]
     return []
 
 
-def _validate_spec(new: PodSpec, old: PodSpec) -> list[Cause]:
+def _validate_spec(new: PodSpec, old: PodSpec) -> list[FieldError]:
     found = validate_added_tolerations(
         "spec.tolerations", new.tolerations or (), old.tolerations or ()
     )
@@ -123,7 +123,7 @@ def _with_old_images(new: _Containers, old: _Containers) -> _Containers:
     return tuple(structs.replace(after, image=before.image) for after, before in pairs)
 
 
-def _validate_selector(new: PodSpec, old: PodSpec) -> list[Cause]:
+def _validate_selector(new: PodSpec, old: PodSpec) -> list[FieldError]:
     after, before = new.node_selector or {}, old.node_selector or {}
     if all(after.get(key) == value for key, value in before.items()):
         return []

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from podstatus.kube.expansion import ExecBudget, TooLargeError
+from podstatus.kube.expansion import ArgumentListTooLongError, ExecBudget
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.containers import (
     ConfigMapKeySelector,
@@ -147,7 +147,7 @@ class _Variables:
     def set(self, name: str, value: str) -> None:
         _check(name, value)
         with _naming(name):
-            self._budget.take(value, name=name)
+            self._budget.spend(value, name=name)
         self.values[name] = value
 
     def expand(self, name: str, text: str) -> None:
@@ -161,7 +161,7 @@ class _Variables:
 def _naming(name: str) -> Iterator[None]:
     try:
         yield
-    except TooLargeError as error:
+    except ArgumentListTooLongError as error:
         raise config_error(
             f"environment variable {go_quoted(name[:_SHOWN])}: {error}; "
             "shorten it, or put it into a volume"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.expansion import TooLargeError, expand_strictly
+from podstatus.kube.expansion import ArgumentListTooLongError, expand_strictly
 from podstatus.kube.objects.containers import Container, VolumeMount
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.volumes import Volume
@@ -119,7 +119,7 @@ def _sub_path(mount: VolumeMount, env: Mapping[str, str]) -> tuple[str, ...]:
     if mount.sub_path_expr:
         try:
             path, missing = expand_strictly(mount.sub_path_expr, env)
-        except TooLargeError as error:
+        except ArgumentListTooLongError as error:
             raise config_error(f"subPathExpr of volume {go_quoted(mount.name)}: {error}") from error
         if missing:
             raise config_error(f"missing value for {', '.join(missing)}")

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podstatus import Pod, PodDirectory, PodStatus, StatusManager, Time, decode, to_document
+from podstatus import Pod, PodManager, PodStatus, StatusManager, Time, decode, to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
@@ -118,7 +118,7 @@ class Rig:
         )
 
     def _set_statuses(self) -> None:
-        manager = StatusManager(None, PodDirectory(), NothingRuns())
+        manager = StatusManager(None, PodManager(), NothingRuns())
         for status in (self.before, self.after, terminated_status(self.pod, self.after)):
             manager.set_pod_status(self.pod, status)
 

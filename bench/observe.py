@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podstatus import Pod, PodDirectory, StatusManager
+from podstatus import Pod, PodManager, StatusManager
 from podstatus.agent.compose.snapshot_updater import PodPoster
 from podstatus.base.aio import SystemClock
 from podstatus.observe.history.status_writer import Historian
@@ -48,7 +48,7 @@ class Rig:
 
     def __init__(self, folder: Path | None) -> None:
         self.pods = [make_pod(f"pod-{number}") for number in range(PODS)]
-        directory = PodDirectory(self.pods)
+        directory = PodManager(self.pods)
         self.manager = StatusManager(None, directory, NothingRuns())
         self.historian: Historian | None = None
         self.poster: PodPoster | None = None

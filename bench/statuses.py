@@ -22,7 +22,7 @@ from msgspec import structs
 
 from podstatus import (
     Pod,
-    PodDirectory,
+    PodManager,
     PodStatus,
     StatusManager,
     SyncPolicy,
@@ -93,7 +93,7 @@ class Rig:
         }
         self.pods = self.decoded(ready=False)
         self.server = ServerCopies()
-        directory = PodDirectory()
+        directory = PodManager()
         directory.set_pods(self.pods)
         # Upstream's policy reads and patches every pod, whatever the directory shows.
         policy = SyncPolicy.upstream()
@@ -245,7 +245,7 @@ def measure_memory() -> float:
     texts = [pod_text(number, ready=True) for number in range(PODS)]
     # Without a status of their own: what versions share would not be counted.
     pods = [structs.replace(decode(text, Pod), status=PodStatus()) for text in texts]
-    manager = StatusManager(None, PodDirectory(), NothingRuns())
+    manager = StatusManager(None, PodManager(), NothingRuns())
     gc.collect()
     tracemalloc.start()
     for pod, text in zip(pods, texts, strict=True):

@@ -6,7 +6,7 @@ Without `policy` the reads are left out.
 
 import asyncio
 
-from podstatus import PodDirectory, StatusManager, SyncPolicy
+from podstatus import PodManager, StatusManager, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeDeletionSafety
@@ -15,7 +15,7 @@ from podstatus.testing.pod_api import InMemoryPodApi
 
 async def main() -> None:
     """Tell the life of a pod."""
-    clock, pods, safety = FakeClock("2030-01-01T12:00:00Z"), PodDirectory(), FakeDeletionSafety()
+    clock, pods, safety = FakeClock("2030-01-01T12:00:00Z"), PodManager(), FakeDeletionSafety()
     api = InMemoryPodApi(pod := make_pod("web", restart_policy="Never"), watcher=pods)
     manager = StatusManager(api, pods, safety, clock=clock, policy=SyncPolicy.upstream())
     loop = asyncio.create_task(manager.run())

@@ -87,7 +87,7 @@ class Safety:
         return not is_to_go(pod)
 
 
-async def report(manager: ps.StatusManager, pods: ps.PodDirectory) -> None:
+async def report(manager: ps.StatusManager, pods: ps.PodManager) -> None:
     """Tell the manager every second what is known of each pod."""
     while True:
         for pod in pods.pods():
@@ -101,7 +101,7 @@ async def report(manager: ps.StatusManager, pods: ps.PodDirectory) -> None:
 
 async def main(kubeconfig: Path | None) -> None:
     """Be a node until interrupted."""
-    pods = ps.PodDirectory()
+    pods = ps.PodManager()
     async with kube.ApiClient(kube.default_access(kubeconfig)) as client:
         await register(client)
         manager = ps.StatusManager(kube.HttpPodApi(client), pods, Safety())

@@ -14,8 +14,8 @@ from podstatus import (
     ContainerRunState,
     GoneError,
     Pod,
-    PodDirectory,
     PodFacts,
+    PodManager,
     PodStatus,
     SandboxFacts,
     SandboxState,
@@ -35,7 +35,7 @@ MANIFEST = b"""{"metadata": {"name": "job", "namespace": "default", "uid": "1234
 class DictApi:
     """The port `PodApi`: three calls, each with a time-out in a real client."""
 
-    def __init__(self, watch: PodDirectory) -> None:
+    def __init__(self, watch: PodManager) -> None:
         self.pods: dict[tuple[str, str], Pod] = {}
         self._watch = watch
 
@@ -72,7 +72,7 @@ class DictApi:
 class Processes:
     """The runtime. It is also the port `DeletionSafety`: may something still be running?"""
 
-    def __init__(self, pods: PodDirectory) -> None:
+    def __init__(self, pods: PodManager) -> None:
         self._containers: dict[str, ContainerFacts] = {}
         self._pods = pods
 
@@ -118,7 +118,7 @@ def now() -> Time:
 
 def main() -> None:
     """Run a pod of one container to its end."""
-    pods = PodDirectory()
+    pods = PodManager()
     processes, api = Processes(pods), DictApi(pods)
     manager = StatusManager(api, pods, processes)
     pod = api.store(decode(MANIFEST, Pod))

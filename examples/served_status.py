@@ -17,9 +17,9 @@ from podstatus import (
     ContainerFacts,
     ContainerRunState,
     Pod,
-    PodDirectory,
     PodFacts,
-    ProbeVerdicts,
+    PodManager,
+    ProbeResults,
     SandboxFacts,
     SandboxState,
     StatusManager,
@@ -50,7 +50,7 @@ class NothingElseRuns:
         return False
 
 
-class ShownPods(PodDirectory):
+class ShownPods(PodManager):
     """The directory, which also says what the API server shows."""
 
     def update_pod(self, pod: Pod) -> None:
@@ -89,7 +89,7 @@ def report(manager: StatusManager, pod: Pod, began: Time) -> None:
         PodFacts(sandboxes=(box,), containers=(app,), ips=("10.1.2.3",)),
         now=now(),
         old_status=manager.pod_status(pod.uid),
-        prober=ProbeVerdicts(ready={"fake://1": time.monotonic() % 5 > 2}),
+        prober=ProbeResults(ready={"fake://1": time.monotonic() % 5 > 2}),
         host_ips=("127.0.0.1",),
     )
     manager.set_pod_status(pod, status)

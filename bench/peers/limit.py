@@ -15,7 +15,7 @@ from yarl import URL
 
 from peers.node_pods import NothingRuns, flipped, is_ready, list_pods, way_in
 from peers.orders import Flip, Lines, Report, Set, Start, Started
-from podstatus import Pod, PodDirectory, StatusManager
+from podstatus import Pod, PodManager, StatusManager
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.request import STRATEGIC_MERGE
 from podstatus.client.rest.resources import PODS
@@ -30,7 +30,7 @@ _KEEP_ALIVE_SECONDS = 60.0
 
 async def record_patches(pods: list[Pod], server: str) -> Mapping[bool, list[Patch]]:
     """What a manager sends to make all pods ready, and to make none ready."""
-    directory = PodDirectory(pods)
+    directory = PodManager(pods)
     api = InMemoryPodApi(*pods, watcher=directory)
     clock = FakeClock()
     manager = StatusManager(api, directory, NothingRuns(), clock=clock)

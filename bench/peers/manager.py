@@ -6,7 +6,7 @@ import time
 
 from peers.node_pods import NothingRuns, flipped, is_ready, way_in
 from peers.orders import Flip, Lines, Report, Set, Start, Started
-from podstatus import Pod, PodDirectory, StatusManager, SyncPolicy
+from podstatus import Pod, PodManager, StatusManager, SyncPolicy
 from podstatus.client import ApiClient, HttpPodApi, pod_reflector
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodApi
@@ -42,7 +42,7 @@ class CountedPodApi:
 class Node:
     """A status manager, its directory, and what the last burst took."""
 
-    def __init__(self, pods: CountedPodApi, directory: PodDirectory, policy: str) -> None:
+    def __init__(self, pods: CountedPodApi, directory: PodManager, policy: str) -> None:
         self._pods = pods
         self._directory = directory
         chosen = SyncPolicy.upstream() if policy == "upstream" else None
@@ -77,7 +77,7 @@ async def main() -> None:
     start = await lines.read(Start)
     if start is None:
         return
-    directory = PodDirectory()
+    directory = PodManager()
     async with ApiClient(way_in(start)) as client:
         node = Node(CountedPodApi(HttpPodApi(client)), directory, start.policy)
         reflector = pod_reflector(client, start.node, directory)

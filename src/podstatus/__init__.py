@@ -45,8 +45,8 @@ from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
 from podstatus.pods.phase import get_phase
-from podstatus.pods.pod_manager import PodDirectory
-from podstatus.pods.probe_results import Prober, ProbeVerdicts
+from podstatus.pods.pod_manager import PodManager
+from podstatus.pods.probe_results import Prober, ProbeResults
 from podstatus.status.manager import StatusManager
 from podstatus.status.metrics import Counters, Counts
 from podstatus.status.policy import Sending, SyncPolicy
@@ -81,11 +81,11 @@ __all__ = [
     "NetworkMode",
     "Pod",
     "PodCondition",
-    "PodDirectory",
     "PodFacts",
+    "PodManager",
     "PodResourceInfo",
     "PodStatus",
-    "ProbeVerdicts",
+    "ProbeResults",
     "Prober",
     "Quantity",
     "RejectedError",

@@ -21,7 +21,7 @@ from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Outbox, Undelivered
 from podstatus.testing.builders import ended, make_pod, make_status
@@ -301,7 +301,7 @@ async def until(happened: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def one_life(folder: Path, api: InMemoryPodApi) -> AsyncIterator[StatusManager]:
     """A status manager that is cut off in the end."""
-    directory = PodDirectory()
+    directory = PodManager()
     for pod in api.pods():
         directory.update_pod(pod)
     manager = StatusManager(api, directory, FakeDeletionSafety(), outbox=opened(folder))

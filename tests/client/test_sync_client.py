@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from podstatus import PodDirectory, StatusManager, decode
+from podstatus import PodManager, StatusManager, decode
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.resources import CONFIG_MAPS, PODS
 from podstatus.client.sync_client import BlockingClient
@@ -65,7 +65,7 @@ def test_the_status_manager_keeps_a_pod_over_it(api_server: ApiServerThread) -> 
     body = json.dumps({"metadata": {"name": "web"}, "spec": spec}).encode()
     with BlockingClient(PlainAccess.of(api_server)) as client:
         pod = decode(client.create(PODS, body, namespace="default"), Pod)
-        pods = PodDirectory()
+        pods = PodManager()
         pods.update_pod(pod)
         manager = StatusManager(client.pod_api(), pods, FakeDeletionSafety())
         manager.start()

@@ -37,7 +37,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.phase import past_active_deadline
-from podstatus.pods.probe_results import ProbeVerdicts
+from podstatus.pods.probe_results import ProbeResults
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status, running
 from tests.support.container_facts import NOW, RESTART_ALL_OFF, exited, runs, status_of
 from tests.support.data.strategies import facts as some_facts
@@ -159,10 +159,10 @@ def test_readiness_gates_are_looked_up_among_the_conditions_kept() -> None:
 def test_probes_decide_whether_the_pod_is_ready_and_not_its_phase() -> None:
     pod = with_spec(make_pod(), containers=(Container(name="app", readiness_probe=Probe()),))
     facts = PodFacts(containers=(runs("app"),))
-    verdicts = ProbeVerdicts(ready={"fake://app-0": False})
+    verdicts = ProbeResults(ready={"fake://app-0": False})
     status = generate_api_pod_status(pod, facts, now=NOW, prober=verdicts)
     assert (status.phase, conditions(status)["Ready"]) == ("Running", "False")
-    verdicts = ProbeVerdicts(ready={"fake://app-0": True})
+    verdicts = ProbeResults(ready={"fake://app-0": True})
     status = generate_api_pod_status(pod, facts, now=NOW, prober=verdicts)
     assert (status.phase, conditions(status)["Ready"]) == ("Running", "True")
 

@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod_status import (
     PodStatus,
 )
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.probe_results import ProbeVerdicts
+from podstatus.pods.probe_results import ProbeResults
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from tests.support.container_facts import only
 
@@ -31,7 +31,7 @@ def pod_with(*, startup: bool = False, readiness: bool = False, was_ready: str =
     return structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
 
 
-def mark(verdicts: ProbeVerdicts, pod: Pod, status: ContainerStatus) -> tuple[bool | None, bool]:
+def mark(verdicts: ProbeResults, pod: Pod, status: ContainerStatus) -> tuple[bool | None, bool]:
     """Whether the container has started and is ready."""
     marked = only(verdicts.mark(pod, make_status("Running", status), pod.status).container_statuses)
     return marked.started, marked.ready
@@ -39,7 +39,7 @@ def mark(verdicts: ProbeVerdicts, pod: Pod, status: ContainerStatus) -> tuple[bo
 
 def mark_init(pod: Pod, status: ContainerStatus) -> tuple[bool | None, bool]:
     statuses = PodStatus(init_container_statuses=(status,))
-    marked = only(ProbeVerdicts().mark(pod, statuses, pod.status).init_container_statuses)
+    marked = only(ProbeResults().mark(pod, statuses, pod.status).init_container_statuses)
     return marked.started, marked.ready
 
 
@@ -54,7 +54,7 @@ def mark_init(pod: Pod, status: ContainerStatus) -> tuple[bool | None, bool]:
 def test_without_probes_whatever_runs_has_started_and_is_ready(
     status: ContainerStatus, expected: tuple[bool, bool]
 ) -> None:
-    assert mark(ProbeVerdicts(), pod_with(), status) == expected
+    assert mark(ProbeResults(), pod_with(), status) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_without_probes_whatever_runs_has_started_and_is_ready(
 def test_with_a_startup_probe_a_container_has_started_when_the_probe_says_so_once(
     *, verdict: bool | None, known_before: bool | None, expected: tuple[bool, bool]
 ) -> None:
-    verdicts = ProbeVerdicts(started={} if verdict is None else {ID: verdict})
+    verdicts = ProbeResults(started={} if verdict is None else {ID: verdict})
     status = structs.replace(JUST_STARTED, started=known_before)
     assert mark(verdicts, pod_with(startup=True), status) == expected
 
@@ -80,17 +80,17 @@ def test_with_a_startup_probe_a_container_has_started_when_the_probe_says_so_onc
 def test_with_a_readiness_probe_a_container_is_ready_when_the_probe_says_so(
     *, verdict: bool | None, ready: bool
 ) -> None:
-    verdicts = ProbeVerdicts(ready={} if verdict is None else {ID: verdict})
+    verdicts = ProbeResults(ready={} if verdict is None else {ID: verdict})
     assert mark(verdicts, pod_with(readiness=True), JUST_STARTED) == (True, ready)
 
 
 def test_what_has_not_started_is_not_ready_even_if_its_probe_says_so() -> None:
     pod = pod_with(startup=True, readiness=True)
-    assert mark(ProbeVerdicts(ready={ID: True}), pod, JUST_STARTED) == (False, False)
+    assert mark(ProbeResults(ready={ID: True}), pod, JUST_STARTED) == (False, False)
 
 
 def test_verdicts_on_other_containers_do_not_count() -> None:
-    verdicts = ProbeVerdicts(ready={"fake://other": True}, started={"fake://other": True})
+    verdicts = ProbeResults(ready={"fake://other": True}, started={"fake://other": True})
     pod = pod_with(startup=True, readiness=True)
     assert mark(verdicts, pod, JUST_STARTED) == (False, False)
 
@@ -110,9 +110,9 @@ def test_verdicts_on_other_containers_do_not_count() -> None:
 def test_after_a_restart_of_the_agent_a_container_is_ready_if_it_was(
     *, began: str, was_ready: str, verdict: bool | None, ready: bool
 ) -> None:
-    verdicts = ProbeVerdicts(
+    verdicts = ProbeResults(
         ready={} if verdict is None else {ID: verdict},
-        watching_since=Time.parse("2024-06-01T12:00:00Z"),
+        prober_start=Time.parse("2024-06-01T12:00:00Z"),
     )
     status = structs.replace(running("app", since=f"2024-06-01T{began}Z"), started=None)
     pod = pod_with(readiness=True, was_ready=was_ready)
@@ -122,7 +122,7 @@ def test_after_a_restart_of_the_agent_a_container_is_ready_if_it_was(
 def test_after_a_restart_of_the_agent_a_container_without_a_start_waits_for_its_probe() -> None:
     began = ContainerState(running=ContainerStateRunning())
     status = structs.replace(JUST_STARTED, state=began)
-    verdicts = ProbeVerdicts(watching_since=Time.parse("2024-06-01T12:00:00Z"))
+    verdicts = ProbeResults(prober_start=Time.parse("2024-06-01T12:00:00Z"))
     assert mark(verdicts, pod_with(readiness=True, was_ready="True"), status) == (True, False)
 
 
@@ -156,7 +156,7 @@ def test_a_sidecar_is_ready_while_it_runs(
 
 def test_ephemeral_containers_are_left_alone() -> None:
     status = PodStatus(ephemeral_container_statuses=(JUST_STARTED,))
-    marked = ProbeVerdicts().mark(make_pod(), status, PodStatus())
+    marked = ProbeResults().mark(make_pod(), status, PodStatus())
     assert marked.ephemeral_container_statuses == (JUST_STARTED,)
 
 
@@ -176,5 +176,5 @@ def test_a_container_stays_ready_until_its_probe_speaks(
     pod = pod_with(readiness=True)
     statuses = None if shown is None else (shown,)
     pod = structs.replace(pod, status=structs.replace(pod.status, container_statuses=statuses))
-    verdicts = ProbeVerdicts(ready={} if verdict is None else {ID: verdict})
+    verdicts = ProbeResults(ready={} if verdict is None else {ID: verdict})
     assert mark(verdicts, pod, JUST_STARTED)[1] is ready

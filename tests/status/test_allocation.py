@@ -14,7 +14,7 @@ from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import Container, EphemeralContainer, ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.allocation import allocation_from_pod
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
@@ -34,7 +34,7 @@ def pod_with_cpu(amount: str, name: str = "web") -> Pod:
 def make_manager(
     state: Any = None, *pods: Pod, client: InMemoryPodApi | None = None
 ) -> StatusManager:
-    return StatusManager(client, PodDirectory(pods), FakeDeletionSafety(), state=state)
+    return StatusManager(client, PodManager(pods), FakeDeletionSafety(), state=state)
 
 
 # What is allocated
@@ -100,7 +100,7 @@ def test_what_is_no_allocation_is_refused_with_its_place() -> None:
         manager.set_pod_allocation(Pod())
 
 
-@pytest.mark.parametrize("state", ["text", object(), PodDirectory()])
+@pytest.mark.parametrize("state", ["text", object(), PodManager()])
 def test_what_is_no_state_is_refused_at_once(state: object) -> None:
     with pytest.raises(TypeError, match=r"state is a .*, which lacks restore, resize_status"):
         make_manager(state)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from podstatus import Pod, PodCondition, PodDirectory, PodStatus, StatusManager
+from podstatus import Pod, PodCondition, PodManager, PodStatus, StatusManager
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.encoding.frozen_copy import FieldTypeError
 from podstatus.kube.objects.pod_status import ContainerStatus
@@ -20,7 +20,7 @@ from podstatus.testing.pod_api import InMemoryPodApi
 class Node:
     def __init__(self) -> None:
         self.pod = make_pod()
-        self.directory = PodDirectory([self.pod])
+        self.directory = PodManager([self.pod])
         self.api = InMemoryPodApi(self.pod, watcher=self.directory)
         self.manager = StatusManager(self.api, self.directory, FakeDeletionSafety())
         self.notifier = RecordingNotifier()
@@ -115,7 +115,7 @@ def test_what_does_not_belong_into_a_status_is_refused_with_its_place(
 
 
 def test_the_directory_refuses_what_is_no_pod() -> None:
-    directory = PodDirectory()
+    directory = PodManager()
     with pytest.raises(TypeError, match="expected a Pod, got dict"):
         directory.update_pod(cast(Pod, {}))
     assert directory.pods() == []

@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.decide.update import Termination
 from podstatus.status.manager import StatusManager
 from podstatus.status.notify import Announcements
@@ -226,7 +226,7 @@ def test_an_observer_may_call_the_manager_and_fail_without_harm(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pod, observer = make_pod(), AskingObserver()
-    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety(), observer=observer)
+    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety(), observer=observer)
     observer.manager = manager
     _, changed = manager.set_pod_status(pod, make_status("Failed", ended("app", 1)))
     assert changed
@@ -245,7 +245,7 @@ def test_an_exit_is_counted_before_the_status_is_told() -> None:
         def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
             order.append(status.phase)
 
-    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety(), observer=Counting())
+    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety(), observer=Counting())
     manager.add_notifier(Hearing())
     manager.set_pod_status(pod, make_status("Failed", ended("app", 3)))
     assert order == ["exit 3", "Failed"]

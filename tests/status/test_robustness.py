@@ -20,8 +20,8 @@ from podstatus import (
     FileState,
     MemoryState,
     Pod,
-    PodDirectory,
     PodFacts,
+    PodManager,
     PodStatus,
     StatusManager,
     Time,
@@ -71,7 +71,7 @@ class IgnoresCancellation(InMemoryPodApi):
 
 def test_a_client_that_gives_up_by_itself_does_not_end_the_loop() -> None:
     async def scenario() -> None:
-        pod, clock, pods = make_pod(), FakeClock(), PodDirectory()
+        pod, clock, pods = make_pod(), FakeClock(), PodManager()
         api = GivesUpOnce(pod, watcher=pods)
         policy = SyncPolicy.upstream()
         manager = StatusManager(api, pods, FakeDeletionSafety(), clock=clock, policy=policy)
@@ -89,7 +89,7 @@ def test_a_client_that_gives_up_by_itself_does_not_end_the_loop() -> None:
 
 def test_a_client_that_ignores_cancellation_does_not_keep_the_loop_alive() -> None:
     pod = make_pod()
-    pods = PodDirectory([pod])
+    pods = PodManager([pod])
     manager = StatusManager(IgnoresCancellation(pod), pods, FakeDeletionSafety())
     manager.set_pod_status(pod, RUNNING)
     manager.start()
@@ -100,7 +100,7 @@ def test_a_client_that_ignores_cancellation_does_not_keep_the_loop_alive() -> No
 @pytest.mark.parametrize("kind", [list, tuple, set, frozenset, iter])
 def test_uids_to_keep_may_come_in_any_form(kind: Any) -> None:
     pods = [make_pod(f"pod-{n}") for n in range(5)]
-    manager = StatusManager(None, PodDirectory(pods), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(pods), FakeDeletionSafety())
     for pod in pods:
         manager.set_pod_status(pod, RUNNING)
     manager.remove_orphaned_statuses(kind(["uid-pod-4", "uid-pod-0", "uid-elsewhere"]))
@@ -108,7 +108,7 @@ def test_uids_to_keep_may_come_in_any_form(kind: Any) -> None:
 
 
 def test_a_text_is_not_taken_for_uids_to_keep() -> None:
-    manager = StatusManager(None, PodDirectory([make_pod()]), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager([make_pod()]), FakeDeletionSafety())
     manager.set_pod_status(make_pod(), RUNNING)
     with pytest.raises(TypeError, match="'uid-pod'"):
         manager.remove_orphaned_statuses("uid-pod")
@@ -116,7 +116,7 @@ def test_a_text_is_not_taken_for_uids_to_keep() -> None:
 
 
 def test_pods_are_not_taken_for_uids_to_keep() -> None:
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     manager.set_pod_status(make_pod(), RUNNING)
     with pytest.raises(TypeError, match="expected UIDs, got a int among them"):
         manager.remove_orphaned_statuses(cast(Any, ["uid-pod", 5]))
@@ -131,7 +131,7 @@ def test_a_static_pod_whose_mirror_has_no_uid_waits() -> None:
     stored = api.pod("kube-system", "static")
     assert stored is not None
     assert stored.uid == ""
-    pods = PodDirectory([static, stored])
+    pods = PodManager([static, stored])
     manager = StatusManager(api, pods, FakeDeletionSafety())
     manager.set_pod_status(static, RUNNING)
     assert asyncio.run(manager.sync_batch(full=True)) == 0
@@ -209,7 +209,7 @@ class Hangs(InMemoryPodApi):
 async def running_manager(
     api: InMemoryPodApi, safety: FakeDeletionSafety, clock: FakeClock, *pods: Pod
 ) -> tuple[StatusManager, asyncio.Task[None]]:
-    manager = StatusManager(api, PodDirectory(pods), safety, clock=clock)
+    manager = StatusManager(api, PodManager(pods), safety, clock=clock)
     task = asyncio.create_task(manager.run())
     await settle()
     return manager, task
@@ -294,7 +294,7 @@ def test_a_clock_that_is_set_back_does_not_prolong_stop() -> None:
 
 def test_stop_before_the_first_step_still_sends() -> None:
     async def scenario() -> None:
-        pod, pods = make_pod(), PodDirectory()
+        pod, pods = make_pod(), PodManager()
         api = InMemoryPodApi(pod, watcher=pods)
         manager = StatusManager(api, pods, FakeDeletionSafety())
         loop = asyncio.create_task(manager.run())
@@ -308,7 +308,7 @@ def test_stop_before_the_first_step_still_sends() -> None:
 
 def test_a_run_that_never_began_leaves_the_manager_free() -> None:
     async def scenario() -> None:
-        manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+        manager = StatusManager(None, PodManager(), FakeDeletionSafety())
         cancelled = asyncio.create_task(manager.run())
         cancelled.cancel()
         await asyncio.gather(cancelled, return_exceptions=True)
@@ -326,7 +326,7 @@ def test_a_run_that_never_began_leaves_the_manager_free() -> None:
 
 @pytest.mark.parametrize("drain", [-1, float("nan")])
 def test_a_drain_that_is_no_time_is_refused(drain: float) -> None:
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     with pytest.raises(ValueError, match="drain"):
         manager.stop(drain=drain)
 
@@ -342,13 +342,13 @@ def test_a_drain_that_is_no_time_is_refused(drain: float) -> None:
     ],
 )
 def test_a_port_that_lacks_a_method_is_refused_at_once(wrong: Any, message: str) -> None:
-    ports: Any = {"client": None, "pods": PodDirectory(), "safety": FakeDeletionSafety()}
+    ports: Any = {"client": None, "pods": PodManager(), "safety": FakeDeletionSafety()}
     with pytest.raises(TypeError, match=message):
         StatusManager(**(ports | wrong))
 
 
 def test_a_notifier_that_lacks_a_method_is_refused_at_once() -> None:
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     with pytest.raises(TypeError, match="lacks on_pod_updated, on_pod_removed"):
         manager.add_notifier(cast(Notifier, object()))
 
@@ -360,7 +360,7 @@ def test_a_failing_notifier_does_not_put_whole_pods_into_the_log(
         def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
             raise OSError
 
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     manager.add_notifier(Failing())
     manager.set_pod_status(make_pod(), RUNNING)
     (record,) = caplog.records
@@ -377,7 +377,7 @@ def test_a_listener_that_is_an_object_and_fails_harms_nobody(
 
     notifier, heard = RecordingNotifier(), RecordingNotifier()
     notifier.on_pod_updated = Failing()  # type: ignore[method-assign]
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     manager.add_notifier(notifier)
     manager.add_notifier(heard)
     manager.set_pod_status(make_pod(), RUNNING)
@@ -398,7 +398,7 @@ class BrokenTracker:
 def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    pod, pods = make_pod(), PodDirectory()
+    pod, pods = make_pod(), PodManager()
     api = InMemoryPodApi(pod, watcher=pods)
     safety = FakeDeletionSafety()
     manager = StatusManager(api, pods, safety, startup_latency=BrokenTracker())
@@ -410,7 +410,7 @@ def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
 
 def test_an_empty_container_id_is_nobodys() -> None:
     pod = make_pod()
-    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety())
     manager.set_pod_status(pod, make_status("Pending", waiting("app")))
     manager.set_container_readiness(pod.uid, "", ready=True)
     manager.set_container_startup(pod.uid, "", started=True)
@@ -421,7 +421,7 @@ def test_a_text_of_an_enum_is_taken_for_what_it_spells() -> None:
     class Phase(StrEnum):
         RUNNING = "Running"
 
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     status, _ = manager.set_pod_status(make_pod(), PodStatus(phase=Phase.RUNNING))
     assert type(status.phase) is str
     assert status.phase == "Running"
@@ -457,7 +457,7 @@ class UnwritableState(MemoryState):
 def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    pod, pods = make_pod(deleted_at="2024-01-01T00:00:00Z"), PodDirectory()
+    pod, pods = make_pod(deleted_at="2024-01-01T00:00:00Z"), PodManager()
     api = InMemoryPodApi(pod, watcher=pods)
     manager = StatusManager(api, pods, FakeDeletionSafety(), state=UnwritableState())
     manager.set_pod_status(pod, make_status("Succeeded", ended("app")))
@@ -471,7 +471,7 @@ def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
 
 def test_those_with_a_loop_of_their_own_hear_of_a_damaged_checkpoint_too(tmp_path: Path) -> None:
     (tmp_path / "allocated_pods_state").write_text("{")
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety(), state=FileState(tmp_path))
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety(), state=FileState(tmp_path))
     with pytest.raises(DamagedCheckpointError):
         asyncio.run(manager.sync_batch(full=False))
 
@@ -479,7 +479,7 @@ def test_those_with_a_loop_of_their_own_hear_of_a_damaged_checkpoint_too(tmp_pat
 def test_a_reported_probe_does_not_flap_with_statuses_made_of_facts() -> None:
     pod, probed = make_pod(), Container(name="app", readiness_probe=Probe())
     pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(probed,)))
-    manager = StatusManager(None, pods := PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, pods := PodManager(), FakeDeletionSafety())
     pods.update_pod(pod)
     app = ContainerFacts(id="fake://app", name="app", state=ContainerRunState.RUNNING)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus import Counters, PodDirectory, StartupLatencyTracker, StatusManager
+from podstatus import Counters, PodManager, StartupLatencyTracker, StatusManager
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
@@ -183,7 +183,7 @@ def test_a_watch_that_is_faster_than_the_answer_to_the_patch_counts() -> None:
 
 
 def test_a_start_is_measured_with_the_api_in_memory_whose_watch_is_at_once() -> None:
-    clock, pods, counters = FakeClock(), PodDirectory(), Counters()
+    clock, pods, counters = FakeClock(), PodManager(), Counters()
     tracker = StartupLatencyTracker(counters, clock=clock)
 
     class Watch:
@@ -425,7 +425,7 @@ def test_with_a_manager_the_running_loop_leads_to_a_measurement() -> None:
     async def main() -> None:
         clock, counters, pod = FakeClock(), Counters(), POD
         tracker = StartupLatencyTracker(counters, clock=clock)
-        api, directory = InMemoryPodApi(pod), PodDirectory([pod])
+        api, directory = InMemoryPodApi(pod), PodManager([pod])
         manager = StatusManager(
             api,
             directory,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from podstatus import FeatureGates, Pod, PodDirectory, PodStatus, StatusManager, SyncPolicy
+from podstatus import FeatureGates, Pod, PodManager, PodStatus, StatusManager, SyncPolicy
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
@@ -129,7 +129,7 @@ def run_threads(manager: StatusManager, pods: list[Pod]) -> list[BaseException]:
 def test_sixteen_threads_leave_the_api_equal_to_the_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    directory = PodDirectory()
+    directory = PodManager()
     ordinary = [make_pod(f"pod-{n}") for n in range(12)]
     deleting = [
         structs.replace(pod, metadata=structs.replace(pod.metadata, deletion_timestamp=LONG_AGO))

@@ -9,7 +9,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.probes.workers import Check, ProbeWorkers
 from podstatus.runtime.instrumented import measured
 from podstatus.runtime.pleg import RuntimeView
@@ -70,7 +70,7 @@ class AgentInMemory:
         self._runtime = runtime
         self.work = WorkCounts()
         counted = measured(runtime, self.work, clock)
-        self.directory = PodDirectory()
+        self.directory = PodManager()
         self.lives = Lives(self.directory, all_known=self.all_delivered)
         self.view = RuntimeView(
             counted,

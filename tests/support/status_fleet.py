@@ -8,7 +8,7 @@ from typing import Any
 
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import PodReference, Undelivered
@@ -118,7 +118,7 @@ class Fleet:
         rounds: int = 12,
     ) -> None:
         self.clock = FakeClock(rounds=rounds)
-        self.directory = PodDirectory()
+        self.directory = PodManager()
         watcher = None if deaf else self.directory
         self.api = DistantPodApi(self.clock, round_trip, versions=versions, watcher=watcher)
         self.pods = [make_pod(name, restart_policy="Never") for name in names]

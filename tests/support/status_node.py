@@ -14,7 +14,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import DeletionSafety, Observer
@@ -46,7 +46,7 @@ class Node:
         for pod in pods:
             if is_mirror_pod(pod) or not is_static_pod(pod):
                 self.api.put(pod)
-        self.directory = PodDirectory(pods)
+        self.directory = PodManager(pods)
         self.safety = FakeDeletionSafety()
         self.startup_latency = RecordingStartupLatency()
         self.observer = CountingObserver()

@@ -10,7 +10,7 @@ from podstatus.kube.encoding.equality import semantic_equal
 from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.ports import PodApi
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.pod_api import ApiCall, InMemoryPodApi
@@ -208,7 +208,7 @@ def test_a_watcher_is_told_of_every_change() -> None:
 
 
 def test_a_directory_can_watch() -> None:
-    directory = PodDirectory()
+    directory = PodManager()
     api = InMemoryPodApi(make_pod(), watcher=directory)
     patch_phase(api, "uid-pod")
     assert directory.pods() == api.pods()

@@ -10,7 +10,7 @@ from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.status.manager import StatusManager
@@ -47,7 +47,7 @@ def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureF
         clock, state = FakeClock(), FullDisk()
         runtime = SimulatedRuntime(clock)
         recorder = Recorder(FakeEventSink(), host="node", clock=clock)
-        directory = PodDirectory()
+        directory = PodManager()
         lives = Lives(directory, all_known=lambda: True)
         statuses = StatusManager(None, directory, lives, state=state, clock=clock)
         view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)

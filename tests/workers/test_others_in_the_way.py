@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import Pod
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.pod_changes import PodAdded, PodReconciled, PodRemoved
@@ -43,7 +43,7 @@ class World:
         recorder = Recorder(FakeEventSink(), host="node", clock=clock)
         runtime = SimulatedRuntime(clock)
         view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
-        self.directory = PodDirectory()
+        self.directory = PodManager()
         self.lives = Lives(self.directory, all_known=lambda: True)
         self.statuses = StatusManager(None, self.directory, self.lives, clock=clock)
         steps = PodSteps(
@@ -96,7 +96,7 @@ def test_a_pod_that_cannot_be_judged_is_rejected_and_costs_no_other_its_life() -
 
 @pytest.mark.parametrize(("source", "waits"), [("file", True), ("http", True), ("api", False)])
 def test_a_static_pod_waits_for_static_pods_of_its_name_alone(source: str, *, waits: bool) -> None:
-    lives = Lives(PodDirectory(), all_known=lambda: True)
+    lives = Lives(PodManager(), all_known=lambda: True)
     old = begun(a_pod("p", source=source, uid="old"), quiet=True)
     new = begun(a_pod("p", source="file", uid="new"), quiet=True)
     lives.put(removed(old) if waits else old)

@@ -5,7 +5,7 @@ import asyncio
 from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
@@ -30,7 +30,7 @@ def test_verdicts_of_ended_containers_are_forgotten_and_those_of_others_kept() -
         clock = FakeClock()
         runtime = SimulatedRuntime(clock)
         recorder = Recorder(FakeEventSink(), host="node", clock=clock)
-        directory = PodDirectory([pod])
+        directory = PodManager([pod])
         statuses = StatusManager(
             None, directory, FakeDeletionSafety(), state=MemoryState(), clock=clock
         )

@@ -10,7 +10,7 @@ from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import Recorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
@@ -53,7 +53,7 @@ def test_it_is_not_asked_again_at_once(state: ContainerRunState, *, failed: bool
         runtime.state = state
         recorder = Recorder(FakeEventSink(), host="node", clock=clock)
         statuses = StatusManager(
-            None, PodDirectory([pod]), FakeDeletionSafety(), state=MemoryState(), clock=clock
+            None, PodManager([pod]), FakeDeletionSafety(), state=MemoryState(), clock=clock
         )
         steps = PodSteps(
             runtime,

@@ -36,9 +36,9 @@ from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restart_policy import all_containers_could_restart
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_resources import pod_resources
-from podstatus.pods.container_state import newest_attempts
+from podstatus.pods.container_state import attempts_newest_first
 from podstatus.pods.container_status import (
-    ContainerView,
+    ContainerStatusContext,
     StartFailure,
     container_statuses,
     init_container_statuses,
@@ -50,11 +50,11 @@ from podstatus.pods.phase import (
     past_active_deadline,
 )
 from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
-from podstatus.pods.probe_results import Prober, ProbeVerdicts
+from podstatus.pods.probe_results import Prober, ProbeResults
 from podstatus.status.decide import generate
 
 DEFAULT_GATES = FeatureGates()
-NO_PROBES = ProbeVerdicts()
+NO_PROBES = ProbeResults()
 
 
 def generate_api_pod_status(
@@ -84,28 +84,32 @@ def generate_api_pod_status(
     """
     require_type(pod, Pod)
     old = pod.status if old_status is None else old_status
-    facts = _checked(facts, old, now=now, host_ips=host_ips)
+    facts = _checked_facts(facts, old, now=now, host_ips=host_ips)
     listed = first_by_name(facts.containers)
-    view = ContainerView(
+    view = ContainerStatusContext(
         pod=pod,
         facts=facts,
-        attempts=newest_attempts(facts),
+        attempts=attempts_newest_first(facts),
         listed=listed,
         past_init=_is_past_init(pod, listed),
-        start_failures=_checked_failures(start_failures or {}),
+        start_failures=_checked_start_failures(start_failures or {}),
         restarting_all=gates.restart_all_containers_on_container_exits
         and generate.should_all_containers_restart(pod, facts, old),
         gates=gates,
     )
-    status = with_pod_ips(_converted(view, old), facts.ips, host_ips)
+    status = with_pod_ips(_convert_to_api_status(view, old), facts.ips, host_ips)
     status = _with_phase(status, view, old, now=now, pod_is_terminal=pod_is_terminal)
     status = prober.mark(pod, status, old)
-    kept = _kept_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
-    status = structs.replace(status, conditions=(*kept, *_decided(view, old, status, kept)))
+    kept = _preserved_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
+    status = structs.replace(
+        status, conditions=(*kept, *_kubelet_conditions(view, old, status, kept))
+    )
     return with_host_ips(status, host_ips, host_network=pod.spec.host_network)
 
 
-def _checked(facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[str]) -> PodFacts:
+def _checked_facts(
+    facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[str]
+) -> PodFacts:
     """The facts, if everything is of the right type."""
     require_type(facts, PodFacts)
     require_type(old, PodStatus)
@@ -124,13 +128,13 @@ def _checked(facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[s
     return freeze(facts)
 
 
-def _checked_failures(failures: Mapping[str, StartFailure]) -> Mapping[str, StartFailure]:
+def _checked_start_failures(failures: Mapping[str, StartFailure]) -> Mapping[str, StartFailure]:
     for failure in failures.values():
         require_type(failure, StartFailure)
     return {name: freeze(failure) for name, failure in failures.items()}
 
 
-def _converted(view: ContainerView, old: PodStatus) -> PodStatus:
+def _convert_to_api_status(view: ContainerStatusContext, old: PodStatus) -> PodStatus:
     """What follows from the runtime's facts, container by container.
 
     Upstream: convertStatusToAPIStatus.
@@ -151,7 +155,12 @@ def _converted(view: ContainerView, old: PodStatus) -> PodStatus:
 
 
 def _with_phase(
-    status: PodStatus, view: ContainerView, old: PodStatus, *, now: Time, pod_is_terminal: bool
+    status: PodStatus,
+    view: ContainerStatusContext,
+    old: PodStatus,
+    *,
+    now: Time,
+    pod_is_terminal: bool,
 ) -> PodStatus:
     """The status with phase, reason and message: what has ended for good stays so."""
     pod = view.pod
@@ -159,7 +168,7 @@ def _with_phase(
         pod,
         (*(status.container_statuses or ()), *(status.init_container_statuses or ())),
         pod_is_terminal=pod_is_terminal,
-        pod_has_initialized=_has_begun(view),
+        pod_has_initialized=_has_active_container(view),
         gates=view.gates,
     )
     phase = next(filter(is_terminal_phase, (phase, old.phase, pod.status.phase)), phase)
@@ -179,13 +188,13 @@ def _is_past_init(pod: Pod, listed: Mapping[str, ContainerFacts]) -> bool:
     return any(a is not None and a.state is not ContainerRunState.UNKNOWN for a in first)
 
 
-def _has_begun(view: ContainerView) -> bool:
+def _has_active_container(view: ContainerStatusContext) -> bool:
     """Whether a regular container was made in the sandbox now in use."""
     names = {container.name for container in view.pod.spec.containers or ()}
     return any(attempt.active and attempt.name in names for attempt in view.facts.containers)
 
 
-def _kept_conditions(
+def _preserved_conditions(
     pod: Pod, old: PodStatus, resize_conditions: Sequence[PodCondition], gates: FeatureGates
 ) -> tuple[PodCondition, ...]:
     """The conditions that are not decided here: others', and those of events gone by."""
@@ -201,8 +210,11 @@ def _kept_conditions(
     return kept if disruption is None else replace_or_append_pod_condition(kept, disruption)
 
 
-def _decided(
-    view: ContainerView, old: PodStatus, status: PodStatus, kept: Sequence[PodCondition]
+def _kubelet_conditions(
+    view: ContainerStatusContext,
+    old: PodStatus,
+    status: PodStatus,
+    preserved: Sequence[PodCondition],
 ) -> list[PodCondition]:
     """The conditions that the node decides, in upstream's order."""
     pod, facts, gates, phase = view.pod, view.facts, view.gates, status.phase
@@ -212,9 +224,9 @@ def _decided(
         decided.append(generate.generate_pod_ready_to_start_containers_condition(pod, old, facts))
     decided.append(generate.generate_pod_initialized_condition(pod, old, statuses, phase, gates))
     decided += [
-        generate.generate_pod_ready_condition(pod, old, (*kept, *decided), statuses, phase),
+        generate.generate_pod_ready_condition(pod, old, (*preserved, *decided), statuses, phase),
         generate.generate_containers_ready_condition(pod, old, statuses, phase),
-        _scheduled(pod, old),
+        _pod_scheduled_condition(pod, old),
     ]
     if gates.restart_all_containers_on_container_exits and all_containers_could_restart(pod.spec):
         decided.append(
@@ -223,7 +235,7 @@ def _decided(
     return decided
 
 
-def _scheduled(pod: Pod, old: PodStatus) -> PodCondition:
+def _pod_scheduled_condition(pod: Pod, old: PodStatus) -> PodCondition:
     """PodScheduled: whatever a node has, it was given."""
     generation = generate.condition_observed_generation(pod.metadata.generation, old)
     return PodCondition(type=POD_SCHEDULED, status="True", observed_generation=generation)

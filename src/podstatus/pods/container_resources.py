@@ -23,10 +23,10 @@ from podstatus.kube.pod_resources import ResourceList, pod_limits, pod_requests
 from podstatus.kube.scalars.quantity import Quantity
 
 # The kernel goes no lower: 10 ms of each second, and 2 shares of 1024.
-_LEAST_CPU_LIMIT = 10
-_LEAST_CPU_REQUEST = 2
+_MIN_CPU_LIMIT_MILLI = 10
+_MIN_CPU_REQUEST_MILLI = 2
 
-_NOTHING = ResourceRequirements()
+_NO_RESOURCES = ResourceRequirements()
 
 
 def container_resources(
@@ -39,15 +39,15 @@ def container_resources(
     allocated = container.resources
     if attempt.state is not ContainerRunState.RUNNING:
         return allocated
-    shown = _NOTHING
+    shown = _NO_RESOURCES
     if old is not None and old.state.running is not None and old.container_id == attempt.id:
-        shown = old.resources or _NOTHING
-    return _in_force(allocated, attempt.resources or ResourceFacts(), shown)
+        shown = old.resources or _NO_RESOURCES
+    return _actuated_resources(allocated, attempt.resources or ResourceFacts(), shown)
 
 
 def pod_resources(pod: Pod, facts: PodFacts, old_status: PodStatus) -> ResourceRequirements:
     """What the pod as a whole has: as allocated, corrected by the runtime while it runs."""
-    allocated = pod.spec.resources or _NOTHING
+    allocated = pod.spec.resources or _NO_RESOURCES
     requests = pod_requests(pod.spec)
     if pod.status.phase != "Running":
         return structs.replace(allocated, requests=requests, limits=pod_limits(pod.spec))
@@ -58,51 +58,51 @@ def pod_resources(pod: Pod, facts: PodFacts, old_status: PodStatus) -> ResourceR
     # A pod's request for memory is in no cgroup, so nobody can read it there.
     reported = structs.replace(facts.resources or ResourceFacts(), memory_request=None)
     shown = old_status.resources if old_status.phase == "Running" else None
-    return _in_force(allocated, reported, shown or _NOTHING)
+    return _actuated_resources(allocated, reported, shown or _NO_RESOURCES)
 
 
-def _in_force(
-    allocated: ResourceRequirements, reported: ResourceFacts, shown: ResourceRequirements
+def _actuated_resources(
+    allocated: ResourceRequirements, reported: ResourceFacts, old: ResourceRequirements
 ) -> ResourceRequirements:
     return structs.replace(
         allocated,
-        limits=_corrected(
+        limits=_with_reported(
             allocated.limits,
-            shown.limits or {},
+            old.limits or {},
             cpu=reported.cpu_limit,
             memory=reported.memory_limit,
-            least_cpu=_LEAST_CPU_LIMIT,
+            min_cpu=_MIN_CPU_LIMIT_MILLI,
         ),
-        requests=_corrected(
+        requests=_with_reported(
             allocated.requests,
-            shown.requests or {},
+            old.requests or {},
             cpu=reported.cpu_request,
             memory=reported.memory_request,
-            least_cpu=_LEAST_CPU_REQUEST,
+            min_cpu=_MIN_CPU_REQUEST_MILLI,
         ),
     )
 
 
-def _corrected(
+def _with_reported(
     allocated: ResourceList | None,
-    shown: ResourceList,
+    old: ResourceList,
     *,
     cpu: Quantity | None,
     memory: Quantity | None,
-    least_cpu: int,
+    min_cpu: int,
 ) -> dict[str, Quantity] | None:
     if allocated is None:
         return None
     corrected = dict(allocated)
     if cpu is None:
-        _take(corrected, "cpu", shown.get("cpu"))
-    elif max(cpu.milli_value, _milli(allocated.get("cpu"))) > least_cpu:
+        _set_if_present(corrected, "cpu", old.get("cpu"))
+    elif max(cpu.milli_value, _milli(allocated.get("cpu"))) > min_cpu:
         corrected["cpu"] = cpu
-    _take(corrected, "memory", shown.get("memory") if memory is None else memory)
+    _set_if_present(corrected, "memory", old.get("memory") if memory is None else memory)
     return corrected
 
 
-def _take(resources: dict[str, Quantity], name: str, quantity: Quantity | None) -> None:
+def _set_if_present(resources: dict[str, Quantity], name: str, quantity: Quantity | None) -> None:
     if quantity is not None:
         resources[name] = quantity
 

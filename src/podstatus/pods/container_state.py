@@ -30,7 +30,7 @@ UNSEEN_EXIT_CODE = 137
 """Of a container that nobody saw end, as if it had been killed."""
 
 
-def newest_attempts(facts: PodFacts) -> dict[str, list[ContainerFacts]]:
+def attempts_newest_first(facts: PodFacts) -> dict[str, list[ContainerFacts]]:
     """By container the attempts at it, newest first."""
     attempts = all_by_name(facts.containers)
     for made in attempts.values():
@@ -39,7 +39,7 @@ def newest_attempts(facts: PodFacts) -> dict[str, list[ContainerFacts]]:
     return attempts
 
 
-def status_of_attempts(
+def convert_container_status(
     container: Container,
     attempts: Sequence[ContainerFacts],
     old: ContainerStatus | None,
@@ -76,8 +76,8 @@ def _state(
     if attempt.state is ContainerRunState.RUNNING:
         return ContainerState(running=ContainerStateRunning(started_at=attempt.started_at))
     if attempt.state is ContainerRunState.EXITED:
-        return ContainerState(terminated=_exit(attempt))
-    if _was_lost(attempt, old):
+        return ContainerState(terminated=_terminated_state(attempt))
+    if _has_disappeared(attempt, old):
         return ContainerState(
             terminated=ContainerStateTerminated(
                 reason=RESTARTING_ALL_CONTAINERS if restarting_all else CONTAINER_STATUS_UNKNOWN,
@@ -88,7 +88,7 @@ def _state(
     return ContainerState(waiting=ContainerStateWaiting())
 
 
-def _exit(attempt: ContainerFacts) -> ContainerStateTerminated:
+def _terminated_state(attempt: ContainerFacts) -> ContainerStateTerminated:
     return ContainerStateTerminated(
         exit_code=attempt.exit_code,
         reason=attempt.reason,
@@ -99,7 +99,7 @@ def _exit(attempt: ContainerFacts) -> ContainerStateTerminated:
     )
 
 
-def _was_lost(attempt: ContainerFacts, old: ContainerStatus | None) -> bool:
+def _has_disappeared(attempt: ContainerFacts, old: ContainerStatus | None) -> bool:
     """Whether it ran and must have ended; one that never ran may still be started."""
     return (
         attempt.state is ContainerRunState.UNKNOWN
@@ -114,10 +114,10 @@ def _restart_count(
     attempt = attempts[0]
     count = attempt.restart_count
     if count is None:
-        count = _counted_on(attempts, old)
+        count = _restart_count_from_history(attempts, old)
     if old is None:
         return count
-    if _was_lost(attempt, old):
+    if _has_disappeared(attempt, old):
         return old.restart_count + 1
     if not gates.restart_all_containers_on_container_exits:
         return count
@@ -125,7 +125,9 @@ def _restart_count(
     return max(count, old.restart_count + 1 if runs_again else old.restart_count)
 
 
-def _counted_on(attempts: Sequence[ContainerFacts], old: ContainerStatus | None) -> int:
+def _restart_count_from_history(
+    attempts: Sequence[ContainerFacts], old: ContainerStatus | None
+) -> int:
     """How many attempts there were, by what is listed and by what was shown before."""
     listed = len(attempts) - 1
     if old is None:

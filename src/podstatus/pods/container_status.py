@@ -29,7 +29,7 @@ from podstatus.kube.restart_policy import container_should_restart, is_restartab
 from podstatus.pods.container_state import (
     CONTAINER_STATUS_UNKNOWN,
     UNSEEN_EXIT_CODE,
-    status_of_attempts,
+    convert_container_status,
 )
 from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
 
@@ -46,14 +46,14 @@ def volume_mount_statuses(
             name=mount.name,
             mount_path=mount.mount_path,
             read_only=mount.read_only,
-            recursive_read_only=_mode(mount, possible=recursive_read_only),
+            recursive_read_only=_recursive_read_only_mode(mount, possible=recursive_read_only),
         )
         for mount in container.volume_mounts or ()
     ]
     return tuple(statuses) or None
 
 
-def _mode(mount: VolumeMount, *, possible: bool) -> str | None:
+def _recursive_read_only_mode(mount: VolumeMount, *, possible: bool) -> str | None:
     """Whether mounts below are read-only too; what cannot be had counts as not asked for."""
     if not mount.read_only:
         return None
@@ -65,10 +65,10 @@ def _mode(mount: VolumeMount, *, possible: bool) -> str | None:
 CONTAINER_CREATING = "ContainerCreating"
 POD_INITIALIZING = "PodInitializing"
 
-_REMOVED = "The container is removed because RestartAllContainers in place"
+_REMOVED_MESSAGE = "The container is removed because RestartAllContainers in place"
 
 Containers = Sequence[Container]
-Statuses = tuple[ContainerStatus, ...]
+ContainerStatuses = tuple[ContainerStatus, ...]
 
 
 class StartFailure(Wire, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class StartFailure(Wire, frozen=True, kw_only=True):
     message: str = ""
 
 
-class ContainerView(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerStatusContext(msgspec.Struct, frozen=True, kw_only=True):
     """What every container of a pod is looked at with."""
 
     pod: Pod
@@ -100,81 +100,82 @@ class ContainerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def container_statuses(
-    view: ContainerView, containers: Containers | None, old: Statuses | None
-) -> Statuses:
+    view: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
+) -> ContainerStatuses:
     """The statuses of regular or of ephemeral containers, sorted by name."""
     known = _by_name(old)
     statuses = {
-        c.name: _unless_starting(view, c, _known(view, c, known.get(c.name)))
+        c.name: _with_start_failure(view, c, _container_status(view, c, known.get(c.name)))
         for c in containers or ()
     }
     return tuple(sorted(statuses.values(), key=attrgetter("name")))
 
 
 def init_container_statuses(
-    view: ContainerView, containers: Containers | None, old: Statuses | None
-) -> Statuses:
+    view: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
+) -> ContainerStatuses:
     """The statuses of init containers and sidecars, in the order of the spec."""
     known = _by_name(old)
     statuses = {
-        c.name: _unless_done(view, c, _known(view, c, known.get(c.name))) for c in containers or ()
+        c.name: _init_status(view, c, _container_status(view, c, known.get(c.name)))
+        for c in containers or ()
     }
     return tuple(statuses[c.name] for c in containers or ())
 
 
-def _by_name(statuses: Statuses | None) -> dict[str, ContainerStatus]:
+def _by_name(statuses: ContainerStatuses | None) -> dict[str, ContainerStatus]:
     return {status.name: status for status in statuses or ()}
 
 
-def _known(
-    view: ContainerView, container: Container, old: ContainerStatus | None
+def _container_status(
+    view: ContainerStatusContext, container: Container, old: ContainerStatus | None
 ) -> ContainerStatus:
     attempts = view.attempts.get(container.name)
     if attempts:
-        return status_of_attempts(
+        return convert_container_status(
             container, attempts, old, restarting_all=view.restarting_all, gates=view.gates
         )
-    return _forgotten(view, container, old)
+    return _status_without_runtime_record(view, container, old)
 
 
-def _forgotten(
-    view: ContainerView, container: Container, old: ContainerStatus | None
+def _status_without_runtime_record(
+    view: ContainerStatusContext, container: Container, old: ContainerStatus | None
 ) -> ContainerStatus:
     """The status of a container of which the runtime has nothing, or nothing any more."""
     if old is None:
-        return _not_yet_created(view, container)
+        return _default_waiting_status(view, container)
     if old.state.terminated is not None:
         status = old
     else:
         status = structs.replace(
-            _not_yet_created(view, container),
+            _default_waiting_status(view, container),
             restart_count=old.restart_count,
             last_state=old.last_state,
         )
     if view.restarting_all and old.state.waiting is None:
-        return _removed(status)
+        return _removed_for_restart(status)
     if status is old or old.state.running is None or status.last_state.terminated is not None:
         return status
-    return _lost(status, restarts=view.pod.metadata.deletion_timestamp is None)
+    return _disappeared(status, restarts=view.pod.metadata.deletion_timestamp is None)
 
 
-def _not_yet_created(view: ContainerView, container: Container) -> ContainerStatus:
+def _default_waiting_status(view: ContainerStatusContext, container: Container) -> ContainerStatus:
     reason = POD_INITIALIZING if view.pod.spec.init_containers else CONTAINER_CREATING
     return ContainerStatus(
         name=container.name,
         image=container.image,
-        state=_waiting(reason),
+        state=_waiting_state(reason),
         volume_mounts=volume_mount_statuses(
             container, recursive_read_only=view.facts.recursive_read_only
         ),
     )
 
 
-def _removed(status: ContainerStatus) -> ContainerStatus:
+def _removed_for_restart(status: ContainerStatus) -> ContainerStatus:
     """It was taken away to start the pod anew, so it waits for its next start."""
-    waiting = ContainerStateWaiting(reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED)
+    waiting = ContainerStateWaiting(reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED_MESSAGE)
     exit_ = ContainerStateTerminated(
-        reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED, exit_code=UNSEEN_EXIT_CODE
+        reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED_MESSAGE, exit_code=UNSEEN_EXIT_CODE
     )
     return structs.replace(
         status,
@@ -184,7 +185,7 @@ def _removed(status: ContainerStatus) -> ContainerStatus:
     )
 
 
-def _lost(status: ContainerStatus, *, restarts: bool) -> ContainerStatus:
+def _disappeared(status: ContainerStatus, *, restarts: bool) -> ContainerStatus:
     """It ran and is gone. With an exit to its name it does not take the pod back to Pending."""
     exit_ = ContainerStateTerminated(
         reason=CONTAINER_STATUS_UNKNOWN,
@@ -199,21 +200,21 @@ def _lost(status: ContainerStatus, *, restarts: bool) -> ContainerStatus:
     )
 
 
-def _unless_done(
-    view: ContainerView, container: Container, status: ContainerStatus
+def _init_status(
+    view: ContainerStatusContext, container: Container, status: ContainerStatus
 ) -> ContainerStatus:
     """An init container that has succeeded is not started again, whatever its policy."""
     attempt = view.listed.get(container.name)
     if attempt is not None:
         done = attempt.state is ContainerRunState.EXITED and attempt.exit_code == 0
-        return status if done else _unless_starting(view, container, status)
+        return status if done else _with_start_failure(view, container, status)
     waits = status.state.waiting is not None
     if waits and not is_restartable_init_container(container) and view.past_init:
-        return structs.replace(status, state=_taken_for_done())
-    return _unless_starting(view, container, status)
+        return structs.replace(status, state=_assumed_completed())
+    return _with_start_failure(view, container, status)
 
 
-def _taken_for_done() -> ContainerState:
+def _assumed_completed() -> ContainerState:
     return ContainerState(
         terminated=ContainerStateTerminated(
             reason="Completed",
@@ -223,22 +224,22 @@ def _taken_for_done() -> ContainerState:
     )
 
 
-def _unless_starting(
-    view: ContainerView, container: Container, status: ContainerStatus
+def _with_start_failure(
+    view: ContainerStatusContext, container: Container, status: ContainerStatus
 ) -> ContainerStatus:
     """The status, or why its next start fails if it is to be started and that is known."""
     failure = view.start_failures.get(container.name)
-    if failure is None or not _is_to_be_started(view, container):
+    if failure is None or not _should_container_be_restarted(view, container):
         return status
     ended = status.state.terminated is not None
     return structs.replace(
         status,
-        state=_waiting(failure.reason, failure.message),
+        state=_waiting_state(failure.reason, failure.message),
         last_state=status.state if ended else status.last_state,
     )
 
 
-def _is_to_be_started(view: ContainerView, container: Container) -> bool:
+def _should_container_be_restarted(view: ContainerStatusContext, container: Container) -> bool:
     """Upstream: ShouldContainerBeRestarted, pkg/kubelet/container/helpers.go v1.36.4."""
     if view.pod.metadata.deletion_timestamp is not None:
         return False
@@ -255,5 +256,5 @@ def _is_to_be_started(view: ContainerView, container: Container) -> bool:
     )
 
 
-def _waiting(reason: str, message: str = "") -> ContainerState:
+def _waiting_state(reason: str, message: str = "") -> ContainerState:
     return ContainerState(waiting=ContainerStateWaiting(reason=reason, message=message))

@@ -33,21 +33,21 @@ RESTARTING_ALL_CONTAINERS = "RestartingAllContainers"
 """Reason of an exit that the kubelet caused to restart the whole pod in place."""
 
 
-class _Life(Enum):
+class _ContainerPhase(Enum):
     MISSING = "no status at all"
-    BLANK = "a status without a state"
+    NO_STATE = "a status without a state"
     WAITING = "waiting for its first start"
     RUNNING = "running"
-    ENDED = "has ended and is not running again"
+    TERMINATED = "has ended and is not running again"
 
 
-class _Container(msgspec.Struct, frozen=True, kw_only=True):
+class _ContainerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A container of the spec together with what is known about it."""
 
     spec: Container
-    life: _Life
+    phase: _ContainerPhase
     exit: ContainerStateTerminated | None = None
-    ended_now: bool = False
+    is_terminated: bool = False
     """Shown as terminated, not as waiting for its next start."""
     started: bool = False
 
@@ -72,45 +72,54 @@ def get_phase(
 ) -> str:
     """The phase that the containers, init containers and sidecars of the pod add up to."""
     by_name = {status.name: status for status in reversed(container_statuses or ())}
-    init: list[_Container] = []
-    sidecars: list[_Container] = []
+    init: list[_ContainerInfo] = []
+    sidecars: list[_ContainerInfo] = []
     for container in pod.spec.init_containers or ():
-        found = _look(container, by_name.get(container.name))
+        found = _classify(container, by_name.get(container.name))
         (sidecars if is_restartable_init_container(container) else init).append(found)
-    regular = [_look(c, by_name.get(c.name)) for c in pod.spec.containers or ()]
+    regular = [_classify(c, by_name.get(c.name)) for c in pod.spec.containers or ()]
 
     if _initialization_failed(init, pod.spec, gates):
         return "Failed"
     if _is_pending(init, sidecars, regular, pod_has_initialized=pod_has_initialized):
         return "Pending"
-    lives = {c.life for c in (*sidecars, *regular)}
-    if _Life.MISSING in lives or _Life.BLANK in lives:
+    lives = {c.phase for c in (*sidecars, *regular)}
+    if _ContainerPhase.MISSING in lives or _ContainerPhase.NO_STATE in lives:
         return "Pending"
-    if _Life.RUNNING in lives:
+    if _ContainerPhase.RUNNING in lives:
         return "Running"
     if not regular:
         return "Pending"
-    return _phase_after_the_end(
+    return _terminal_phase(
         pod, regular, can_restart=not pod_is_terminal or is_static_pod(pod), gates=gates
     )
 
 
-def _look(container: Container, status: ContainerStatus | None) -> _Container:
+def _classify(container: Container, status: ContainerStatus | None) -> _ContainerInfo:
     if status is None:
-        return _Container(spec=container, life=_Life.MISSING)
+        return _ContainerInfo(spec=container, phase=_ContainerPhase.MISSING)
     state, last = status.state, status.last_state.terminated
     if state.running is not None:
-        return _Container(spec=container, life=_Life.RUNNING, started=bool(status.started))
+        return _ContainerInfo(
+            spec=container, phase=_ContainerPhase.RUNNING, started=bool(status.started)
+        )
     if state.terminated is not None:
-        return _Container(spec=container, life=_Life.ENDED, exit=state.terminated, ended_now=True)
+        return _ContainerInfo(
+            spec=container,
+            phase=_ContainerPhase.TERMINATED,
+            exit=state.terminated,
+            is_terminated=True,
+        )
     if state.waiting is None:
-        return _Container(spec=container, life=_Life.BLANK)
+        return _ContainerInfo(spec=container, phase=_ContainerPhase.NO_STATE)
     if last is None:
-        return _Container(spec=container, life=_Life.WAITING)
-    return _Container(spec=container, life=_Life.ENDED, exit=last)
+        return _ContainerInfo(spec=container, phase=_ContainerPhase.WAITING)
+    return _ContainerInfo(spec=container, phase=_ContainerPhase.TERMINATED, exit=last)
 
 
-def _initialization_failed(init: Sequence[_Container], spec: PodSpec, gates: FeatureGates) -> bool:
+def _initialization_failed(
+    init: Sequence[_ContainerInfo], spec: PodSpec, gates: FeatureGates
+) -> bool:
     failed = [c for c in init if c.exit is not None and c.exit.exit_code != 0]
     if gates.container_restart_rules:
         return any(not c.restarts(spec, gates) for c in failed)
@@ -118,38 +127,40 @@ def _initialization_failed(init: Sequence[_Container], spec: PodSpec, gates: Fea
 
 
 def _is_pending(
-    init: Sequence[_Container],
-    sidecars: Sequence[_Container],
-    regular: Sequence[_Container],
+    init: Sequence[_ContainerInfo],
+    sidecars: Sequence[_ContainerInfo],
+    regular: Sequence[_ContainerInfo],
     *,
     pod_has_initialized: bool,
 ) -> bool:
-    if any(c.life is not _Life.ENDED for c in init):
+    if any(c.phase is not _ContainerPhase.TERMINATED for c in init):
         return True
     # A sidecar that restarts does not take a pod back to Pending once it was initialized.
     if not pod_has_initialized and any(_is_starting(c) for c in sidecars):
         return True
-    return any(c.life is _Life.WAITING for c in (*sidecars, *regular))
+    return any(c.phase is _ContainerPhase.WAITING for c in (*sidecars, *regular))
 
 
-def _is_starting(sidecar: _Container) -> bool:
-    if sidecar.life is _Life.RUNNING:
+def _is_starting(sidecar: _ContainerInfo) -> bool:
+    if sidecar.phase is _ContainerPhase.RUNNING:
         return not sidecar.started
-    return sidecar.life in (_Life.WAITING, _Life.BLANK)
+    return sidecar.phase in (_ContainerPhase.WAITING, _ContainerPhase.NO_STATE)
 
 
-def _phase_after_the_end(
-    pod: Pod, regular: Sequence[_Container], *, can_restart: bool, gates: FeatureGates
+def _terminal_phase(
+    pod: Pod, regular: Sequence[_ContainerInfo], *, can_restart: bool, gates: FeatureGates
 ) -> str:
     """Every regular container has ended: over, or about to restart?"""
-    succeeded = all(c.ended_now and c.exit is not None and c.exit.exit_code == 0 for c in regular)
-    if can_restart and _comes_back(pod.spec, regular, succeeded=succeeded, gates=gates):
+    succeeded = all(
+        c.is_terminated and c.exit is not None and c.exit.exit_code == 0 for c in regular
+    )
+    if can_restart and _will_restart(pod.spec, regular, succeeded=succeeded, gates=gates):
         return "Running"
     return "Succeeded" if succeeded else "Failed"
 
 
-def _comes_back(
-    spec: PodSpec, regular: Sequence[_Container], *, succeeded: bool, gates: FeatureGates
+def _will_restart(
+    spec: PodSpec, regular: Sequence[_ContainerInfo], *, succeeded: bool, gates: FeatureGates
 ) -> bool:
     if gates.container_restart_rules:
         return any(c.restarts(spec, gates) for c in regular)

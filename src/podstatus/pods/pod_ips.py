@@ -29,25 +29,25 @@ def with_pod_ips(status: PodStatus, ips: Sequence[str], host_ips: Sequence[str])
 
 def with_host_ips(status: PodStatus, host_ips: Sequence[str], *, host_network: bool) -> PodStatus:
     """The status with its node's addresses, which are the pod's too if it shares that network."""
-    nodes = [str(address) for address in _one_of_each_family(_addresses(host_ips))]
+    nodes = [str(address) for address in _first_of_each_family(_parse_addresses(host_ips))]
     if not nodes:
         return status
     status = structs.replace(
         status, host_ip=nodes[0], host_ips=tuple(HostIP(ip=ip) for ip in nodes)
     )
-    return _with_ips_of_the_host(status, nodes) if host_network else status
+    return _with_host_network_ips(status, nodes) if host_network else status
 
 
 def sort_pod_ips(ips: Sequence[str], host_ips: Sequence[str]) -> list[str]:
     """The first address of the node's family, then the first of the other; IPv4 by default."""
-    found = _addresses(ips)
-    node = _addresses(host_ips)
+    found = _parse_addresses(ips)
+    node = _parse_addresses(host_ips)
     first = node[0].version if node else 4
     found.sort(key=lambda address: address.version != first)
-    return [str(address) for address in _one_of_each_family(found)]
+    return [str(address) for address in _first_of_each_family(found)]
 
 
-def _with_ips_of_the_host(status: PodStatus, nodes: Sequence[str]) -> PodStatus:
+def _with_host_network_ips(status: PodStatus, nodes: Sequence[str]) -> PodStatus:
     """Addresses once set stay; a second one is added when the node gets one."""
     ips = status.pod_ips or ()
     if not status.pod_ip:
@@ -58,19 +58,19 @@ def _with_ips_of_the_host(status: PodStatus, nodes: Sequence[str]) -> PodStatus:
     return structs.replace(status, pod_ip=ips[0].ip, pod_ips=ips)
 
 
-def _one_of_each_family(addresses: Sequence[_Address]) -> list[_Address]:
+def _first_of_each_family(addresses: Sequence[_Address]) -> list[_Address]:
     first_of: dict[int, _Address] = {}
     for address in addresses:
         first_of.setdefault(address.version, address)
     return list(first_of.values())
 
 
-def _addresses(texts: Sequence[str]) -> list[_Address]:
+def _parse_addresses(texts: Sequence[str]) -> list[_Address]:
     """The addresses among the texts; others are passed over."""
-    return [address for text in texts if (address := _address(text)) is not None]
+    return [address for text in texts if (address := _parse_address(text)) is not None]
 
 
-def _address(text: str) -> _Address | None:
+def _parse_address(text: str) -> _Address | None:
     """What Go's ParseIPSloppy makes of it: no zones, and IPv4 in IPv6 is IPv4."""
     if "%" in text:
         return None

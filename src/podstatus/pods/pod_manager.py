@@ -25,41 +25,41 @@ class UidTranslations(msgspec.Struct, frozen=True):
     mirror_to_pod: dict[ApiUID, PodUID]
 
 
-class PodDirectory:
+class PodManager:
     """Desired pods by UID and by name. Safe from any thread; it never calls out."""
 
     def __init__(self, pods: Iterable[Pod] = ()) -> None:
         self._lock = threading.Lock()
-        self._clear()
+        self._reset()
         self.set_pods(pods)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._pods: dict[PodUID, Pod] = {}
         self._pods_by_name: dict[tuple[str, str], Pod] = {}
         self._mirrors: dict[ApiUID, Pod] = {}
         self._mirrors_by_name: dict[tuple[str, str], Pod] = {}
         self._pod_of_mirror: dict[ApiUID, PodUID] = {}
-        self._static: dict[PodUID, None] = {}
+        self._static_uids: dict[PodUID, None] = {}
         self._translations: UidTranslations | None = None
         """Both maps, until one of them changes: they are asked for several times for each status,
         and change with static pods only."""
 
     def set_pods(self, pods: Iterable[Pod]) -> None:
         """Replace everything."""
-        taken = [_taken_over(pod) for pod in pods]
+        taken = [_checked_copy(pod) for pod in pods]
         with self._lock:
-            self._clear()
+            self._reset()
             for pod in taken:
-                self._file(pod)
+                self._index_pod(pod)
 
     def update_pod(self, pod: Pod) -> None:
         """Add a pod, or replace what is known about it."""
         require_type(pod, Pod)
-        taken = self._status_taken_over(pod) or freeze(pod)
+        taken = self._copy_with_known_spec(pod) or freeze(pod)
         with self._lock:
-            self._file(taken)
+            self._index_pod(taken)
 
-    def _status_taken_over(self, pod: Pod) -> Pod | None:
+    def _copy_with_known_spec(self, pod: Pod) -> Pod | None:
         """The pod, if only what changes all the time is new: its spec was looked through before."""
         if type(pod.metadata) is not ObjectMeta or type(pod.status) is not PodStatus:
             return None
@@ -72,23 +72,23 @@ class PodDirectory:
             return None
         return structs.replace(pod, metadata=metadata, spec=known.spec, status=status)
 
-    def _file(self, pod: Pod) -> None:
+    def _index_pod(self, pod: Pod) -> None:
         if is_mirror_pod(pod):
-            self._file_mirror(pod)
+            self._index_mirror_pod(pod)
             return
         uid, full_name = pod.uid, pod.full_name
         self._pods[uid] = self._pods_by_name[full_name] = pod
         if is_static_pod(pod):
-            self._static[uid] = None
+            self._static_uids[uid] = None
             self._translations = None
-        elif uid in self._static:
-            del self._static[uid]
+        elif uid in self._static_uids:
+            del self._static_uids[uid]
             self._translations = None
         if mirror := self._mirrors_by_name.get(full_name):
             self._pod_of_mirror[ApiUID(mirror.uid)] = uid
             self._translations = None
 
-    def _file_mirror(self, mirror: Pod) -> None:
+    def _index_mirror_pod(self, mirror: Pod) -> None:
         uid = ApiUID(mirror.uid)
         self._mirrors[uid] = self._mirrors_by_name[mirror.full_name] = mirror
         if pod := self._pods_by_name.get(mirror.full_name):
@@ -108,7 +108,7 @@ class PodDirectory:
                 # The translation stays: a mirror pod that is left over still resolves.
                 self._pods.pop(pod.uid, None)
                 self._pods_by_name.pop(pod.full_name, None)
-                self._static.pop(pod.uid, None)
+                self._static_uids.pop(pod.uid, None)
 
     def pods(self) -> list[Pod]:
         """All pods but mirror pods."""
@@ -146,16 +146,16 @@ class PodDirectory:
         """Both maps at one moment; not to be written to."""
         with self._lock:
             if self._translations is None:
-                self._translations = self._translate()
+                self._translations = self._build_translations()
             return self._translations
 
-    def _translate(self) -> UidTranslations:
+    def _build_translations(self) -> UidTranslations:
         mirror_to_pod = dict(self._pod_of_mirror)
-        pod_to_mirror: dict[PodUID, ApiUID | None] = dict.fromkeys(self._static)
+        pod_to_mirror: dict[PodUID, ApiUID | None] = dict.fromkeys(self._static_uids)
         pod_to_mirror.update((pod, mirror) for mirror, pod in mirror_to_pod.items())
         return UidTranslations(pod_to_mirror, mirror_to_pod)
 
 
-def _taken_over(pod: Pod) -> Pod:
+def _checked_copy(pod: Pod) -> Pod:
     require_type(pod, Pod)
     return freeze(pod)

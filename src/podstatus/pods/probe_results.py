@@ -17,7 +17,7 @@ from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
-_RESTART_GRACE = 10 * 1_000_000_000
+_RESTART_GRACE_NS = 10 * 1_000_000_000
 """Upstream's: a container younger than that may have been started by the agent that went."""
 
 WasReady: TypeAlias = Callable[[ContainerStatus], bool]
@@ -30,7 +30,7 @@ class Prober(Protocol):
         """The status with `started` and `ready` of its containers set; `old` was shown before."""
 
 
-class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeResults(msgspec.Struct, frozen=True, kw_only=True):
     """The latest verdicts of the probes, by container ID.
 
     A running container without a probe has started and is ready. One with a probe that has
@@ -40,7 +40,7 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     started: Mapping[str, bool] = {}
     ready: Mapping[str, bool] = {}
-    watching_since: Time = UNSET_TIME
+    prober_start: Time = UNSET_TIME
     """When this agent began to probe. If given, "before" is judged as the kubelet does: the pod
     is shown as ready, and the container began 10 s or more before that. If not, a container
     was ready before if this very container is shown as ready."""
@@ -52,36 +52,36 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
         return structs.replace(
             status,
             container_statuses=tuple(
-                self._mark_regular(was_ready, regular.get(s.name) or Container(name=s.name), s)
+                self._update_regular(was_ready, regular.get(s.name) or Container(name=s.name), s)
                 for s in status.container_statuses or ()
             ),
             init_container_statuses=tuple(
-                self._mark_init(was_ready, init.get(s.name) or Container(name=s.name), s)
+                self._update_init(was_ready, init.get(s.name) or Container(name=s.name), s)
                 for s in status.init_container_statuses or ()
             ),
         )
 
     def _was_ready(self, pod: Pod, old: PodStatus) -> WasReady:
         """Whether a container was ready before, of which no probe has spoken yet."""
-        if self.watching_since:
+        if self.prober_start:
             is_shown = is_condition_true(pod.status.conditions, READY)
-            return lambda status: is_shown and self._was_running_before(status)
+            return lambda status: is_shown and self._was_running_before_start(status)
         listed = (*(old.container_statuses or ()), *(old.init_container_statuses or ()))
         shown = {status.container_id for status in listed if status.ready}
         return lambda status: status.container_id in shown
 
-    def _mark_regular(
+    def _update_regular(
         self, was_ready: WasReady, container: Container, status: ContainerStatus
     ) -> ContainerStatus:
         started = self._has_started(container, status)
         ready = self._is_ready(was_ready, container, status) if started else status.ready
         return structs.replace(status, started=started, ready=ready)
 
-    def _mark_init(
+    def _update_init(
         self, was_ready: WasReady, container: Container, status: ContainerStatus
     ) -> ContainerStatus:
         if is_restartable_init_container(container):
-            return self._mark_regular(was_ready, container, status)
+            return self._update_regular(was_ready, container, status)
         ended = status.state.terminated
         return structs.replace(
             status,
@@ -104,8 +104,8 @@ class ProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
         verdict = self.ready.get(status.container_id)
         return was_ready(status) if verdict is None else verdict
 
-    def _was_running_before(self, status: ContainerStatus) -> bool:
+    def _was_running_before_start(self, status: ContainerStatus) -> bool:
         running = status.state.running
         if running is None:
             return False
-        return UNSET_TIME < running.started_at < self.watching_since - _RESTART_GRACE
+        return UNSET_TIME < running.started_at < self.prober_start - _RESTART_GRACE_NS

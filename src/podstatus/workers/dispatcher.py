@@ -15,7 +15,7 @@ from podstatus.events.recorder import Recorder
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.sources.mux import Refused
 from podstatus.sources.pod_changes import (
     PodAdded,
@@ -50,7 +50,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        directory: PodDirectory,
+        directory: PodManager,
         lives: Lives,
         workers: PodWorkers,
         statuses: StatusManager,

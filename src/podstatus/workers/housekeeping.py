@@ -9,7 +9,7 @@ from collections.abc import Callable
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.status.manager import StatusManager
 from podstatus.workers.lifecycle.pod_registry import Lives
@@ -24,7 +24,7 @@ class Housekeeping:
 
     def __init__(
         self,
-        directory: PodDirectory,
+        directory: PodManager,
         lives: Lives,
         workers: PodWorkers,
         steps: PodSteps,

@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.pods.probe_results import ProbeVerdicts
+from podstatus.pods.probe_results import ProbeResults
 from podstatus.runtime.port import ProbeResult
 from podstatus.workers.actions.model import Verdicts
 
@@ -38,7 +38,7 @@ class ProbeBook:
         on_unhealthy: Callable[[ProbeResult], None] = lambda _: None,
         watching_since: Time = UNSET_TIME,
     ) -> None:
-        """`watching_since` as in `ProbeVerdicts`."""
+        """`watching_since` as in `ProbeResults`."""
         self._watching_since = watching_since
         self._statuses = statuses
         self._on_failure = on_failure
@@ -70,10 +70,10 @@ class ProbeBook:
 
     def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of its containers set; `old` was shown before."""
-        verdicts = ProbeVerdicts(
+        verdicts = ProbeResults(
             started=self._of(pod.uid, "startup"),
             ready=self._of(pod.uid, "readiness"),
-            watching_since=self._watching_since,
+            prober_start=self._watching_since,
         )
         return verdicts.mark(pod, status, old)
 

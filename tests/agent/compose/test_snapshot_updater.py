@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from podstatus import Pod, PodDirectory, StatusManager
+from podstatus import Pod, PodManager, StatusManager
 from podstatus.agent.compose.snapshot_updater import PodPoster
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.snapshot_cache import Board
@@ -17,7 +17,7 @@ class NothingRuns:
 
 class Scene:
     def __init__(self, *pods: Pod) -> None:
-        self.directory = PodDirectory(pods)
+        self.directory = PodManager(pods)
         self.statuses = StatusManager(None, self.directory, NothingRuns())
         self.board = Board()
         self.poster = PodPoster(self.board, self.directory, self.statuses)

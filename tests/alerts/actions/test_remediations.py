@@ -21,7 +21,7 @@ from podstatus.kube.errors import (
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.port import RuntimePod
 from podstatus.testing.builders import make_pod
 
@@ -76,7 +76,7 @@ class Book:
 
 
 def known(*pods: Pod, all_known: bool = True) -> KnownPods:
-    return KnownPods(PodDirectory(pods), all_known=lambda: all_known)
+    return KnownPods(PodManager(pods), all_known=lambda: all_known)
 
 
 def restart(pod: Pod, *running: str, **options: str) -> tuple[str, list[str]]:

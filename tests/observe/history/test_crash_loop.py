@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus import Pod, PodDirectory, StatusManager
+from podstatus import Pod, PodManager, StatusManager
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import Historian
@@ -46,7 +46,7 @@ def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     clock = FakeClock()
     pod = make_pod("web")
-    statuses = StatusManager(None, PodDirectory([pod]), NothingRuns(), clock=clock)
+    statuses = StatusManager(None, PodManager([pod]), NothingRuns(), clock=clock)
     historian = Historian(history, clock=clock)
     statuses.add_notifier(historian)
     began = clock.now()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus import Pod, PodDirectory, PodStatus, StatusManager
+from podstatus import Pod, PodManager, PodStatus, StatusManager
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.status_writer import Historian
@@ -57,7 +57,7 @@ async def flip(statuses: StatusManager, pods: list[Pod], seconds: float) -> None
 
 async def run(path: Path, seconds: float) -> Witness:
     pods = [make_pod(f"pod-{number}") for number in range(PODS)]
-    statuses = StatusManager(None, PodDirectory(pods), NothingRuns())
+    statuses = StatusManager(None, PodManager(pods), NothingRuns())
     history, witness = History.open(path), Witness()
     historian = Historian(history, clock=SystemClock())
     statuses.add_notifier(historian)

@@ -19,7 +19,7 @@ from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import ApiError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import ended, make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety
@@ -66,7 +66,7 @@ class BusyNode:
     def __init__(
         self,
         manager: StatusManager,
-        directory: PodDirectory,
+        directory: PodManager,
         safety: FakeDeletionSafety,
         chance: random.Random,
     ) -> None:

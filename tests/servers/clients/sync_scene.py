@@ -29,7 +29,7 @@ from podstatus.kube.encoding.codec import decode
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.normalize import normalize_status
 from podstatus.status.manager import StatusManager
@@ -131,7 +131,7 @@ class Scene:
         self.began = time.monotonic()
         self._jumps = 0
         self._cancelled = 0
-        self._directory = PodDirectory()
+        self._directory = PodManager()
         safety = FakeDeletionSafety()
         self.manager = StatusManager(
             HttpPodApi(agent), self._directory, safety, clock=self.clock, policy=policy

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podstatus import Pod, PodDirectory, StatusManager, decode
+from podstatus import Pod, PodManager, StatusManager, decode
 from podstatus.client import (
     CONFIG_MAPS,
     NODES,
@@ -155,7 +155,7 @@ def test_a_status_that_no_server_takes_is_rejected(server: Server, namespace: st
 def test_the_status_manager_keeps_pods_over_the_client(server: Server, namespace: str) -> None:
     async def live(client: ApiClient) -> None:
         node = f"node-of-{namespace}"
-        pods = PodDirectory()
+        pods = PodManager()
         shown = pod_reflector(client, node, pods)
         manager = StatusManager(HttpPodApi(client), pods, FakeDeletionSafety())
         created = decode(await client.create(PODS, pod("web", node), namespace=namespace), Pod)

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstatus import FeatureGates, PodDirectory, PodStatus, StatusManager
+from podstatus import FeatureGates, PodManager, PodStatus, StatusManager
 from podstatus.kube.conditions import pod_condition_by_kubelet
 from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.objects.pod import Pod
@@ -79,7 +79,7 @@ def test_normalising_twice_changes_nothing_more(pod: Pod, status: PodStatus) -> 
 @given(st.data())
 def test_versions_grow_by_one_while_an_entry_lives(data: st.DataObject) -> None:
     pod = data.draw(pods())
-    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety())
     version = 0
     for _ in range(data.draw(st.integers(1, 12))):
         operation = data.draw(st.sampled_from(["set", "set", "ready", "terminate", "remove"]))

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock, settle
@@ -228,7 +228,7 @@ def test_without_a_client_the_cache_is_kept_and_nothing_is_sent(
 
     async def main() -> None:
         pod, clock = make_pod(), FakeClock()
-        manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety(), clock=clock)
+        manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety(), clock=clock)
         loop = asyncio.create_task(manager.run())
         manager.set_pod_status(pod, RUNNING)
         await clock.advance(60)
@@ -246,7 +246,7 @@ def test_without_a_client_the_cache_is_kept_and_nothing_is_sent(
 
 def test_without_a_client_a_batch_by_hand_does_nothing() -> None:
     pod = make_pod()
-    manager = StatusManager(None, PodDirectory([pod]), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety())
     manager.set_pod_status(pod, RUNNING)
     assert asyncio.run(manager.sync_batch(full=True)) == 0
 
@@ -352,7 +352,7 @@ def test_a_thread_that_died_says_so_and_can_be_started_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     manager = StatusManager(
-        InMemoryPodApi(), PodDirectory(), FakeDeletionSafety(), clock=BrokenClock()
+        InMemoryPodApi(), PodManager(), FakeDeletionSafety(), clock=BrokenClock()
     )
     for _ in range(2):
         manager.start()

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.pods.pod_manager import PodDirectory, UidTranslations
+from podstatus.pods.pod_manager import PodManager, UidTranslations
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.testing.builders import make_pod, make_status
@@ -156,7 +156,7 @@ def test_ticks_during_a_sync_are_made_up_for_once() -> None:
     asyncio.run(main())
 
 
-class FailingDirectory(PodDirectory):
+class FailingDirectory(PodManager):
     fails = False
 
     def uid_translations(self) -> UidTranslations:
@@ -214,7 +214,7 @@ def test_the_loop_gives_a_sign_of_life_once_per_period() -> None:
         clock, beats = FakeClock(), list[int]()
         manager = StatusManager(
             InMemoryPodApi(),
-            PodDirectory(),
+            PodManager(),
             FakeDeletionSafety(),
             clock=clock,
             heartbeat=lambda: beats.append(clock.now()),

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podstatus.kube.errors import BusyError, UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import Sending, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
@@ -639,7 +639,7 @@ async def test_events_that_cannot_be_recorded_stop_nothing(
     assert "event not recorded: pod=default/a uid=uid-a" in caplog.text
 
 
-class Moody(PodDirectory):
+class Moody(PodManager):
     """Raises now and then."""
 
     broken = ""
@@ -799,7 +799,7 @@ async def test_pods_that_are_gone_leave_nothing_behind(*, late: bool) -> None:
 def test_the_policy_of_the_kubelet_is_the_one_without_sending() -> None:
     assert SyncPolicy.upstream().sending is None
     assert SyncPolicy().sending == Sending()
-    manager = StatusManager(None, PodDirectory(), FakeDeletionSafety())
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     assert manager.sent_versions() == {}
 
 
@@ -893,7 +893,7 @@ async def test_a_client_that_cancels_its_task_does_not_keep_a_pod_under_way_for_
 @in_loop
 async def test_a_client_that_never_waits_lets_others_have_their_turn() -> None:
     pods = [make_pod(f"pod-{number}") for number in range(100)]
-    directory = PodDirectory(pods)
+    directory = PodManager(pods)
     api = InMemoryPodApi(*pods, watcher=directory)
     manager = StatusManager(api, directory, FakeDeletionSafety(), policy=sending(in_flight=1))
     for pod in pods:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podstatus import Pod, PodDirectory, StatusManager
+from podstatus import Pod, PodManager, StatusManager
 from podstatus.kube.errors import RejectedError
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.metrics import Counters
@@ -50,7 +50,7 @@ def test_what_is_on_its_way_rejected_and_late_is_known() -> None:
         clock, lags = FakeClock(), Lags()
         pods = [make_pod("good"), make_pod("bad")]
         statuses = StatusManager(
-            Server(clock), PodDirectory(pods), NothingRuns(), observer=lags, clock=clock
+            Server(clock), PodManager(pods), NothingRuns(), observer=lags, clock=clock
         )
         running_ = asyncio.create_task(statuses.run())
         for pod in pods:

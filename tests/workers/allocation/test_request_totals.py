@@ -14,7 +14,7 @@ from podstatus.checkpoint.state import MemoryState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.workers.admission.resource_fit import Taken, taken_by
 from podstatus.workers.allocation.allocations import Grants, ResourceBook, ResourceBooks
 from podstatus.workers.allocation.request_totals import Occupancy
@@ -52,7 +52,7 @@ steps = st.one_of(
 
 class World:
     def __init__(self, books: ResourceBooks | None = None) -> None:
-        self.lives = Lives(PodDirectory(), all_known=lambda: True)
+        self.lives = Lives(PodManager(), all_known=lambda: True)
         self.grants = Grants(books)
         self.occupancy = Occupancy(self.lives, self.grants)
 
@@ -111,7 +111,7 @@ def test_who_asks_is_not_beside_itself() -> None:
 
 
 def test_pods_that_were_there_before_count() -> None:
-    lives = Lives(PodDirectory(), all_known=lambda: True)
+    lives = Lives(PodManager(), all_known=lambda: True)
     lives.put(begun(asking("a", 3), quiet=True))
     occupancy = Occupancy(lives, Grants())
     assert occupancy.beside(asking("b", 0).uid).amounts["cpu"] == 3000

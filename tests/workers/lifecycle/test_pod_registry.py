@@ -4,16 +4,14 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.workers.lifecycle.pod_registry import Lives
 from podstatus.workers.lifecycle.state_machine import PodLife, Stage, begun
 
 
-def lives_of(
-    *lives: PodLife, all_known: bool = True, directory: PodDirectory | None = None
-) -> Lives:
-    known = Lives(directory or PodDirectory(), all_known=lambda: all_known)
+def lives_of(*lives: PodLife, all_known: bool = True, directory: PodManager | None = None) -> Lives:
+    known = Lives(directory or PodManager(), all_known=lambda: all_known)
     for life in lives:
         known.put(life)
     return known
@@ -48,7 +46,7 @@ def test_a_known_pod_could_run_until_it_was_seen_ended(
 
 def test_a_mirror_pod_stands_for_its_static_pod() -> None:
     static, mirror = make_static_pod(), make_static_pod(mirror=True)
-    lives = lives_of(life_of(static), directory=PodDirectory([static, mirror]))
+    lives = lives_of(life_of(static), directory=PodManager([static, mirror]))
     assert lives.could_have_running_containers(mirror)
 
 

@@ -20,7 +20,7 @@ from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.probes.checks import Checks
 from podstatus.probes.http_hook import get_for_hook
 from podstatus.probes.workers import ProbeWorkers
@@ -87,7 +87,7 @@ class PodSide:
         self._recorder = recorder
         self._on_mirror = around.on_mirror
         self.counters = NotingCounters(around.history)
-        self.directory = PodDirectory()
+        self.directory = PodManager()
         around.history.own_uid = self.directory.translate_pod_uid
         self.lives = Lives(self.directory, all_known=self._all_delivered)
         self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)

@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.snapshot_cache import Board
 from podstatus.observe.summary.pod import summarize
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class PodPoster:
     once.
     """
 
-    def __init__(self, board: Board, directory: PodDirectory, statuses: StatusManager) -> None:
+    def __init__(self, board: Board, directory: PodManager, statuses: StatusManager) -> None:
         self._board = board
         self._directory = directory
         self._statuses = statuses

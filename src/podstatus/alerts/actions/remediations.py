@@ -17,7 +17,7 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import ApiUID, Pod, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.restart_policy import is_restartable_init_container
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.workers.probe_results import ProbeBook
 
@@ -25,7 +25,7 @@ from podstatus.workers.probe_results import ProbeBook
 class KnownPods:
     """The pods that alerts are about."""
 
-    def __init__(self, directory: PodDirectory, *, all_known: Callable[[], bool]) -> None:
+    def __init__(self, directory: PodManager, *, all_known: Callable[[], bool]) -> None:
         """`all_known`: whether a pod that is not in the directory is not here."""
         self._directory = directory
         self._all_known = all_known

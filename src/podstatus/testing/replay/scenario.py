@@ -13,7 +13,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.pods.pod_manager import PodDirectory
+from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.testing.clock import FakeClock, settle
@@ -49,7 +49,7 @@ class _Play:
         self._given: dict[str, Pod] = {}
         self._clock = FakeClock(START_TEXT)
         self._api = InMemoryPodApi(*_pods(scenario.get("apiPods")), check_uid=False, versions=False)
-        self._directory = PodDirectory()
+        self._directory = PodManager()
         self._manage(_pods(scenario.get("managerPods")))
         self._safety = FakeDeletionSafety(scenario.get("couldHaveRunningContainers"))
         self._notifier = RecordingNotifier()

@@ -35,7 +35,7 @@ from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.sources.manifest.decode import read_manifest
 from podstatus.sources.manifest.static_pods import Origin
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
-from podstatus.status.decide.terminate import terminated_status
+from podstatus.status.decide.terminate import terminate_status
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 from podstatus.workers.actions.termination_order import stop_order
@@ -100,7 +100,7 @@ class Rig:
             "merge": lambda: self._merged(before, after),
             "patch": lambda: prepare_status_patch(pod.uid, before, after),
             "apply patch": lambda: apply_patch(*documents, POD),
-            "terminate": lambda: terminated_status(pod, after),
+            "terminate": lambda: terminate_status(pod, after),
             "stop order": lambda: stop_order(pod, self.running),
             "summary": lambda: summarize(self.shown),
             "transitions": lambda: transitions(before, after),
@@ -119,7 +119,7 @@ class Rig:
 
     def _set_statuses(self) -> None:
         manager = StatusManager(None, PodManager(), NothingRuns())
-        for status in (self.before, self.after, terminated_status(self.pod, self.after)):
+        for status in (self.before, self.after, terminate_status(self.pod, self.after)):
             manager.set_pod_status(self.pod, status)
 
 

@@ -49,7 +49,7 @@ from podstatus.pods.pod_manager import PodManager
 from podstatus.pods.probe_results import Prober, ProbeResults
 from podstatus.status.manager import StatusManager
 from podstatus.status.metrics import Counters, Counts
-from podstatus.status.policy import Sending, SyncPolicy
+from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.startup_latency import StartupLatencyTracker
 
 __version__ = "0.1.0"
@@ -79,6 +79,7 @@ __all__ = [
     "LinuxContainerUser",
     "MemoryState",
     "NetworkMode",
+    "ParallelSyncOptions",
     "Pod",
     "PodCondition",
     "PodFacts",
@@ -93,7 +94,6 @@ __all__ = [
     "ResourceRequirements",
     "SandboxFacts",
     "SandboxState",
-    "Sending",
     "StartFailure",
     "StartupLatencyTracker",
     "StatusManager",

@@ -23,7 +23,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
-from podstatus.status.ports import Outbox, Undelivered
+from podstatus.status.ports import Outbox, OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
@@ -33,15 +33,15 @@ KILLS = 100
 STATUS = make_status("Failed", ended("app", 3))
 
 
-def entry(uid: str = "u", status: PodStatus = STATUS) -> Undelivered:
-    return Undelivered(uid=PodUID(uid), namespace="n", name="p", status=status)
+def entry(uid: str = "u", status: PodStatus = STATUS) -> OutboxEntry:
+    return OutboxEntry(uid=PodUID(uid), namespace="n", name="p", status=status)
 
 
-def opened(folder: Path) -> FileOutbox[Undelivered]:
-    return FileOutbox(folder, Undelivered)
+def opened(folder: Path) -> FileOutbox[OutboxEntry]:
+    return FileOutbox(folder, OutboxEntry)
 
 
-def found(folder: Path) -> list[Undelivered]:
+def found(folder: Path) -> list[OutboxEntry]:
     """What a new life of the node finds."""
     return opened(folder).load()
 
@@ -52,15 +52,15 @@ def names(folder: Path) -> list[str]:
 
 def test_it_is_what_the_status_manager_wants(tmp_path: Path) -> None:
     outbox: Outbox = opened(tmp_path)
-    outbox.keep(entry())
+    outbox.store(entry())
     assert list(outbox.load()) == [entry()]
 
 
 def test_whether_a_status_was_the_last_is_kept_with_it(tmp_path: Path) -> None:
     outbox = opened(tmp_path)
-    outbox.keep(structs.replace(entry(), finished=False))
+    outbox.store(structs.replace(entry(), finished=False))
     assert [kept.finished for kept in found(tmp_path)] == [False]
-    outbox.keep(entry())
+    outbox.store(entry())
     assert [kept.finished for kept in found(tmp_path)] == [True]
     # Versions before this one kept nothing but last statuses, and did not say so.
     assert "alive" not in (tmp_path / "u.json").read_text()
@@ -69,8 +69,8 @@ def test_whether_a_status_was_the_last_is_kept_with_it(tmp_path: Path) -> None:
 def test_what_was_kept_is_found_until_it_is_dropped(tmp_path: Path) -> None:
     outbox = opened(tmp_path / "outbox")
     assert found(tmp_path / "outbox") == []
-    outbox.keep(entry("a"))
-    outbox.keep(entry("b"))
+    outbox.store(entry("a"))
+    outbox.store(entry("b"))
     assert found(tmp_path / "outbox") == [entry("a"), entry("b")]
     outbox.drop(PodUID("a"))
     assert found(tmp_path / "outbox") == [entry("b")]
@@ -78,9 +78,9 @@ def test_what_was_kept_is_found_until_it_is_dropped(tmp_path: Path) -> None:
 
 def test_the_newest_status_of_a_pod_is_the_one_that_is_kept(tmp_path: Path) -> None:
     outbox = opened(tmp_path)
-    outbox.keep(entry())
+    outbox.store(entry())
     newer = entry(status=make_status("Succeeded"))
-    outbox.keep(newer)
+    outbox.store(newer)
     assert found(tmp_path) == [newer]
 
 
@@ -91,14 +91,14 @@ def test_to_drop_what_is_not_there_is_no_error(tmp_path: Path) -> None:
 
 
 def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
-    opened(tmp_path / "outbox").keep(entry())
+    opened(tmp_path / "outbox").store(entry())
     assert stat.S_IMODE((tmp_path / "outbox").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "outbox" / "u.json").stat().st_mode) == 0o600
 
 
 def test_times_come_back_as_they_travel(tmp_path: Path) -> None:
     status = structs.replace(STATUS, start_time=Time.parse("2024-01-31T09:30:00.5Z"))
-    opened(tmp_path).keep(entry(status=status))
+    opened(tmp_path).store(entry(status=status))
     (again,) = found(tmp_path)
     assert again.status.start_time == Time.parse("2024-01-31T09:30:00Z")
 
@@ -111,7 +111,7 @@ def test_any_uid_has_a_file_of_its_own(
     folder = tmp_path_factory.mktemp("outbox")
     outbox = opened(folder)
     for uid in uids:
-        outbox.keep(entry(uid))
+        outbox.store(entry(uid))
     assert {kept.uid for kept in found(folder)} == set(uids)
     assert all(path.parent == folder for path in folder.rglob("*"))
     for uid in uids:
@@ -122,12 +122,12 @@ def test_any_uid_has_a_file_of_its_own(
 @pytest.mark.parametrize("uid", ["", None])
 def test_what_has_no_uid_is_refused(tmp_path: Path, uid: str) -> None:
     with pytest.raises((TypeError, ValueError), match="UID"):
-        opened(tmp_path).keep(entry(uid))
+        opened(tmp_path).store(entry(uid))
 
 
 def test_a_folder_without_a_name_is_refused() -> None:
     with pytest.raises(ValueError, match="the name of the folder is empty"):
-        FileOutbox("", Undelivered)
+        FileOutbox("", OutboxEntry)
 
 
 # Damage
@@ -153,8 +153,8 @@ def damaged_texts() -> dict[str, bytes]:
 def test_what_is_damaged_is_set_aside_and_the_rest_is_found(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
-    opened(tmp_path).keep(entry("a"))
-    opened(tmp_path).keep(entry("z"))
+    opened(tmp_path).store(entry("a"))
+    opened(tmp_path).store(entry("z"))
     (tmp_path / "bad.json").write_bytes(damaged_texts()[what])
     assert found(tmp_path) == [entry("a"), entry("z")]
     assert (
@@ -169,7 +169,7 @@ def test_what_is_damaged_is_set_aside_and_the_rest_is_found(
 def test_what_cannot_be_read_is_left_alone_and_the_rest_is_found(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    opened(tmp_path).keep(entry("a"))
+    opened(tmp_path).store(entry("a"))
     (tmp_path / "bad.json").mkdir()
     assert found(tmp_path) == [entry("a")]
     assert "last status not read" in caplog.text
@@ -198,7 +198,7 @@ def test_a_file_where_the_folder_was_is_said(tmp_path: Path) -> None:
     with pytest.raises(UnreadableCheckpointError, match="Not a directory"):
         outbox.load()
     with pytest.raises(CheckpointWriteError, match="nothing was changed"):
-        outbox.keep(entry())
+        outbox.store(entry())
 
 
 # Crashes
@@ -225,7 +225,7 @@ def test_a_text_is_on_the_disk_before_it_takes_the_name_and_a_removal_before_the
         steps.append((kind, (tmp_path / "u.json").exists()))
 
     monkeypatch.setattr(os, "fsync", note)
-    outbox.keep(entry())
+    outbox.store(entry())
     assert steps == [("text", False), ("folder", True)]
     steps.clear()
     outbox.drop(PodUID("u"))
@@ -236,7 +236,7 @@ def test_a_removal_that_may_be_lost_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outbox = opened(tmp_path)
-    outbox.keep(entry())
+    outbox.store(entry())
 
     def fail(_: int) -> None:
         raise OSError(5, "Input/output error")
@@ -260,7 +260,7 @@ def test_a_slow_write_does_not_come_after_the_removal(
         fsync(file)
 
     monkeypatch.setattr(os, "fsync", slow_fsync)
-    keeper = threading.Thread(target=outbox.keep, args=(entry(),))
+    keeper = threading.Thread(target=outbox.store, args=(entry(),))
     keeper.start()
     assert writing.wait(60)
     dropper = threading.Thread(target=outbox.drop, args=(PodUID("u"),))
@@ -276,7 +276,7 @@ def test_threads_lose_nothing(tmp_path: Path) -> None:
 
     def work(worker: int) -> None:
         for number in range(10):
-            outbox.keep(entry(f"{worker}-{number}"))
+            outbox.store(entry(f"{worker}-{number}"))
             if number % 2:
                 outbox.drop(PodUID(f"{worker}-{number}"))
 

@@ -25,7 +25,7 @@ from podstatus.checkpoint.state import FileState
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
-from podstatus.status.ports import Undelivered
+from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_status
 
 ROOT = Path(__file__).parents[2]
@@ -111,17 +111,17 @@ def _write_numbers(folder: str, number: int, acknowledge: int) -> None:
 # kill -9, with an outbox
 
 
-def undelivered(number: int) -> Undelivered:
+def undelivered(number: int) -> OutboxEntry:
     """A status in which every container says the same number."""
     containers = [ended(f"c{i}", number) for i in range(CONTAINERS)]
-    return Undelivered(
+    return OutboxEntry(
         uid=PodUID("u"), namespace="n", name="p", status=make_status("Failed", *containers)
     )
 
 
 def last_in(folder: str) -> int:
     """The number that a new outbox finds in all places; 0 if there is nothing."""
-    loaded = FileOutbox(folder, Undelivered).load()
+    loaded = FileOutbox(folder, OutboxEntry).load()
     if not loaded:
         return 0
     (found,) = loaded
@@ -151,11 +151,11 @@ def kill_keepers(folder: str, kills: int, seed: int) -> None:
 
 def _keep_numbers(folder: str, number: int, acknowledge: int) -> None:
     """Keep odd numbers; an even number says that the one before was dropped."""
-    outbox = FileOutbox(folder, Undelivered)
+    outbox = FileOutbox(folder, OutboxEntry)
     while True:
         number += 1
         if number % 2:
-            outbox.keep(undelivered(number))
+            outbox.store(undelivered(number))
         else:
             outbox.drop(PodUID("u"))
         os.write(acknowledge, struct.pack("q", number))

@@ -32,7 +32,7 @@ class Node:
             self.manager.set_pod_status(pod, status)
         assert self.manager.entries() == before
         assert self.notifier.told == []
-        assert not self.manager.take_changes()
+        assert not self.manager.pop_changes()
 
 
 @pytest.fixture

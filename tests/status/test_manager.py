@@ -94,15 +94,15 @@ def test_the_manager_does_not_police_the_phase() -> None:
 def test_a_change_is_signalled_until_somebody_looks() -> None:
     pod = make_pod()
     node = Node(pod)
-    assert not node.manager.take_changes()
+    assert not node.manager.pop_changes()
     node.manager.set_pod_status(pod, RUNNING)
-    assert node.manager.take_changes()
-    assert not node.manager.take_changes()
+    assert node.manager.pop_changes()
+    assert not node.manager.pop_changes()
     node.manager.set_pod_status(pod, RUNNING)
-    assert not node.manager.take_changes()
+    assert not node.manager.pop_changes()
     node.manager.set_pod_status(pod, make_status("Failed"))
     node.sync()
-    assert not node.manager.take_changes()
+    assert not node.manager.pop_changes()
 
 
 def test_surprise_15_the_generation_is_that_of_the_pod_and_never_goes_back() -> None:
@@ -136,12 +136,12 @@ def test_surprise_17_a_refused_status_answers_with_the_cached_one(
     pod = make_pod(restart_policy="Never")
     node = Node(pod)
     cached, _ = node.manager.set_pod_status(pod, make_status("Failed", ended("app", 1)))
-    node.manager.take_changes()
+    node.manager.pop_changes()
     caplog.set_level(logging.DEBUG, "podstatus")
     status, changed = node.manager.set_pod_status(pod, RUNNING)
     assert status is cached
     assert not changed
-    assert not node.manager.take_changes()
+    assert not node.manager.pop_changes()
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert record.message.startswith(

@@ -5,8 +5,8 @@ import pytest
 from podstatus import Counters
 from podstatus.status.decide.pod_startup import PodStartup
 from podstatus.status.decide.update import ContainerType, Termination
-from podstatus.status.metrics import LONGEST_REASON, Counts
-from podstatus.status.ports import Observer, StartupObserver, check_port
+from podstatus.status.metrics import MAX_REASON_LENGTH, Counts
+from podstatus.status.ports import StartupObserver, StatusObserver, check_port
 from podstatus.testing.builders import ended, make_pod, make_status
 from tests.support.status_node import Node
 
@@ -25,7 +25,7 @@ def startup(total: float, sli: float | None = None, *, first: bool = False) -> P
 
 
 def of(*terminations: Termination, most_kinds: int = 1000) -> Counts:
-    counters = Counters(most_kinds=most_kinds)
+    counters = Counters(max_series=most_kinds)
     for termination in terminations:
         counters.container_terminated(termination)
     return counters.snapshot()
@@ -36,7 +36,7 @@ def exits(*codes: int) -> list[Termination]:
 
 
 def test_it_is_an_observer_for_the_manager_and_for_the_tracker() -> None:
-    check_port(Counters(), Observer, "observer")
+    check_port(Counters(), StatusObserver, "observer")
     check_port(Counters(), StartupObserver, "observer")
 
 
@@ -51,7 +51,7 @@ def test_kinds_beyond_the_bound_are_counted_together_by_type() -> None:
     assert counts.other_terminated_containers == {ContainerType.REGULAR: 2, ContainerType.INIT: 1}
 
 
-@pytest.mark.parametrize(("length", "others"), [(LONGEST_REASON, 0), (LONGEST_REASON + 1, 1)])
+@pytest.mark.parametrize(("length", "others"), [(MAX_REASON_LENGTH, 0), (MAX_REASON_LENGTH + 1, 1)])
 def test_a_reason_that_is_a_whole_text_is_no_kind(length: int, others: int) -> None:
     counts = of(Termination(ContainerType.EPHEMERAL, 1, "x" * length))
     assert sum(counts.other_terminated_containers.values()) == others
@@ -60,7 +60,7 @@ def test_a_reason_that_is_a_whole_text_is_no_kind(length: int, others: int) -> N
 
 def test_a_bound_that_is_no_number_of_kinds_is_refused() -> None:
     with pytest.raises(ValueError, match="most_kinds is -1"):
-        Counters(most_kinds=-1)
+        Counters(max_series=-1)
 
 
 def test_gauges_are_taken_over_as_they_are_told() -> None:

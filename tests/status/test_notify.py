@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.decide.update import Termination
 from podstatus.status.manager import StatusManager
-from podstatus.status.notify import Announcements
+from podstatus.status.notify import CallbackQueue
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety, RecordingNotifier, Told
 from tests.support.status_node import Node, deleting
@@ -261,34 +261,34 @@ def fail() -> None:
 def test_calls_are_made_in_order_and_one_that_fails_holds_up_nobody(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    announcements, made = Announcements(), list[int]()
+    announcements, made = CallbackQueue(), list[int]()
     announcements.put(partial(made.append, 1))
     announcements.put(fail)
     announcements.put(partial(made.append, 2))
-    announcements.deliver()
+    announcements.flush()
     assert made == [1, 2]
     assert "ZeroDivisionError" in caplog.text
-    announcements.deliver()
+    announcements.flush()
     assert made == [1, 2]
 
 
 def test_what_a_call_queues_is_made_after_it() -> None:
-    announcements, made = Announcements(), list[str]()
+    announcements, made = CallbackQueue(), list[str]()
 
     def outer() -> None:
         made.append("outer begins")
         announcements.put(partial(made.append, "inner"))
-        announcements.deliver()
+        announcements.flush()
         made.append("outer ends")
 
     announcements.put(outer)
-    announcements.deliver()
+    announcements.flush()
     assert made == ["outer begins", "outer ends", "inner"]
 
 
 @pytest.mark.parametrize("more", [["second"], []])
 def test_a_thread_waits_for_the_one_that_is_telling(more: list[str]) -> None:
-    announcements, made = Announcements(), list[str]()
+    announcements, made = CallbackQueue(), list[str]()
     entered, leave = threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -299,11 +299,11 @@ def test_a_thread_waits_for_the_one_that_is_telling(more: list[str]) -> None:
     def deliver_more() -> None:
         for name in more:
             announcements.put(partial(made.append, name))
-        announcements.deliver()
+        announcements.flush()
         made.append("came back")
 
     announcements.put(slow)
-    first = threading.Thread(target=announcements.deliver)
+    first = threading.Thread(target=announcements.flush)
     first.start()
     assert entered.wait(LONG)
     other = threading.Thread(target=deliver_more)
@@ -338,16 +338,16 @@ class ReleasedLate:
 
 
 def test_what_is_left_to_the_thread_that_is_just_done_is_not_lost() -> None:
-    announcements, made = Announcements(), list[str]()
+    announcements, made = CallbackQueue(), list[str]()
 
     def leave_it() -> None:
         announcements.put(partial(made.append, "left"))
-        announcements.deliver(wait=False)
+        announcements.flush(wait=False)
         made.append("went on")
 
-    announcements._telling = ReleasedLate([leave_it])  # type: ignore[assignment]
+    announcements._flush_lock = ReleasedLate([leave_it])  # type: ignore[assignment]
     announcements.put(partial(made.append, "told"))
-    announcements.deliver()
+    announcements.flush()
     assert made == ["told", "went on", "left"]
 
 
@@ -357,10 +357,10 @@ class Interrupted(BaseException):
 
 @pytest.mark.parametrize("wait", [True, False])
 def test_an_interrupt_at_any_line_leaves_the_telling_to_others(*, wait: bool) -> None:
-    codes = (Announcements.deliver.__code__, Announcements._tell.__code__)
+    codes = (CallbackQueue.flush.__code__, CallbackQueue._drain.__code__)
     lines = {line for code in codes for _, _, line in code.co_lines() if line}
     for interrupted in lines:
-        announcements, made, visited = Announcements(), list[str](), list[int]()
+        announcements, made, visited = CallbackQueue(), list[str](), list[int]()
         announcements.put(partial(made.append, "first"))
 
         def trace(
@@ -380,16 +380,16 @@ def test_an_interrupt_at_any_line_leaves_the_telling_to_others(*, wait: bool) ->
 
         sys.settrace(trace)
         try:
-            announcements.deliver(wait=wait)
+            announcements.flush(wait=wait)
         except Interrupted:
             pass
         finally:
             sys.settrace(None)
         announcements.put(partial(made.append, "second"))
-        announcements.deliver(wait=False)
+        announcements.flush(wait=False)
         assert made == ["first", "second"], interrupted
         announcements.put(partial(made.append, "third"))
-        other = threading.Thread(target=announcements.deliver)
+        other = threading.Thread(target=announcements.flush)
         other.start()
         other.join(LONG)
         assert not other.is_alive(), interrupted

@@ -32,7 +32,7 @@ from podstatus.base.aio import WakeUp
 from podstatus.kube.objects.containers import Container, Probe
 from podstatus.kube.scalars.parse_cache import MAX_CACHED_LENGTH, cached_for_short_strings
 from podstatus.status.policy import SyncPolicy
-from podstatus.status.ports import Notifier
+from podstatus.status.ports import PodUpdateNotifier
 from podstatus.testing.builders import (
     ended,
     make_pod,
@@ -350,7 +350,7 @@ def test_a_port_that_lacks_a_method_is_refused_at_once(wrong: Any, message: str)
 def test_a_notifier_that_lacks_a_method_is_refused_at_once() -> None:
     manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     with pytest.raises(TypeError, match="lacks on_pod_updated, on_pod_removed"):
-        manager.add_notifier(cast(Notifier, object()))
+        manager.add_notifier(cast(PodUpdateNotifier, object()))
 
 
 def test_a_failing_notifier_does_not_put_whole_pods_into_the_log(

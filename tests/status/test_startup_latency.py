@@ -318,7 +318,7 @@ def test_the_first_network_pod_is_the_first_stateless_one_not_on_the_hosts_netwo
 
 
 def test_pods_that_nobody_takes_leave_of_do_not_fill_the_memory() -> None:
-    rig = Rig(most_pods=3)
+    rig = Rig(max_pods=3)
     pods = [created(make_pod(f"pod-{number}")) for number in range(5)]
     for pod in pods:
         rig.tracker.observed_pod_on_watch(pod, after(0))
@@ -330,7 +330,7 @@ def test_pods_that_nobody_takes_leave_of_do_not_fill_the_memory() -> None:
 
 
 def test_a_pod_that_is_known_needs_no_room() -> None:
-    rig = Rig(most_pods=2)
+    rig = Rig(max_pods=2)
     one, other = created(make_pod("one")), created(make_pod("other"))
     for pod in (one, other):
         rig.tracker.observed_pod_on_watch(pod, after(0))
@@ -341,7 +341,7 @@ def test_a_pod_that_is_known_needs_no_room() -> None:
 
 
 def test_excluded_pods_are_bounded_too() -> None:
-    rig = Rig(most_pods=3)
+    rig = Rig(max_pods=3)
     for number in range(100):
         pod = make_pod(f"pod-{number}", status=UNSCHEDULABLE)
         rig.tracker.observed_pod_on_watch(pod, after(0))
@@ -362,7 +362,7 @@ def test_nothing_but_the_fact_is_kept_of_a_pod_that_was_measured() -> None:
     ("call", "message"),
     [
         (lambda: StartupLatencyTracker(object()), "lacks pod_started"),  # type: ignore[arg-type]
-        (lambda: Rig(most_pods=0), "most_pods is 0"),
+        (lambda: Rig(max_pods=0), "most_pods is 0"),
         (lambda: Rig().tracker.observed_pod_on_watch(POD, 1), "expected a Time, got int"),  # type: ignore[arg-type]
         (lambda: Rig().tracker.observed_pod_on_watch({}, after(1)), "expected a Pod"),  # type: ignore[arg-type]
         (lambda: Rig().tracker.record_init_container_started("uid", 1.5), "expected a Time"),  # type: ignore[arg-type]

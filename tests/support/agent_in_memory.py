@@ -91,7 +91,7 @@ class AgentInMemory:
             outbox=outbox,
             state=state,
             clock=clock,
-            redecide=self._redecide,
+            recompute_status=self._redecide,
         )
         self.grants = Grants(state)
         actuation = Actuation(

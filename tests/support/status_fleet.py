@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
-from podstatus.status.ports import PodReference, Undelivered
+from podstatus.status.ports import OutboxEntry, PodReference
 from podstatus.testing.builders import make_pod, make_status, running
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety
@@ -88,15 +88,15 @@ class MemoryOutbox:
     """An outbox that survives the manager, and remembers the order of things."""
 
     def __init__(self) -> None:
-        self.kept: dict[PodUID, Undelivered] = {}
+        self.kept: dict[PodUID, OutboxEntry] = {}
         self.log: list[str] = []
 
-    def load(self) -> Iterable[Undelivered]:
+    def load(self) -> Iterable[OutboxEntry]:
         return list(self.kept.values())
 
-    def keep(self, undelivered: Undelivered) -> None:
-        self.log.append(f"keep {undelivered.name}")
-        self.kept[undelivered.uid] = undelivered
+    def store(self, entry: OutboxEntry) -> None:
+        self.log.append(f"keep {entry.name}")
+        self.kept[entry.uid] = entry
 
     def drop(self, uid: PodUID) -> None:
         self.log.append(f"drop {uid}")

@@ -17,7 +17,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
-from podstatus.status.ports import DeletionSafety, Observer
+from podstatus.status.ports import PodDeletionSafetyProvider, StatusObserver
 from podstatus.status.store import VersionedStatus
 from podstatus.testing.clock import FakeClock, settle
 from podstatus.testing.fakes import (
@@ -36,8 +36,8 @@ class Node:
         self,
         *pods: Pod,
         api: InMemoryPodApi | None = None,
-        safety: DeletionSafety | None = None,
-        observer: Observer | None = None,
+        safety: PodDeletionSafetyProvider | None = None,
+        observer: StatusObserver | None = None,
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
     ) -> None:

@@ -103,7 +103,7 @@ class FileOutbox(Generic[E]):
         self._folder.remove_leftovers("*")
         return list(self._found())
 
-    def keep(self, entry: E) -> None:
+    def store(self, entry: E) -> None:
         """Keep a status, in place of what was kept of this pod. Raises CheckpointWriteError."""
         check_uid(entry.uid)
         kept = _Kept(

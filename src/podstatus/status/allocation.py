@@ -9,7 +9,12 @@ from podstatus.kube.encoding.frozen_copy import freeze
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod, PodUID, check_uid
-from podstatus.status.ports import Allocated, AllocationState, NoAllocationState, check_port
+from podstatus.status.ports import (
+    AllocatedResources,
+    AllocationState,
+    NoAllocationState,
+    check_port,
+)
 
 
 def allocation_from_pod(pod: Pod) -> PodResourceInfo:
@@ -31,10 +36,10 @@ class PodAllocations:
     def __init__(self, state: AllocationState | None) -> None:
         self._state = NoAllocationState() if state is None else state
         check_port(self._state, AllocationState, "state")
-        check_port(getattr(self._state, "allocated", None), Allocated, "state.allocated")
+        check_port(getattr(self._state, "allocated", None), AllocatedResources, "state.allocated")
 
     @property
-    def are_kept(self) -> bool:
+    def is_persistent(self) -> bool:
         """Whether there is a state that remembers them."""
         return not isinstance(self._state, NoAllocationState)
 

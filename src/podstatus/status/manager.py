@@ -22,38 +22,43 @@ from podstatus.status.allocation import PodAllocations
 from podstatus.status.decide.newer_status import newer_status
 from podstatus.status.decide.readiness import with_container_readiness, with_container_startup
 from podstatus.status.decide.resize import DEFERRED, INFEASIBLE, ResizeConditions
-from podstatus.status.decide.update import Accepted, Outcome, Refused, Unchanged
+from podstatus.status.decide.update import (
+    UpdateAccepted,
+    UpdateOutcome,
+    UpdateRejected,
+    UpdateUnchanged,
+)
 from podstatus.status.notify import (
-    Announcements,
-    GuardedStartupLatency,
+    CallbackQueue,
+    DeferredObserver,
     Notifiers,
-    QueuedObserver,
+    SafeStartupLatency,
 )
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
-    DeletionSafety,
-    Directory,
-    NoObserver,
     NoPodEvents,
     NoStartupLatency,
-    Notifier,
-    Observer,
+    NoStatusObserver,
     Outbox,
     PodApi,
+    PodDeletionSafetyProvider,
     PodEvents,
-    StartupLatency,
+    PodLookup,
+    PodStartupLatencyStateHelper,
+    PodUpdateNotifier,
+    StatusObserver,
     check_port,
 )
-from podstatus.status.resize_store import ResizeCache
-from podstatus.status.status_updates import Change, StatusUpdates
+from podstatus.status.resize_store import ResizeStore
+from podstatus.status.status_updates import StatusModifier, StatusUpdater
 from podstatus.status.store import StatusCache, VersionedStatus
-from podstatus.status.sync.build_syncer import make_syncer
-from podstatus.status.sync.locked_store import SyncedStatuses
+from podstatus.status.sync.build_syncer import build_syncer
+from podstatus.status.sync.locked_store import StatusStore
 from podstatus.status.sync.loop import SyncLoop
-from podstatus.status.sync.outbox import UndeliveredStatuses
+from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.parallel import ParallelSyncer, SyncCounts
-from podstatus.status.sync.sequential import Syncer
+from podstatus.status.sync.sequential import SequentialSyncer
 
 logger = logging.getLogger(__name__)
 
@@ -81,35 +86,35 @@ class StatusManager:
     def __init__(
         self,
         client: PodApi | None,
-        pods: Directory,
-        safety: DeletionSafety,
+        pods: PodLookup,
+        safety: PodDeletionSafetyProvider,
         *,
-        startup_latency: StartupLatency | None = None,
-        observer: Observer | None = None,
+        startup_latency: PodStartupLatencyStateHelper | None = None,
+        observer: StatusObserver | None = None,
         events: PodEvents | None = None,
         outbox: Outbox | None = None,
         state: AllocationState | None = None,
         clock: Clock | None = None,
         gates: FeatureGates | None = None,
         policy: SyncPolicy | None = None,
-        redecide: Callable[[PodUID], bool] = lambda _: False,
+        recompute_status: Callable[[PodUID], bool] = lambda _: False,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._pods = pods
         startup_latency = NoStartupLatency() if startup_latency is None else startup_latency
-        guarded = GuardedStartupLatency(startup_latency)
+        guarded = SafeStartupLatency(startup_latency)
         self._clock = clock or SystemClock()
         gates = gates or FeatureGates()
         policy = policy or SyncPolicy()
         self._lock = threading.Lock()
         self._cache = StatusCache()
-        self._announcements = Announcements()
-        self._notifiers = Notifiers(self._announcements)
-        observer = NoObserver() if observer is None else observer
-        queued = QueuedObserver(observer, self._announcements)
-        self._resizes = ResizeCache(queued)
+        self._callbacks = CallbackQueue()
+        self._notifiers = Notifiers(self._callbacks)
+        observer = NoStatusObserver() if observer is None else observer
+        queued = DeferredObserver(observer, self._callbacks)
+        self._resizes = ResizeStore(queued)
         self._allocations = PodAllocations(state)
-        self._updates = StatusUpdates(
+        self._updater = StatusUpdater(
             self._cache,
             pods,
             observer=queued,
@@ -117,39 +122,39 @@ class StatusManager:
             clock=self._clock,
             gates=gates,
         )
-        self._statuses = SyncedStatuses(
+        self._store = StatusStore(
             self._lock,
             self._cache,
             self._resizes,
             allocations=self._allocations,
             startup_latency=guarded,
             observer=queued,
-            announcements=self._announcements,
+            callbacks=self._callbacks,
             clock=self._clock,
         )
         # Upstream keeps none, and would never take anything out.
-        self._undelivered = UndeliveredStatuses(None if policy.sending is None else outbox)
+        self._outbox = OutboxWriter(None if policy.parallel is None else outbox)
         self._is_seeded = False
-        self._syncer: Syncer | ParallelSyncer | None = None
-        check_port(pods, Directory, "pods")
-        check_port(safety, DeletionSafety, "safety")
-        check_port(startup_latency, StartupLatency, "startup_latency")
-        check_port(observer, Observer, "observer")
+        self._syncer: SequentialSyncer | ParallelSyncer | None = None
+        check_port(pods, PodLookup, "pods")
+        check_port(safety, PodDeletionSafetyProvider, "safety")
+        check_port(startup_latency, PodStartupLatencyStateHelper, "startup_latency")
+        check_port(observer, StatusObserver, "observer")
         if events is not None:
             check_port(events, PodEvents, "events")
         if outbox is not None:
             check_port(outbox, Outbox, "outbox")
         if client is not None:
             check_port(client, PodApi, "client")
-            self._syncer = make_syncer(
+            self._syncer = build_syncer(
                 client,
-                self._statuses,
-                directory=pods,
+                self._store,
+                pod_manager=pods,
                 safety=safety,
                 startup_latency=guarded,
                 events=NoPodEvents() if events is None else events,
-                redecide=redecide,
-                undelivered=self._undelivered,
+                recompute_status=recompute_status,
+                outbox=self._outbox,
                 clock=self._clock,
                 gates=gates,
                 policy=policy,
@@ -193,14 +198,14 @@ class StatusManager:
         """Have everything compared with the API server now, not only when the period is over."""
         self._loop.reconcile()
 
-    def pod_shown(self, uid: str) -> None:
+    def pod_observed(self, uid: str) -> None:
         """Say that the directory has a newer copy of this pod; the UID of a mirror pod will do.
 
         If others wrote to what the node owns, that is corrected at once, not only when the period
         is over. With upstream's policy it is not.
         """
         if isinstance(self._syncer, ParallelSyncer):
-            self._statuses.see(self._pods.translate_pod_uid(uid))
+            self._store.mark_observed(self._pods.translate_pod_uid(uid))
             self._loop.wake_up()
 
     async def sync_batch(self, *, full: bool) -> int:
@@ -225,13 +230,13 @@ class StatusManager:
             entry = self._cache.get(self._pods.translate_pod_uid(uid))
         return None if entry is None else entry.status
 
-    def last_status(self, pod: Pod) -> PodStatus:
+    def latest_status(self, pod: Pod) -> PodStatus:
         """The cached status of this pod; if it has none, what the API server shows of it, or what
         an earlier life of the node could not deliver, whichever is newer.
         """
         with self._lock:
             entry = self._cache.get(pod.uid)
-            remembered = self._cache.remembered(pod.uid)
+            remembered = self._cache.restored(pod.uid)
         return newer_status(remembered, pod.status) if entry is None else entry.status
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> tuple[PodStatus, bool]:
@@ -249,14 +254,14 @@ class StatusManager:
         # A pod that is being deleted is always sent again: it may be time to delete it.
         deleting = pod.metadata.deletion_timestamp is not None
         with self._lock:
-            outcome = self._updates.apply(pod, status, force=deleting, finished=False)
+            outcome = self._updater.update(pod, status, force=deleting, finished=False)
             entry = self._cache.get(pod.uid)
-        self._tell(pod, outcome)
-        return PodStatus() if entry is None else entry.status, isinstance(outcome, Accepted)
+        self._report(pod, outcome)
+        return PodStatus() if entry is None else entry.status, isinstance(outcome, UpdateAccepted)
 
     def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
         """Take a readiness probe's verdict: the container, then Ready and ContainersReady."""
-        self._change_status(
+        self._modify_status(
             pod_uid,
             container_id,
             lambda pod, status: with_container_readiness(pod, status, container_id, ready=ready),
@@ -264,7 +269,7 @@ class StatusManager:
 
     def set_container_startup(self, pod_uid: str, container_id: str, *, started: bool) -> None:
         """Take a startup probe's verdict."""
-        self._change_status(
+        self._modify_status(
             pod_uid,
             container_id,
             lambda _, status: with_container_startup(status, container_id, started=started),
@@ -280,21 +285,21 @@ class StatusManager:
         """
         check_pod(pod)
         with self._lock:
-            outcome = self._updates.terminate(pod)
-        self._tell(pod, outcome)
+            outcome = self._updater.terminate(pod)
+        self._report(pod, outcome)
 
-    def remove_orphaned_statuses(self, keep: Iterable[str]) -> None:
+    def remove_orphaned_statuses(self, pod_uids: Iterable[str]) -> None:
         """Forget the pods whose UIDs are not among these, with their resizes and allocations."""
-        if isinstance(keep, str):
-            raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
-        kept = frozenset(keep)
+        if isinstance(pod_uids, str):
+            raise TypeError(f"expected UIDs, got the text {pod_uids[:40]!r}; put it into a set")
+        kept = frozenset(pod_uids)
         if odd := [uid for uid in kept if not isinstance(uid, str)]:
             raise TypeError(f"expected UIDs, got a {type(odd[0]).__name__} among them")
         with self._lock:
             for uid in [uid for uid in self._cache if uid not in kept]:
                 self._cache.remove(uid)
                 self._resizes.remove(uid)
-        self._announcements.deliver()
+        self._callbacks.flush()
         self._allocations.remove_orphaned_pods(kept)
 
     def remove_status(self, uid: str) -> None:
@@ -306,17 +311,17 @@ class StatusManager:
         with self._lock:
             self._cache.remove(PodUID(uid))
             self._resizes.remove(PodUID(uid))
-        self._announcements.deliver()
+        self._callbacks.flush()
         self._allocations.remove_pod(PodUID(uid))
 
-    def add_notifier(self, notifier: Notifier) -> None:
+    def add_notifier(self, notifier: PodUpdateNotifier) -> None:
         """Tell this one about every status that is cached from now on.
 
         When a call that caches a status returns, its notification has been delivered. It
         comes in the thread of a caller or of the sync loop, and for each pod in the order of
         the versions.
         """
-        check_port(notifier, Notifier, "notifier")
+        check_port(notifier, PodUpdateNotifier, "notifier")
         with self._lock:
             self._notifiers.add(notifier)
 
@@ -325,7 +330,7 @@ class StatusManager:
     def pod_resize_conditions(self, uid: str) -> tuple[PodCondition, ...]:
         """The resize conditions of this pod: pending, then in progress."""
         with self._lock:
-            return self._resizes.get(PodUID(uid)).listed()
+            return self._resizes.get(PodUID(uid)).as_tuple()
 
     def set_pod_resize_pending_condition(
         self, uid: str, reason: str, message: str, observed_generation: int
@@ -338,7 +343,7 @@ class StatusManager:
             changed = self._resizes.set_pending(
                 PodUID(uid), reason, message, observed_generation, self._now()
             )
-        self._announcements.deliver()
+        self._callbacks.flush()
         return changed
 
     def set_pod_resize_in_progress_condition(
@@ -352,20 +357,20 @@ class StatusManager:
             outcome = self._resizes.set_in_progress(
                 PodUID(uid), reason, message, observed_generation, self._now()
             )
-        self._announcements.deliver()
+        self._callbacks.flush()
         return outcome
 
     def clear_pod_resize_pending_condition(self, uid: str) -> None:
         """Say that no resize waits."""
         with self._lock:
             self._resizes.clear_pending(PodUID(uid))
-        self._announcements.deliver()
+        self._callbacks.flush()
 
     def clear_pod_resize_in_progress_condition(self, uid: str) -> int | None:
         """Say that no resize is under way; the generation of the one that was."""
         with self._lock:
             generation = self._resizes.clear_in_progress(PodUID(uid))
-        self._announcements.deliver()
+        self._callbacks.flush()
         return generation
 
     def backfill_pod_resize_conditions(self, pods: Iterable[Pod]) -> None:
@@ -375,7 +380,7 @@ class StatusManager:
             check_pod(pod)
         with self._lock:
             self._resizes.backfill(known, self._now())
-        self._announcements.deliver()
+        self._callbacks.flush()
 
     def is_pod_resize_deferred(self, uid: str) -> bool:
         """Whether a resize of this pod waits for room."""
@@ -414,7 +419,7 @@ class StatusManager:
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
         """All cached statuses with their versions, at one moment."""
-        return self._statuses.entries()
+        return self._store.entries()
 
     def resizes(self) -> Mapping[PodUID, ResizeConditions]:
         """The resize conditions of all pods, at one moment."""
@@ -430,7 +435,7 @@ class StatusManager:
         syncer = self._syncer
         return syncer.counts() if isinstance(syncer, ParallelSyncer) else SyncCounts()
 
-    def has_arrived(self, uid: str) -> bool:
+    def is_acknowledged(self, uid: str) -> bool:
         """Whether the API server has acknowledged all that was said of this pod.
 
         A phase that was held back counts as acknowledged with the rest of its status.
@@ -439,13 +444,13 @@ class StatusManager:
             entry = self._cache.get(PodUID(uid))
         return entry is None or not entry.unsent
 
-    def take_changes(self) -> bool:
+    def pop_changes(self) -> bool:
         """Whether a status changed since the loop, or the last call of this, looked.
 
         For those who have their own loop: when it is true, `sync_batch(full=False)` is due.
         Not while `run()` runs.
         """
-        return self._loop.take_changes()
+        return self._loop.pop_changes()
 
     # Inside
 
@@ -454,11 +459,11 @@ class StatusManager:
         self._allocations.restore()
         if not self._is_seeded:
             self._is_seeded = True
-            self._statuses.seed(self._undelivered.load())
+            self._store.seed(self._outbox.load())
 
-    def _change_status(self, pod_uid: str, container_id: str, change: Change) -> None:
+    def _modify_status(self, pod_uid: str, container_id: str, change: StatusModifier) -> None:
         with self._lock:
-            changed = self._updates.change(PodUID(pod_uid), change)
+            changed = self._updater.modify(PodUID(pod_uid), change)
         if changed is None:
             logger.debug(
                 "probe has no news, or its pod or container is not known: uid=%s container=%s",
@@ -466,23 +471,23 @@ class StatusManager:
                 container_id,
             )
         else:
-            self._tell(*changed)
+            self._report(*changed)
 
-    def _tell(self, pod: Pod, outcome: Outcome) -> None:
+    def _report(self, pod: Pod, outcome: UpdateOutcome) -> None:
         """Say what was decided. Called without the lock."""
         match outcome:
-            case Refused(why):
+            case UpdateRejected(why):
                 logger.error(
                     "status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, why
                 )
-            case Unchanged(terminations):
+            case UpdateUnchanged(terminations):
                 if logger.isEnabledFor(logging.DEBUG):
                     logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
                 if terminations:
-                    self._announcements.deliver()
-            case Accepted():
+                    self._callbacks.flush()
+            case UpdateAccepted():
                 self._loop.wake_up()
-                self._announcements.deliver()
+                self._callbacks.flush()
 
     def _pending_reason(self, uid: str) -> str | None:
         with self._lock:

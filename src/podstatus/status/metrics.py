@@ -14,11 +14,11 @@ from podstatus.status.decide.update import ContainerType, Termination
 
 K = TypeVar("K")
 
-MOST_KINDS = 1000
+MAX_SERIES = 1000
 """How many kinds of terminations are told apart. Usual nodes see some dozens; a container that
 makes up exit codes could otherwise fill the memory, here and in whoever reads this."""
 
-LONGEST_REASON = 128
+MAX_REASON_LENGTH = 128
 """Characters. Reasons are words in camel case; a runtime that puts a text there is not one kind."""
 
 SYNC_BOUNDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60)
@@ -61,10 +61,10 @@ class Counters:
     called from any thread.
     """
 
-    def __init__(self, *, most_kinds: int = MOST_KINDS) -> None:
-        if most_kinds < 0:
-            raise ValueError(f"most_kinds is {most_kinds!r}; a number from 0 on is expected")
-        self._most_kinds = most_kinds
+    def __init__(self, *, max_series: int = MAX_SERIES) -> None:
+        if max_series < 0:
+            raise ValueError(f"most_kinds is {max_series!r}; a number from 0 on is expected")
+        self._max_series = max_series
         self._lock = threading.Lock()
         self._counts = Counts()
 
@@ -76,18 +76,20 @@ class Counters:
         """Count it under its kind, or with the others of its type if there are too many kinds."""
         with self._lock:
             counts = self._counts
-            if self._is_told_apart(termination):
-                kinds = _one_more(counts.terminated_containers, termination)
+            if self._has_own_series(termination):
+                kinds = _incremented(counts.terminated_containers, termination)
                 self._counts = structs.replace(counts, terminated_containers=kinds)
             else:
-                others = _one_more(counts.other_terminated_containers, termination.container_type)
+                others = _incremented(
+                    counts.other_terminated_containers, termination.container_type
+                )
                 self._counts = structs.replace(counts, other_terminated_containers=others)
 
-    def _is_told_apart(self, termination: Termination) -> bool:
+    def _has_own_series(self, termination: Termination) -> bool:
         kinds = self._counts.terminated_containers
         if termination in kinds:
             return True
-        return len(kinds) < self._most_kinds and len(termination.reason) <= LONGEST_REASON
+        return len(kinds) < self._max_series and len(termination.reason) <= MAX_REASON_LENGTH
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
         """Take over how many wait now; there are no more reasons than pods."""
@@ -110,7 +112,7 @@ class Counters:
     def sync_failed(self, failure: str) -> None:
         """Count it under its kind."""
         with self._lock:
-            failures = _one_more(self._counts.sync_failures, failure)
+            failures = _incremented(self._counts.sync_failures, failure)
             self._counts = structs.replace(self._counts, sync_failures=failures)
 
     def pod_started(self, startup: PodStartup) -> None:
@@ -131,5 +133,5 @@ class Counters:
             )
 
 
-def _one_more(counts: Mapping[K, int], key: K) -> Mapping[K, int]:
+def _incremented(counts: Mapping[K, int], key: K) -> Mapping[K, int]:
     return MappingProxyType({**counts, key: counts.get(key, 0) + 1})

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Sending(msgspec.Struct, frozen=True, kw_only=True):
+class ParallelSyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Many pods at once, each in order; only the newest status of each is sent.
 
     Each field says what upstream does instead.
@@ -16,19 +16,19 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     """Whether each pod is read before it is patched. Upstream: True. Otherwise the patch starts
     from the newest copy that is known: what the watch brought, or the last patch's answer."""
 
-    lanes: bool = True
+    prioritize: bool = True
     """Whether deletions and first readiness overtake the rest, and reconciles come last.
     Upstream: False, whatever order the cache has."""
 
-    first_retry: float = 1.0
+    initial_retry_seconds: float = 1.0
     """Seconds until a pod that failed is tried again; each further time twice as long. Upstream: 0,
     with the next batch, whatever failed."""
 
-    longest_retry: float = 60.0
+    max_retry_seconds: float = 60.0
     """Seconds at most until a pod is tried again that failed; a larger `Retry-After` is not
     honoured. Upstream: 0."""
 
-    quarantine: float = 300.0
+    rejected_retry_seconds: float = 300.0
     """Seconds at most until a pod is tried again whose status was rejected, or that is said to be
     gone though the watch still shows it. Upstream: 0."""
 
@@ -39,10 +39,16 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.in_flight < 1:
             raise ValueError(f"in_flight is {self.in_flight!r}; at least 1 is expected")
-        if not 0 <= self.first_retry <= min(self.longest_retry, self.quarantine):
+        if (
+            not 0
+            <= self.initial_retry_seconds
+            <= min(self.max_retry_seconds, self.rejected_retry_seconds)
+        ):
             raise ValueError(
-                f"first_retry is {self.first_retry!r}; seconds from 0 to longest_retry "
-                f"({self.longest_retry!r}) and quarantine ({self.quarantine!r}) are expected"
+                f"initial_retry_seconds is {self.initial_retry_seconds!r}; seconds from 0 "
+                "to max_retry_seconds "
+                f"({self.max_retry_seconds!r}) and rejected_retry_seconds "
+                f"({self.rejected_retry_seconds!r}) are expected"
             )
         if self.circuit_after < 0:
             raise ValueError(f"circuit_after is {self.circuit_after!r}; 0 or more is expected")
@@ -58,7 +64,7 @@ class SyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a DisruptionTarget restamped on its way out is restamped in the cache too,
     without a new version. Upstream does, through a slice that both share."""
 
-    sending: Sending | None = Sending()
+    parallel: ParallelSyncOptions | None = ParallelSyncOptions()
     """None is upstream's way: in batches, one pod after another, read before write; whatever
     failed is tried again with the next batch, and nothing is remembered of it."""
 
@@ -71,4 +77,4 @@ class SyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def upstream(cls) -> "SyncPolicy":
         """Exactly what the kubelet of v1.36 does; recordings are replayed with it."""
-        return cls(restamp_cached_disruption=True, sending=None)
+        return cls(restamp_cached_disruption=True, parallel=None)

@@ -39,7 +39,7 @@ class PodApi(Protocol):
 
 
 @runtime_checkable
-class NamesWriters(Protocol):
+class ManagedFieldsReader(Protocol):
     """A client that can say who has written what. One that cannot is a client all the same."""
 
     async def managed_fields(
@@ -48,7 +48,7 @@ class NamesWriters(Protocol):
         """Who manages which fields of a pod; nothing if it is another one by now."""
 
 
-class Translations(Protocol):
+class UIDTranslations(Protocol):
     """Which API object stands for which pod, and back."""
 
     @property
@@ -60,7 +60,7 @@ class Translations(Protocol):
         """Every mirror pod that has its static pod."""
 
 
-class Directory(Protocol):
+class PodLookup(Protocol):
     """The pods the node is to run, with the status that the API server shows of each.
 
     Called under the manager's lock: must not block. `podstatus.PodDirectory` is one.
@@ -75,11 +75,11 @@ class Directory(Protocol):
     def translate_pod_uid(self, uid: str) -> PodUID:
         """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
 
-    def uid_translations(self) -> Translations:
+    def uid_translations(self) -> UIDTranslations:
         """Both maps at one moment."""
 
 
-class DeletionSafety(Protocol):
+class PodDeletionSafetyProvider(Protocol):
     """Who knows whether something of a pod may still be running.
 
     Called by the sync loop: must not block, but answer from what it knows. The pod is the
@@ -92,7 +92,7 @@ class DeletionSafety(Protocol):
         """Whether a container of this API object might run, or be started."""
 
 
-class StartupLatency(Protocol):
+class PodStartupLatencyStateHelper(Protocol):
     """Who measures how long pods take to start. `podstatus.StartupLatencyTracker` does."""
 
     def record_status_updated(self, pod: Pod) -> None:
@@ -102,7 +102,7 @@ class StartupLatency(Protocol):
         """The pod is gone."""
 
 
-class Allocated(Protocol):
+class AllocatedResources(Protocol):
     """What the node has granted to pods."""
 
     def container_resources(self, uid: PodUID, container: str) -> ResourceRequirements | None:
@@ -120,7 +120,7 @@ class AllocationState(Protocol):
     """
 
     @property
-    def allocated(self) -> Allocated:
+    def allocated(self) -> AllocatedResources:
         """The resources that pods have been granted."""
 
     def restore(self) -> None:
@@ -139,7 +139,7 @@ class AllocationState(Protocol):
         """Forget all pods but these."""
 
 
-class Observer(Protocol):
+class StatusObserver(Protocol):
     """Who counts. Called in the order in which things happened, outside the lock.
 
     `podstatus.Counters` is one.
@@ -163,7 +163,7 @@ class Observer(Protocol):
 
 
 @runtime_checkable
-class LagObserver(Protocol):
+class SyncLatencyObserver(Protocol):
     """An observer that wants to know which pod it was. One that does not is one all the same."""
 
     def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
@@ -178,7 +178,7 @@ class PodReference(msgspec.Struct, frozen=True):
     uid: ApiUID
 
 
-class Undelivered(msgspec.Struct, frozen=True, kw_only=True):
+class OutboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A status that tells of an end, which the API server has not acknowledged yet."""
 
     uid: PodUID
@@ -196,10 +196,10 @@ class Outbox(Protocol):
     is logged, and the status is sent all the same.
     """
 
-    def load(self) -> Iterable[Undelivered]:
+    def load(self) -> Iterable[OutboxEntry]:
         """What an earlier life of this node could not deliver."""
 
-    def keep(self, undelivered: Undelivered) -> None:
+    def store(self, entry: OutboxEntry) -> None:
         """Keep a status, in place of what was kept of this pod."""
 
     def drop(self, uid: PodUID) -> None:
@@ -220,7 +220,7 @@ class StartupObserver(Protocol):
         """A pod was seen started for the first time."""
 
 
-class Notifier(Protocol):
+class PodUpdateNotifier(Protocol):
     """Who wants to know. Called outside the lock; may call the manager.
 
     Must not wait for another thread that calls the manager.
@@ -258,7 +258,7 @@ class NoStartupLatency:
         """Ignore it."""
 
 
-class NoObserver:
+class NoStatusObserver:
     """Counts nothing."""
 
     def container_terminated(self, termination: Termination) -> None:

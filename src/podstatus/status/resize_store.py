@@ -9,23 +9,23 @@ from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.resize import (
     NO_RESIZE,
     ResizeConditions,
-    backfilled,
+    backfill_conditions,
     count_in_progress,
     pending_by_reason,
     with_in_progress,
     with_pending,
 )
-from podstatus.status.ports import Observer
+from podstatus.status.ports import StatusObserver
 
 
-class ResizeCache:
+class ResizeStore:
     """Resize conditions by pod UID.
 
     An entry stays when both its conditions are cleared: upstream counts anew when it goes,
     and counts pending resizes only then and when one comes or is cleared.
     """
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: StatusObserver) -> None:
         self._conditions: dict[PodUID, ResizeConditions] = {}
         self._observer = observer
 
@@ -79,7 +79,7 @@ class ResizeCache:
         """Take over the resize conditions that the pods' statuses have."""
         for pod in pods:
             known = self.get(pod.uid)
-            found = backfilled(known, pod.status, now)
+            found = backfill_conditions(known, pod.status, now)
             if found is not known:
                 self._conditions[pod.uid] = found
         self._count_pending()

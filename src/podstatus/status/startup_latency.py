@@ -16,19 +16,19 @@ from podstatus.kube.encoding.frozen_copy import require_type
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.pod_startup import (
-    OVER,
+    DONE,
     PodStartup,
-    Startup,
+    StartupState,
     has_pod_started,
     is_pod_unschedulable,
-    measured_startup,
+    measure_startup,
 )
-from podstatus.status.notify import Announcements
+from podstatus.status.notify import CallbackQueue
 from podstatus.status.ports import StartupObserver, check_port
 
 logger = logging.getLogger(__name__)
 
-MOST_PODS = 10_000
+MAX_PODS = 10_000
 """Far more than a node runs. Nobody says goodbye to a pod that was deleted by force, so what is
 known of the oldest pods makes room."""
 
@@ -46,18 +46,18 @@ class StartupLatencyTracker:
     """
 
     def __init__(
-        self, observer: StartupObserver, *, clock: Clock | None = None, most_pods: int = MOST_PODS
+        self, observer: StartupObserver, *, clock: Clock | None = None, max_pods: int = MAX_PODS
     ) -> None:
         check_port(observer, StartupObserver, "observer")
-        if most_pods < 1:
-            raise ValueError(f"most_pods is {most_pods!r}; a number of pods from 1 on is expected")
+        if max_pods < 1:
+            raise ValueError(f"most_pods is {max_pods!r}; a number of pods from 1 on is expected")
         self._observer = observer
         self._clock = clock or SystemClock()
-        self._most_pods = most_pods
+        self._max_pods = max_pods
         self._lock = threading.Lock()
-        self._announcements = Announcements()
-        self._pods: dict[PodUID, Startup] = {}
-        self._network_pod_seen = False
+        self._callbacks = CallbackQueue()
+        self._pods: dict[PodUID, StartupState] = {}
+        self._has_network_pod = False
 
     def observed_pod_on_watch(self, pod: Pod, when: Time) -> None:
         """Take a pod as the watch delivered it, at this time."""
@@ -65,11 +65,11 @@ class StartupLatencyTracker:
         _check_time(when)
         with self._lock:
             startup = self._observe(pod, when)
-        self._tell(pod, startup)
+        self._report(pod, startup)
 
     def record_image_started_pulling(self, uid: str) -> None:
         """A pull for this pod begins now."""
-        self._change(
+        self._modify(
             uid, lambda known: structs.replace(known, pulls=known.pulls.started(self._now()))
         )
 
@@ -78,14 +78,14 @@ class StartupLatencyTracker:
 
         Say so of a failed one too: its start would be taken for that of the next.
         """
-        self._change(
+        self._modify(
             uid, lambda known: structs.replace(known, pulls=known.pulls.finished(self._now()))
         )
 
     def record_init_container_started(self, uid: str, started_at: Time) -> None:
         """An init container of this pod has started; do not tell of sidecars."""
         _check_time(started_at)
-        self._change(
+        self._modify(
             uid,
             lambda known: structs.replace(
                 known, init_containers=known.init_containers.started(started_at)
@@ -95,7 +95,7 @@ class StartupLatencyTracker:
     def record_init_container_finished(self, uid: str, finished_at: Time) -> None:
         """An init container of this pod has ended; it may be told again and again."""
         _check_time(finished_at)
-        self._change(
+        self._modify(
             uid,
             lambda known: structs.replace(
                 known, init_containers=known.init_containers.reported_finished(finished_at)
@@ -107,10 +107,10 @@ class StartupLatencyTracker:
         startup = None
         if has_pod_started(pod):
             with self._lock:
-                known = self._pods.get(pod.uid, OVER)
-                if not known.is_over:
-                    startup = self._settle(pod, structs.replace(known, is_reported=True))
-        self._tell(pod, startup)
+                known = self._pods.get(pod.uid, DONE)
+                if not known.is_done:
+                    startup = self._complete(pod, structs.replace(known, is_reported=True))
+        self._report(pod, startup)
 
     def delete_pod_startup_state(self, uid: str) -> None:
         """The pod is gone."""
@@ -125,29 +125,29 @@ class StartupLatencyTracker:
         elif known is None and (pod.status.start_time or is_static_pod(pod) or is_mirror_pod(pod)):
             return None
         elif is_pod_unschedulable(pod):
-            self._keep(pod.uid, OVER)
+            self._store(pod.uid, DONE)
         elif known is None:
-            self._keep(pod.uid, Startup())
-        elif not known.is_over and known.seen_at is None and has_pod_started(pod):
-            return self._settle(pod, structs.replace(known, seen_at=when))
+            self._store(pod.uid, StartupState())
+        elif not known.is_done and known.seen_at is None and has_pod_started(pod):
+            return self._complete(pod, structs.replace(known, seen_at=when))
         return None
 
-    def _settle(self, pod: Pod, known: Startup) -> PodStartup | None:
+    def _complete(self, pod: Pod, known: StartupState) -> PodStartup | None:
         """Measure a start that was both reported and seen, in whichever order it became known."""
         seen_at = known.seen_at
         if not known.is_reported or seen_at is None or not pod.metadata.creation_timestamp:
-            self._keep(pod.uid, known)
+            self._store(pod.uid, known)
             return None
-        startup = measured_startup(pod, known, seen_at)
+        startup = measure_startup(pod, known, seen_at)
         needs_network = startup.sli_seconds is not None and not pod.spec.host_network
-        if needs_network and not self._network_pod_seen:
-            self._network_pod_seen = True
+        if needs_network and not self._has_network_pod:
+            self._has_network_pod = True
             startup = structs.replace(startup, is_first_network_pod=True)
-        self._keep(pod.uid, OVER)
-        self._announcements.put(partial(self._observer.pod_started, startup))
+        self._store(pod.uid, DONE)
+        self._callbacks.put(partial(self._observer.pod_started, startup))
         return startup
 
-    def _tell(self, pod: Pod, startup: PodStartup | None) -> None:
+    def _report(self, pod: Pod, startup: PodStartup | None) -> None:
         """Say what was measured, if anything was. Called without the lock."""
         if startup is None:
             return
@@ -159,17 +159,17 @@ class StartupLatencyTracker:
             startup.image_pulling_seconds,
             startup.init_containers_seconds,
         )
-        self._announcements.deliver()
+        self._callbacks.flush()
 
-    def _keep(self, uid: PodUID, startup: Startup) -> None:
-        if uid not in self._pods and len(self._pods) >= self._most_pods:
+    def _store(self, uid: PodUID, startup: StartupState) -> None:
+        if uid not in self._pods and len(self._pods) >= self._max_pods:
             del self._pods[next(iter(self._pods))]
         self._pods[uid] = startup
 
-    def _change(self, uid: str, change: Callable[[Startup], Startup]) -> None:
+    def _modify(self, uid: str, change: Callable[[StartupState], StartupState]) -> None:
         with self._lock:
             known = self._pods.get(PodUID(uid))
-            if known is not None and not known.is_over:
+            if known is not None and not known.is_done:
                 self._pods[PodUID(uid)] = change(known)
 
     def _now(self) -> Time:

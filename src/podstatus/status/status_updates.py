@@ -12,16 +12,21 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.newer_status import newer_status
-from podstatus.status.decide.terminate import terminated_status
-from podstatus.status.decide.update import Accepted, Outcome, Refused, decide_update
+from podstatus.status.decide.terminate import terminate_status
+from podstatus.status.decide.update import (
+    UpdateAccepted,
+    UpdateOutcome,
+    UpdateRejected,
+    decide_update,
+)
 from podstatus.status.notify import Notifiers
-from podstatus.status.ports import Directory, Observer
+from podstatus.status.ports import PodLookup, StatusObserver
 from podstatus.status.store import StatusCache
 
-Change = Callable[[Pod, PodStatus], PodStatus | None]
+StatusModifier = Callable[[Pod, PodStatus], PodStatus | None]
 
 
-class StatusUpdates:
+class StatusUpdater:
     """Puts new statuses into the cache and queues what there is to tell about them.
 
     Not locked: its owner is. Observer and notifiers must be such as queue.
@@ -30,9 +35,9 @@ class StatusUpdates:
     def __init__(
         self,
         cache: StatusCache,
-        pods: Directory,
+        pods: PodLookup,
         *,
-        observer: Observer,
+        observer: StatusObserver,
         notifiers: Notifiers,
         clock: Clock,
         gates: FeatureGates,
@@ -44,7 +49,7 @@ class StatusUpdates:
         self._clock = clock
         self._gates = gates
 
-    def apply(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> Outcome:
+    def update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> UpdateOutcome:
         """Decide and swap."""
         cached, now = self._cache.get(pod.uid), Time.from_unix_nanos(self._clock.now())
         outcome = decide_update(
@@ -52,15 +57,15 @@ class StatusUpdates:
             status,
             cached=None if cached is None else cached.status,
             last_known=self._last_known(pod) if cached is None else cached.status,
-            force=force or self._cache.is_demanded(pod.uid),
+            force=force or self._cache.is_update_forced(pod.uid),
             now=now,
             gates=self._gates,
         )
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, UpdateRejected):
             return outcome
         for termination in outcome.terminations:
             self._observer.container_terminated(termination)
-        if isinstance(outcome, Accepted):
+        if isinstance(outcome, UpdateAccepted):
             # Once finished, always finished; but a static pod can come back as it was.
             over = finished or (cached is not None and cached.finished and not is_static_pod(pod))
             self._cache.put(pod, outcome.status, finished=over, now=now)
@@ -71,22 +76,22 @@ class StatusUpdates:
                 self._notifiers.updated(pod, outcome.status, is_added=added)
         return outcome
 
-    def terminate(self, pod: Pod) -> Outcome:
+    def terminate(self, pod: Pod) -> UpdateOutcome:
         """Close the books on a pod: nothing more will be reported."""
         entry = self._cache.get(pod.uid)
         known = freeze(pod.status) if entry is None else entry.status
-        return self.apply(pod, terminated_status(pod, known), force=True, finished=True)
+        return self.update(pod, terminate_status(pod, known), force=True, finished=True)
 
-    def change(self, uid: PodUID, change: Change) -> tuple[Pod, Outcome] | None:
+    def modify(self, uid: PodUID, modifier: StatusModifier) -> tuple[Pod, UpdateOutcome] | None:
         """Change the cached status of a pod; None if there is none, or nothing to change."""
         pod, entry = self._pods.pod_by_uid(uid), self._cache.get(uid)
-        status = None if pod is None or entry is None else change(pod, entry.status)
+        status = None if pod is None or entry is None else modifier(pod, entry.status)
         if pod is None or status is None:
             return None
-        return pod, self.apply(pod, status, force=False, finished=False)
+        return pod, self.update(pod, status, force=False, finished=False)
 
     def _last_known(self, pod: Pod) -> PodStatus:
         """What the API shows for a pod that has no cached status, or an earlier life knew."""
         mirror = self._pods.mirror_pod_by_pod(pod)
         shown = pod.status if mirror is None else mirror.status
-        return newer_status(self._cache.remembered(pod.uid), shown)
+        return newer_status(self._cache.restored(pod.uid), shown)

@@ -8,16 +8,16 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.status.ports import Undelivered
+from podstatus.status.ports import OutboxEntry
 
-MOST_UNSENT = 16
+MAX_UNSENT = 16
 """How many unsent updates of a pod are told apart. The oldest is always among them; more
 matter only if so many come during one send. So an outage does not fill the memory."""
 
 _SECOND = 1_000_000_000
 
 
-class Update(msgspec.Struct, frozen=True):
+class UnsentUpdate(msgspec.Struct, frozen=True):
     """When a version was cached."""
 
     version: int
@@ -33,7 +33,7 @@ class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
     finished: bool
     """The pod's life is over and nothing more will be reported."""
     status: PodStatus
-    unsent: tuple[Update, ...] = ()
+    unsent: tuple[UnsentUpdate, ...] = ()
     """The updates that the API server has not acknowledged: the oldest first, this one last."""
 
     def unsent_seconds(self, now: Time) -> float | None:
@@ -50,8 +50,8 @@ class StatusCache:
     def __init__(self) -> None:
         self._entries: dict[PodUID, VersionedStatus] = {}
         self._changed: dict[PodUID, None] = {}
-        self._demanded: set[PodUID] = set()
-        self._remembered: dict[PodUID, PodStatus] = {}
+        self._forced: set[PodUID] = set()
+        self._restored: dict[PodUID, PodStatus] = {}
         """Of pods without an entry that live on, what an earlier life could not deliver."""
 
     def get(self, uid: PodUID) -> VersionedStatus | None:
@@ -64,7 +64,7 @@ class StatusCache:
         old = self._entries.get(uid)
         version = 1 if old is None else old.version + 1
         waiting = () if old is None else old.unsent
-        if len(waiting) == MOST_UNSENT:
+        if len(waiting) == MAX_UNSENT:
             waiting = waiting[:1] + waiting[2:]
         entry = VersionedStatus(
             version=version,
@@ -72,19 +72,19 @@ class StatusCache:
             name=pod.name,
             finished=finished,
             status=status,
-            unsent=(*waiting, Update(version, now)),
+            unsent=(*waiting, UnsentUpdate(version, now)),
         )
         self._entries[uid] = entry
         self._changed[uid] = None
-        self._demanded.discard(uid)
-        self._remembered.pop(uid, None)
+        self._forced.discard(uid)
+        self._restored.pop(uid, None)
         return entry
 
-    def remembered(self, uid: PodUID) -> PodStatus | None:
+    def restored(self, uid: PodUID) -> PodStatus | None:
         """What an earlier life said of a pod that lives on, and could not deliver."""
-        return self._remembered.get(uid)
+        return self._restored.get(uid)
 
-    def seed(self, last: Undelivered, now: Time) -> None:
+    def seed(self, last: OutboxEntry, now: Time) -> None:
         """Take over the status of an earlier life, unless there is one already.
 
         One that was not the last is remembered only: it is old by now.
@@ -92,7 +92,7 @@ class StatusCache:
         if last.uid in self._entries:
             return
         if not last.finished:
-            self._remembered[last.uid] = last.status
+            self._restored[last.uid] = last.status
             return
         self._entries[last.uid] = VersionedStatus(
             version=1,
@@ -100,23 +100,23 @@ class StatusCache:
             name=last.name,
             finished=True,
             status=last.status,
-            unsent=(Update(1, now),),
+            unsent=(UnsentUpdate(1, now),),
         )
         self._changed[last.uid] = None
 
-    def take_changed(self) -> tuple[PodUID, ...]:
+    def pop_changed(self) -> tuple[PodUID, ...]:
         """The pods that have a new version since the last call of this, in that order."""
         changed, self._changed = tuple(self._changed), {}
         return changed
 
-    def demand(self, uid: PodUID) -> None:
+    def force_next_update(self, uid: PodUID) -> None:
         """Have the next status of a pod count as new, whatever it says."""
         if uid in self._entries:
-            self._demanded.add(uid)
+            self._forced.add(uid)
 
-    def is_demanded(self, uid: PodUID) -> bool:
+    def is_update_forced(self, uid: PodUID) -> bool:
         """Whether it does."""
-        return uid in self._demanded
+        return uid in self._forced
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         """Put a status that differs in times only into the entry, if it is still this one."""
@@ -134,13 +134,13 @@ class StatusCache:
         """Forget the pod."""
         self._entries.pop(uid, None)
         self._changed.pop(uid, None)
-        self._demanded.discard(uid)
-        self._remembered.pop(uid, None)
+        self._forced.discard(uid)
+        self._restored.pop(uid, None)
 
     def __iter__(self) -> Iterator[PodUID]:
         """The UIDs of all pods of which anything is known."""
         yield from self._entries
-        yield from self._remembered
+        yield from self._restored
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
         """All entries at this moment."""

@@ -129,7 +129,7 @@ class Dispatcher:
     def _observe(self, pod: Pod) -> None:
         self._directory.update_pod(pod)
         self._on_directory(pod.uid)
-        self._statuses.pod_shown(pod.uid)
+        self._statuses.pod_observed(pod.uid)
         self._startup_latency.observed_pod_on_watch(pod, Time.from_unix_nanos(self._clock.now()))
         if is_mirror_pod(pod) or is_static_pod(pod):
             self._on_mirror()

@@ -184,7 +184,7 @@ class PodSteps:
         A pod that `has_left` has no object there whose status could arrive.
         """
         wait = _ARRIVAL_SECONDS
-        while not has_left() and not self._statuses.has_arrived(uid):
+        while not has_left() and not self._statuses.is_acknowledged(uid):
             await self._clock.wait(wait)
             wait = min(1.0, 2 * wait)
         await self._runtime.remove_pod(uid)
@@ -245,7 +245,7 @@ class PodSteps:
             self._grants.settled(pod),
             with_in_force(facts, self._grants.in_force(pod.uid)),
             now=self._now(),
-            old_status=self._statuses.last_status(pod),
+            old_status=self._statuses.latest_status(pod),
             pod_is_terminal=terminal,
             start_failures=self._containers.start_failures(pod.uid),
             prober=self._book,

@@ -185,7 +185,7 @@ def _request(requests: RequestCounts) -> None:
 
 
 def _counted() -> Counters:
-    counters = Counters(most_kinds=1)
+    counters = Counters(max_series=1)
     for code in (3, 3, 4):
         counters.container_terminated(Termination(ContainerType.REGULAR, code, "Error"))
     counters.pending_resizes({"deferred": 2})

@@ -2,11 +2,11 @@
 
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.meta import ManagedFieldsEntry
-from podstatus.status.decide.foreign_writes import ForeignWrite, Part, find_writer
+from podstatus.status.decide.foreign_writes import ForeignWrite, StatusPart, find_writer
 from tests.servers.pods import created, pod, pods
 from tests.support.processes.api_servers import Document, Server
 
-READY = Part("Ready", is_condition=True)
+READY = StatusPart("Ready", is_condition=True)
 YES, NO = ("True", "", ""), ("False", "Meddling", "")
 
 
@@ -42,7 +42,7 @@ def test_the_writer_of_a_field_is_known(server: Server, namespace: str) -> None:
     created(server.client, pods(namespace), pod("p"))
     write(server, namespace, "node", {"phase": "Running"})
     managed = write(server, namespace, "them", {"phase": "Failed"})
-    assert writer(managed, ForeignWrite(Part("phase"), "Running", "Failed")) == "them"
+    assert writer(managed, ForeignWrite(StatusPart("phase"), "Running", "Failed")) == "them"
 
 
 def test_a_write_that_is_not_about_the_status_leaves_it_as_it_is(

@@ -3,8 +3,8 @@
 See docs/decisions/0016-parallel-sync.md.
 """
 
-from podstatus.status.policy import Sending
-from podstatus.status.sync.state.circuit_breaker import FEW
+from podstatus.status.policy import ParallelSyncOptions
+from podstatus.status.sync.state.circuit_breaker import PROBE_FRACTION
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.5, 5.0
 """Seconds between two rounds in which a server is looked for, before chance shortens them."""
@@ -12,19 +12,23 @@ _CHANCE = 0.5
 """The part of a wait that chance leaves at least."""
 
 
-def tries(seconds: float, sending: Sending) -> int:
+def tries(seconds: float, sending: ParallelSyncOptions) -> int:
     """How often a pod is tried that fails each time, at most."""
-    return _times(seconds, sending.first_retry, sending.longest_retry)
+    return _times(seconds, sending.initial_retry_seconds, sending.max_retry_seconds)
 
 
-def most_without_server(seconds: float, sending: Sending) -> int:
+def most_without_server(seconds: float, sending: ParallelSyncOptions) -> int:
     """How often a server is asked that does not answer, at most, about all pods together.
 
     Those that are under way; the pods that open the circuit, and once more what was under way
     with them, should an answer from before have closed it again; and then a few in each round.
     """
     rounds = _times(seconds, _FIRST_LOOK, _LONGEST_LOOK)
-    return 2 * sending.in_flight + sending.circuit_after + rounds * (sending.in_flight // FEW)
+    return (
+        2 * sending.in_flight
+        + sending.circuit_after
+        + rounds * (sending.in_flight // PROBE_FRACTION)
+    )
 
 
 def _times(seconds: float, first: float, most: float) -> int:

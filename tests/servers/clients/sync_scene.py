@@ -33,7 +33,7 @@ from podstatus.pods.pod_manager import PodManager
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.normalize import normalize_status
 from podstatus.status.manager import StatusManager
-from podstatus.status.policy import Sending, SyncPolicy
+from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.servers.access import ServerAccess
 from tests.servers.clients.busy_node import FOREIGN, BusyNode, Users, mark_of, outline
@@ -126,7 +126,7 @@ class Scene:
         self.proxy = proxy
         self.users = users
         self.policy = policy
-        self.sending = policy.sending or Sending()
+        self.sending = policy.parallel or ParallelSyncOptions()
         self.clock = UnsteadyClock()
         self.began = time.monotonic()
         self._jumps = 0

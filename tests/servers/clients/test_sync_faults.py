@@ -18,8 +18,8 @@ import pytest
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.client.rest.transport import Timing
-from podstatus.status.policy import Sending, SyncPolicy
-from podstatus.status.sync.state.circuit_breaker import FEW
+from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
+from podstatus.status.sync.state.circuit_breaker import PROBE_FRACTION
 from tests.servers.clients.faulty_proxy import Asked, Fault, Refusal, Trouble
 from tests.servers.clients.mortal import Mortal, mortal
 from tests.servers.clients.request_bounds import most_without_server, tries
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 AS_SHIPPED = SyncPolicy()
 NO_RECONCILE = SyncPolicy(full_sync_period=3600)
-SENDING = Sending()
+SENDING = ParallelSyncOptions()
 IMPATIENT = Timing(connect_seconds=1.0, total_seconds=3.0)
 """Long enough for answers of a real server on a busy machine."""
 STORM_SECONDS = 2.0
@@ -116,7 +116,7 @@ async def _goes_full_width(scene: Scene) -> None:
     """The circuit is closed: more is under way than may be while a server is looked for."""
     scene.proxy.most_under_way = 0
     async with asyncio.timeout(REST_SECONDS):
-        await until(lambda: scene.proxy.most_under_way > SENDING.in_flight // FEW)
+        await until(lambda: scene.proxy.most_under_way > SENDING.in_flight // PROBE_FRACTION)
 
 
 def test_connections_that_are_cut_again_and_again(process: Mortal) -> None:

@@ -11,7 +11,7 @@ from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.status.decide.foreign_writes import (
     ForeignWrite,
-    Part,
+    StatusPart,
     find_writer,
     foreign_write_message,
     foreign_writes,
@@ -21,7 +21,7 @@ from podstatus.testing.builders import ended, make_status, running
 
 GATES = FeatureGates()
 OURS = make_status("Running", running("app"), Ready="True", ContainersReady="True")
-CONDITION = Part("Ready", is_condition=True)
+CONDITION = StatusPart("Ready", is_condition=True)
 YES, NO = ("True", "", ""), ("False", "Meddling", "because")
 
 
@@ -102,7 +102,7 @@ def test_a_condition_whose_gate_is_off_is_not_ours() -> None:
             ),
         ),
         (
-            ForeignWrite(Part("PodResizePending", is_condition=True), None, YES),
+            ForeignWrite(StatusPart("PodResizePending", is_condition=True), None, YES),
             "m",
             None,
             (
@@ -111,19 +111,19 @@ def test_a_condition_whose_gate_is_off_is_not_ours() -> None:
             ),
         ),
         (
-            ForeignWrite(Part("phase"), "Running", "Failed"),
+            ForeignWrite(StatusPart("phase"), "Running", "Failed"),
             "m",
             "Running",
             'Field phase was set to Failed by "m"; the node owns it and has set it back to Running',
         ),
         (
-            ForeignWrite(Part("containerStatuses"), (running("a"),), (ended("a"),)),
+            ForeignWrite(StatusPart("containerStatuses"), (running("a"),), (ended("a"),)),
             "m",
             (running("a"),),
             'Field containerStatuses was changed by "m"; the node owns it and has set it back',
         ),
         (
-            ForeignWrite(Part("reason"), "", "x" * 500),
+            ForeignWrite(StatusPart("reason"), "", "x" * 500),
             'a "name"',
             "",
             (
@@ -176,9 +176,13 @@ US = entry("podstatus", 1, ready(".", "f:type", "f:lastTransitionTime"))
             "old",
         ),
         (ForeignWrite(CONDITION, YES, None), [US], None),
-        (ForeignWrite(Part("phase"), "Running", "Failed"), [entry("m", 1, {"f:phase": {}})], "m"),
-        (ForeignWrite(Part("phase"), "Running", "Failed"), [entry("m", 1, "odd")], None),
-        (ForeignWrite(Part("phase"), "Running", "Failed"), [ManagedFieldsEntry()], None),
+        (
+            ForeignWrite(StatusPart("phase"), "Running", "Failed"),
+            [entry("m", 1, {"f:phase": {}})],
+            "m",
+        ),
+        (ForeignWrite(StatusPart("phase"), "Running", "Failed"), [entry("m", 1, "odd")], None),
+        (ForeignWrite(StatusPart("phase"), "Running", "Failed"), [ManagedFieldsEntry()], None),
     ],
 )
 def test_the_writer_is_who_manages_what_was_written(

@@ -19,7 +19,7 @@ from podstatus.kube.patch import POD, apply_patch
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.merge import (
-    Merged,
+    MergeResult,
     StatusPatch,
     merge_pod_status,
     prepare_status_patch,
@@ -38,7 +38,7 @@ def merge(
     pod: Pod | None = None,
     could_run: bool = False,
     gates: FeatureGates | None = None,
-) -> Merged:
+) -> MergeResult:
     return merge_pod_status(
         pod or make_pod(),
         old,

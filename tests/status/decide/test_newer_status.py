@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod_status import (
     ContainerStatus,
     PodStatus,
 )
-from podstatus.status.decide.newer_status import newer_status, tells_an_end
+from podstatus.status.decide.newer_status import has_terminated_container, newer_status
 
 ENDED = ContainerState(terminated=ContainerStateTerminated(exit_code=3))
 RUNS = ContainerState(running=ContainerStateRunning())
@@ -60,7 +60,7 @@ def test_it_counts_if_its_containers_have_come_as_far(
     ],
 )
 def test_only_ends_are_worth_keeping(told: PodStatus, is_end: bool) -> None:
-    assert tells_an_end(told) is is_end
+    assert has_terminated_container(told) is is_end
     containers = told.container_statuses
-    assert tells_an_end(PodStatus(init_container_statuses=containers)) is is_end
-    assert tells_an_end(structs.replace(told, phase="Failed")) is is_end
+    assert has_terminated_container(PodStatus(init_container_statuses=containers)) is is_end
+    assert has_terminated_container(structs.replace(told, phase="Failed")) is is_end

@@ -9,7 +9,7 @@ from podstatus.status.decide.plan import (
     BatchPlan,
     PodSync,
     can_be_deleted,
-    is_another_pod,
+    is_replaced_pod,
     needs_reconcile,
     needs_update,
     plan_changes,
@@ -228,4 +228,4 @@ def test_a_pod_can_be_deleted_when_asked_for_terminal_and_finished(
 def test_an_object_with_another_uid_is_another_pod_and_one_without_is_ours(
     translated: str, another: bool
 ) -> None:
-    assert is_another_pod(PodUID(translated), PodUID("ours")) is another
+    assert is_replaced_pod(PodUID(translated), PodUID("ours")) is another

@@ -15,22 +15,22 @@ from podstatus.kube.objects.pod_status import (
 )
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.pod_startup import (
-    MOST_UNDER_WAY,
-    Spans,
-    Startup,
+    MAX_OPEN_STARTS,
+    BusyTime,
+    StartupState,
     has_pod_started,
     is_pod_unschedulable,
     is_stateful_pod,
-    measured_startup,
+    measure_startup,
 )
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 
 SECOND = 1_000_000_000
 
 
-def spans(*events: tuple[str, int]) -> Spans:
+def spans(*events: tuple[str, int]) -> BusyTime:
     """What is left of `("start", 3)` and `("end", 5)`, and of ends `("again", 5)`."""
-    known = Spans()
+    known = BusyTime()
     for kind, at in events:
         if kind == "start":
             known = known.started(Time(at))
@@ -120,8 +120,8 @@ def test_whatever_the_clock_does_time_is_only_ever_added(events: list[tuple[str,
 
 
 def test_starts_that_never_end_do_not_fill_the_memory() -> None:
-    known = spans(*(("start", at) for at in range(10 * MOST_UNDER_WAY)))
-    assert len(known.under_way) == MOST_UNDER_WAY
+    known = spans(*(("start", at) for at in range(10 * MAX_OPEN_STARTS)))
+    assert len(known.open_starts) == MAX_OPEN_STARTS
     assert known.finished(Time(1000)).total == 1000
 
 
@@ -217,10 +217,11 @@ def test_the_promised_latency_is_without_pulls_and_init_containers_and_never_neg
     created = Time.parse("2100-01-01T00:00:00Z")
     pod = make_pod()
     pod = structs.replace(pod, metadata=structs.replace(pod.metadata, creation_timestamp=created))
-    startup = Startup(
-        pulls=Spans(total=pulling * SECOND), init_containers=Spans(total=initializing * SECOND)
+    startup = StartupState(
+        pulls=BusyTime(total=pulling * SECOND),
+        init_containers=BusyTime(total=initializing * SECOND),
     )
-    measured = measured_startup(pod, startup, Time(created + when * SECOND))
+    measured = measure_startup(pod, startup, Time(created + when * SECOND))
     assert (measured.total_seconds, measured.sli_seconds) == (total, sli)
     assert measured.image_pulling_seconds == pulling
     assert measured.init_containers_seconds == initializing

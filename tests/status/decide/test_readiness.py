@@ -23,7 +23,7 @@ def unready_node(*more: ContainerStatus, **conditions: str) -> tuple[Node, Pod]:
     node = Node(pod)
     status = make_status("Running", running("app", ready=False), *more, **conditions)
     node.manager.set_pod_status(pod, status)
-    node.manager.take_changes()
+    node.manager.pop_changes()
     return node, pod
 
 
@@ -36,7 +36,7 @@ def test_a_ready_container_makes_the_pod_ready() -> None:
     for condition_type in ("Ready", "ContainersReady"):
         condition = condition_of(status, condition_type)
         assert (condition.status, condition.last_transition_time) == ("True", node.now)
-    assert node.manager.take_changes()
+    assert node.manager.pop_changes()
 
 
 def test_a_verdict_touches_its_container_only() -> None:

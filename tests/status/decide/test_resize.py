@@ -6,7 +6,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.resize import (
     NO_RESIZE,
     ResizeConditions,
-    backfilled,
+    backfill_conditions,
     count_in_progress,
     pending_by_reason,
     with_in_progress,
@@ -137,7 +137,7 @@ def test_surprise_31_backfill_keeps_the_reason_as_given_and_stamps_anew() -> Non
         make_status("Running", Ready="True"),
         conditions=(pending("Odd", "why", 4), in_progress("Error", "how", 5)),
     )
-    found = backfilled(NO_RESIZE, status, NOW)
+    found = backfill_conditions(NO_RESIZE, status, NOW)
     now = {"last_probe_time": NOW, "last_transition_time": NOW}
     assert found.pending == structs.replace(pending("Odd", "why", 4), **now)
     assert found.in_progress == structs.replace(in_progress("Error", "how", 5), **now)
@@ -145,13 +145,13 @@ def test_surprise_31_backfill_keeps_the_reason_as_given_and_stamps_anew() -> Non
 
 def test_backfill_from_a_status_without_resize_changes_nothing() -> None:
     known = ResizeConditions(pending=pending())
-    assert backfilled(known, make_status("Running", Ready="True"), NOW) is known
+    assert backfill_conditions(known, make_status("Running", Ready="True"), NOW) is known
 
 
 def test_conditions_are_listed_pending_first() -> None:
     both = ResizeConditions(pending=pending(), in_progress=in_progress())
-    assert both.listed() == (pending(), in_progress())
-    assert NO_RESIZE.listed() == ()
+    assert both.as_tuple() == (pending(), in_progress())
+    assert NO_RESIZE.as_tuple() == ()
 
 
 def test_pending_resizes_are_counted_by_reason_in_lower_case() -> None:
@@ -202,7 +202,7 @@ def test_both_conditions_are_kept_side_by_side_and_stamped_by_the_clock() -> Non
 def test_resizing_is_no_status_change() -> None:
     node = Node(make_pod())
     node.manager.set_pod_resize_pending_condition(UID, "Deferred", "", 1)
-    assert not node.manager.take_changes()
+    assert not node.manager.pop_changes()
     assert node.manager.pod_status(UID) is None
 
 

@@ -7,7 +7,7 @@ from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.status.decide.terminate import (
     has_pod_initialized,
     initialized_containers,
-    terminated_status,
+    terminate_status,
 )
 from podstatus.testing.builders import (
     ended,
@@ -47,7 +47,7 @@ def exits(statuses: tuple[ContainerStatus, ...] | None) -> list[int | None]:
 
 
 def test_a_container_that_was_lost_has_failed_as_if_killed() -> None:
-    status = terminated_status(make_pod(), make_status("Running", running("app")))
+    status = terminate_status(make_pod(), make_status("Running", running("app")))
     assert status.container_statuses is not None
     terminated = status.container_statuses[0].state.terminated
     assert terminated is not None
@@ -61,19 +61,19 @@ def test_a_container_that_was_lost_has_failed_as_if_killed() -> None:
 def test_a_known_exit_is_kept() -> None:
     status = make_status("Running", ended("a", 3), running("b"), waiting("c"))
     pod = make_pod(containers=("a", "b", "c"))
-    assert exits(terminated_status(pod, status).container_statuses) == [3, 137, 137]
+    assert exits(terminate_status(pod, status).container_statuses) == [3, 137, 137]
 
 
 def test_only_the_state_of_a_lost_container_changes() -> None:
     before = structs.replace(running("app"), restart_count=4, last_state=ended("app", 2).state)
-    after = terminated_status(make_pod(), make_status("Running", before)).container_statuses
+    after = terminate_status(make_pod(), make_status("Running", before)).container_statuses
     assert after is not None
     assert structs.replace(after[0], state=before.state) == before
 
 
 def test_containers_that_had_no_chance_to_start_stay_waiting() -> None:
     status = init_status(ended("init", 1), regular=(waiting("app"),))
-    terminated = terminated_status(with_init(status), status)
+    terminated = terminate_status(with_init(status), status)
     assert exits(terminated.init_container_statuses) == [1]
     assert exits(terminated.container_statuses) == [None]
 
@@ -91,27 +91,27 @@ def test_init_containers_up_to_the_last_one_tried_have_failed(
     init: tuple[ContainerStatus, ...], expected: list[int | None]
 ) -> None:
     status = init_status(*init)
-    terminated = terminated_status(with_init(status), status)
+    terminated = terminate_status(with_init(status), status)
     assert exits(terminated.init_container_statuses) == expected
 
 
 def test_ephemeral_containers_are_left_alone() -> None:
     status = PodStatus(ephemeral_container_statuses=(running("debug"),))
-    terminated = terminated_status(make_pod(), status)
+    terminated = terminate_status(make_pod(), status)
     assert terminated.ephemeral_container_statuses == status.ephemeral_container_statuses
 
 
 def test_nil_lists_stay_nil() -> None:
-    terminated = terminated_status(make_pod(), PodStatus(phase="Failed"))
+    terminated = terminate_status(make_pod(), PodStatus(phase="Failed"))
     assert terminated == PodStatus(phase="Failed")
 
 
 def test_surprise_18_initialized_is_judged_by_the_pod_but_the_given_status_is_changed() -> None:
     started = init_status(ended("init"), regular=(running("app"),))
     not_started = init_status(waiting("init"), regular=(waiting("app"),))
-    by_pod = terminated_status(with_init(started), not_started)
+    by_pod = terminate_status(with_init(started), not_started)
     assert exits(by_pod.container_statuses) == [137]
-    by_pod = terminated_status(with_init(not_started), started)
+    by_pod = terminate_status(with_init(not_started), started)
     assert exits(by_pod.container_statuses) == [None]
 
 
@@ -130,11 +130,11 @@ def test_surprise_18_initialized_is_judged_by_the_pod_but_the_given_status_is_ch
     ],
 )
 def test_the_phase_becomes_terminal(phase: str, expected: str) -> None:
-    assert terminated_status(make_pod(), PodStatus(phase=phase)).phase == expected
+    assert terminate_status(make_pod(), PodStatus(phase=phase)).phase == expected
 
 
 def test_a_static_pod_keeps_its_phase() -> None:
-    status = terminated_status(make_static_pod(), make_status("Running", running("app")))
+    status = terminate_status(make_static_pod(), make_status("Running", running("app")))
     assert status.phase == "Running"
     assert exits(status.container_statuses) == [137]
 

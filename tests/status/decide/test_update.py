@@ -6,12 +6,12 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.update import (
-    Accepted,
     ContainerType,
-    Outcome,
-    Refused,
     Termination,
-    Unchanged,
+    UpdateAccepted,
+    UpdateOutcome,
+    UpdateRejected,
+    UpdateUnchanged,
     decide_update,
 )
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
@@ -30,7 +30,7 @@ def decide(
     shown: PodStatus | None = None,
     force: bool = False,
     now: Time = NOW,
-) -> Outcome:
+) -> UpdateOutcome:
     """`shown` is what the API has; it counts when nothing is cached."""
     return decide_update(
         pod,
@@ -43,8 +43,8 @@ def decide(
     )
 
 
-def accepted(outcome: Outcome) -> PodStatus:
-    assert isinstance(outcome, Accepted)
+def accepted(outcome: UpdateOutcome) -> PodStatus:
+    assert isinstance(outcome, UpdateAccepted)
     return outcome.status
 
 
@@ -62,14 +62,14 @@ def test_the_first_status_is_accepted() -> None:
 
 def test_the_first_status_is_accepted_even_if_the_api_shows_the_same() -> None:
     shown = settled(make_status("Running"))
-    assert isinstance(decide(shown, shown=shown), Accepted)
+    assert isinstance(decide(shown, shown=shown), UpdateAccepted)
 
 
 def test_a_status_that_says_what_is_cached_is_unchanged() -> None:
     cached = settled(make_status("Running", running("app"), Ready="True"))
-    assert decide(make_status("Running", running("app"), Ready="True"), cached=cached) == Unchanged(
-        ()
-    )
+    assert decide(
+        make_status("Running", running("app"), Ready="True"), cached=cached
+    ) == UpdateUnchanged(())
 
 
 def test_an_identical_status_is_accepted_when_forced() -> None:
@@ -86,13 +86,13 @@ def test_a_different_status_is_accepted() -> None:
 def test_a_revived_container_is_refused_even_when_forced(*, force: bool) -> None:
     cached = settled(make_status("Running", ended("app")))
     outcome = decide(make_status("Running", running("app")), cached=cached, force=force)
-    assert isinstance(outcome, Refused)
-    assert outcome.why.startswith("terminated container app attempted illegal transition")
+    assert isinstance(outcome, UpdateRejected)
+    assert outcome.reason.startswith("terminated container app attempted illegal transition")
 
 
 def test_what_the_api_shows_counts_for_transitions_when_nothing_is_cached() -> None:
     shown = make_status("Running", ended("app"))
-    assert isinstance(decide(make_status("Running", running("app")), shown=shown), Refused)
+    assert isinstance(decide(make_status("Running", running("app")), shown=shown), UpdateRejected)
 
 
 def test_the_phase_is_not_policed() -> None:
@@ -187,7 +187,7 @@ def test_an_exit_is_counted_once(
     counted: bool,
 ) -> None:
     outcome = decide(make_status("Running", *after), cached=make_status("Running", *before))
-    assert isinstance(outcome, Accepted)
+    assert isinstance(outcome, UpdateAccepted)
     expected = (Termination(ContainerType.REGULAR, 2, "Error"),) if counted else ()
     assert outcome.terminations == expected
 
@@ -200,7 +200,7 @@ def test_exits_of_all_three_kinds_of_containers_are_counted_init_first() -> None
         ephemeral_container_statuses=(ended("debug", 2),),
     )
     outcome = decide(status, pod=pod)
-    assert isinstance(outcome, Accepted)
+    assert isinstance(outcome, UpdateAccepted)
     assert outcome.terminations == (
         Termination(ContainerType.INIT, 0, "Completed"),
         Termination(ContainerType.REGULAR, 1, "Error"),
@@ -217,5 +217,5 @@ def test_of_several_old_statuses_of_one_container_the_first_tells_whether_it_had
     pod = make_pod()
     cached = structs.replace(make_status("Running", running("app"), ended("app", 1)))
     outcome = decide(make_status("Running", ended("app", 1)), pod=pod, cached=cached)
-    assert isinstance(outcome, Accepted)
+    assert isinstance(outcome, UpdateAccepted)
     assert len(outcome.terminations) == 1

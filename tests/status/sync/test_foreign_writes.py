@@ -15,7 +15,7 @@ from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import PodReference
-from podstatus.status.sync.foreign_writes import QUICK_CORRECTIONS
+from podstatus.status.sync.foreign_writes import CORRECTION_BURST
 from podstatus.testing.builders import make_static_pod
 from tests.support.status_fleet import READY, RUNNING, DistantPodApi, Fleet, saying
 
@@ -58,7 +58,7 @@ class Watched(Fleet):
             events=self.told,
             clock=self.clock,
             policy=self.policy,
-            redecide=self._redecide,
+            recompute_status=self._redecide,
         )
         return self.manager
 
@@ -77,7 +77,7 @@ class Watched(Fleet):
     def show(self) -> None:
         """The watch brings what the server has."""
         self.watch(self.pod)
-        self.manager.pod_shown(self.pod.uid)
+        self.manager.pod_observed(self.pod.uid)
 
     async def meddle(self, patch: dict[str, Any] = MEDDLING, *, shown: bool = True) -> None:
         self.api.patch("default", "a", patch)
@@ -316,7 +316,7 @@ async def test_a_writer_that_never_stops_is_met_at_the_usual_pace() -> None:
             await fleet.meddle()
             await fleet.clock.advance(0.1)
         calls = fleet.calls()
-        assert len(calls) <= QUICK_CORRECTIONS + seconds // 10 + 1
+        assert len(calls) <= CORRECTION_BURST + seconds // 10 + 1
         assert fleet.messages() == [TOLD]
         await fleet.clock.advance(10)
         assert fleet.ready() == "True"
@@ -436,7 +436,7 @@ async def test_a_mirror_pod_is_corrected_as_its_static_pod_says() -> None:
         await fleet.clock.advance(0)
         fleet.api.patch(*mirror.full_name, MEDDLING)
         fleet.directory.update_pod(fleet.stored(mirror))
-        fleet.manager.pod_shown(mirror.uid)
+        fleet.manager.pod_observed(mirror.uid)
         await fleet.clock.advance(0)
     assert fleet.redecided == [static.uid]
     [(about, _, message)] = fleet.told.events

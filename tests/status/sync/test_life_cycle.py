@@ -192,7 +192,7 @@ def test_a_batch_by_hand_is_refused_while_the_loop_runs() -> None:
                 with pytest.raises(RuntimeError, match="syncing already"):
                     await node.manager.sync_batch(full=full)
             with pytest.raises(RuntimeError, match="by itself"):
-                node.manager.take_changes()
+                node.manager.pop_changes()
         node.manager.set_pod_status(pod, RUNNING)
         assert await node.manager.sync_batch(full=False) == 1
 

@@ -98,7 +98,7 @@ def test_everything_is_reconciled_once_per_period() -> None:
 def test_the_period_is_that_of_the_policy() -> None:
     async def main() -> None:
         pod = make_pod()
-        node = Node(pod, policy=SyncPolicy(full_sync_period=3, sending=None))
+        node = Node(pod, policy=SyncPolicy(full_sync_period=3, parallel=None))
         node.api.fail("get", "default", "pod", code=503, times=100)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
@@ -232,15 +232,15 @@ def test_a_status_has_arrived_when_the_server_acknowledged_the_newest() -> None:
     async def main() -> None:
         pod = make_pod()
         node = Node(pod)
-        assert node.manager.has_arrived(pod.uid)
+        assert node.manager.is_acknowledged(pod.uid)
         node.manager.set_pod_status(pod, RUNNING)
-        assert not node.manager.has_arrived(pod.uid)
+        assert not node.manager.is_acknowledged(pod.uid)
         async with in_loop(node):
             await settle()
-            assert node.manager.has_arrived(pod.uid)
+            assert node.manager.is_acknowledged(pod.uid)
             node.manager.set_pod_status(pod, make_status("Failed"))
-            assert not node.manager.has_arrived(pod.uid)
+            assert not node.manager.is_acknowledged(pod.uid)
             await settle()
-            assert node.manager.has_arrived(pod.uid)
+            assert node.manager.is_acknowledged(pod.uid)
 
     asyncio.run(main())

@@ -8,9 +8,9 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.status.ports import Undelivered
-from podstatus.status.store import Update, VersionedStatus
-from podstatus.status.sync.outbox import UndeliveredStatuses
+from podstatus.status.ports import OutboxEntry
+from podstatus.status.store import UnsentUpdate, VersionedStatus
+from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.testing.clock import settle
 from tests.status.sync.test_parallel import in_loop
 from tests.status.sync.test_parallel_stop import SUCCEEDED, HangingOutbox
@@ -25,30 +25,30 @@ def an_end(version: int) -> VersionedStatus:
         name="a",
         finished=True,
         status=structs.replace(SUCCEEDED, message=str(version)),
-        unsent=(Update(version, Time.parse("2026-11-15T12:00:00Z")),),
+        unsent=(UnsentUpdate(version, Time.parse("2026-11-15T12:00:00Z")),),
     )
 
 
 @in_loop
 async def test_what_is_kept_of_a_pod_that_was_forgotten_goes_when_a_new_status_arrives() -> None:
-    undelivered, uid = UndeliveredStatuses(outbox := MemoryOutbox()), PodUID("uid-a")
+    undelivered, uid = OutboxWriter(outbox := MemoryOutbox()), PodUID("uid-a")
     old, new = an_end(version=9), an_end(version=1)
-    await undelivered.keep(uid, old, lambda _: old)
-    await undelivered.arrived(uid, new, lambda _: new)
+    await undelivered.store(uid, old, lambda _: old)
+    await undelivered.acknowledged(uid, new, lambda _: new)
     assert outbox.kept == {}
 
 
 @in_loop
 async def test_what_was_kept_while_the_outbox_is_tidied_stays() -> None:
     outbox, uid = HangingOutbox(), PodUID("uid-a")
-    undelivered = UndeliveredStatuses(outbox)
+    undelivered = OutboxWriter(outbox)
     old, new = an_end(version=1), an_end(version=2)
-    await undelivered.keep(uid, old, lambda _: old)
-    await undelivered.keep(PodUID("uid-0"), old, lambda _: old)
-    undelivered._kept = dict(reversed(undelivered._kept.items()))
-    tidying = asyncio.create_task(undelivered.tidy(()))  # waits for the disk with the first
+    await undelivered.store(uid, old, lambda _: old)
+    await undelivered.store(PodUID("uid-0"), old, lambda _: old)
+    undelivered._stored_versions = dict(reversed(undelivered._stored_versions.items()))
+    tidying = asyncio.create_task(undelivered.retain_only(()))  # waits for the disk with the first
     await settle()
-    await undelivered.keep(uid, new, lambda _: new)
+    await undelivered.store(uid, new, lambda _: new)
     outbox.disk.set()
     await tidying
     assert set(outbox.kept) == {uid}
@@ -56,10 +56,10 @@ async def test_what_was_kept_while_the_outbox_is_tidied_stays() -> None:
 
 @in_loop
 async def test_an_older_end_does_not_take_the_place_of_a_newer_one() -> None:
-    undelivered, uid = UndeliveredStatuses(outbox := MemoryOutbox()), PodUID("uid-a")
+    undelivered, uid = OutboxWriter(outbox := MemoryOutbox()), PodUID("uid-a")
     old, new = an_end(version=1), an_end(version=2)
     await asyncio.gather(
-        undelivered.keep_all([uid], lambda _: new), undelivered.keep(uid, old, lambda _: new)
+        undelivered.store_all([uid], lambda _: new), undelivered.store(uid, old, lambda _: new)
     )
     assert [it.status.message for it in outbox.kept.values()] == ["2"]
     assert outbox.log == ["keep a"]
@@ -72,10 +72,10 @@ class SlowOutbox(MemoryOutbox):
         super().__init__()
         self.disk = threading.Event()
 
-    def keep(self, undelivered: Undelivered) -> None:
+    def store(self, entry: OutboxEntry) -> None:
         if self.kept:
             self.disk.wait(10)
-        super().keep(undelivered)
+        super().store(entry)
 
 
 @pytest.mark.parametrize(("is_gone", "left"), [(True, set()), (False, {PodUID("uid-a")})])
@@ -84,19 +84,19 @@ async def test_who_asks_while_an_earlier_one_waits_for_its_turn_is_heard_as_if_a
     is_gone: bool,
     left: set[PodUID],
 ) -> None:
-    undelivered, uid = UndeliveredStatuses(outbox := SlowOutbox()), PodUID("uid-a")
+    undelivered, uid = OutboxWriter(outbox := SlowOutbox()), PodUID("uid-a")
     old, newer, newest = an_end(version=1), an_end(version=2), an_end(version=3)
-    await undelivered.keep(uid, old, lambda _: old)
+    await undelivered.store(uid, old, lambda _: old)
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(undelivered.keep(uid, newest, lambda _: newest))
+        tasks.create_task(undelivered.store(uid, newest, lambda _: newest))
         await settle()
-        tasks.create_task(undelivered.arrived(uid, old, lambda _: newest))
+        tasks.create_task(undelivered.acknowledged(uid, old, lambda _: newest))
         await settle()
         if is_gone:
             await undelivered.drop(uid)
         else:
-            await undelivered.arrived(uid, newer, lambda _: newest)
+            await undelivered.acknowledged(uid, newer, lambda _: newest)
         outbox.disk.set()
     assert set(outbox.kept) == left
-    await undelivered.tidy({uid})
+    await undelivered.retain_only({uid})
     assert set(outbox.kept) == left, "nor is it taken for one whose time has come"

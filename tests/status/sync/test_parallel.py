@@ -13,7 +13,7 @@ from podstatus.kube.errors import BusyError, UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
-from podstatus.status.policy import Sending, SyncPolicy
+from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
@@ -35,7 +35,7 @@ def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
 
 def sending(**fields: Any) -> SyncPolicy:
-    return SyncPolicy(sending=Sending(**fields))
+    return SyncPolicy(parallel=ParallelSyncOptions(**fields))
 
 
 # Which requests are made
@@ -221,8 +221,8 @@ async def test_a_hundred_thousand_updates_arrive_as_the_newest_of_each_pod() -> 
         took = fleet.now() - began
     patches = fleet.calls()
     assert {call.split()[0] for call in patches} == {"patch"}
-    assert len(patches) <= Sending().in_flight * took / round_trip + pods
-    assert fleet.api.most_at_once == Sending().in_flight
+    assert len(patches) <= ParallelSyncOptions().in_flight * took / round_trip + pods
+    assert fleet.api.most_at_once == ParallelSyncOptions().in_flight
 
 
 # Who goes first
@@ -247,7 +247,7 @@ async def test_deletions_and_first_readiness_overtake_a_backlog_and_the_rest_arr
         fleet.manager.terminate_pod(fleet.directory.pod_by_uid(doomed.uid) or doomed)
         fleet.set(newcomer, "ready", READY)
         latency = await latencies(fleet, began, doomed, newcomer, ordinary[-1])
-    queue = backlog * round_trip / Sending().in_flight
+    queue = backlog * round_trip / ParallelSyncOptions().in_flight
     assert latency[doomed.name] <= 4 * round_trip  # in turn, a patch if need be, and the delete
     assert latency[newcomer.name] <= 3 * round_trip
     assert queue <= latency[ordinary[-1].name] <= queue + 1
@@ -268,7 +268,7 @@ async def latencies(fleet: Fleet, began: float, *pods: Pod) -> dict[str, float]:
 
 @in_loop
 async def test_without_lanes_nobody_overtakes() -> None:
-    fleet = Fleet(["a", "b", "new"], round_trip=1, policy=sending(in_flight=1, lanes=False))
+    fleet = Fleet(["a", "b", "new"], round_trip=1, policy=sending(in_flight=1, prioritize=False))
     async with fleet.running():
         for pod in fleet.pods:
             fleet.set(pod, "x", READY if pod.name == "new" else RUNNING)
@@ -537,7 +537,9 @@ async def test_a_clock_that_rounds_does_not_delay_a_retry() -> None:
 
 @in_loop
 async def test_without_waits_what_failed_goes_with_the_next_batch_as_upstream() -> None:
-    zero = sending(first_retry=0, longest_retry=0, quarantine=0, circuit_after=0)
+    zero = sending(
+        initial_retry_seconds=0, max_retry_seconds=0, rejected_retry_seconds=0, circuit_after=0
+    )
     fleet = Fleet(["a", "b"], policy=zero)
     fleet.api.fail("patch", "default", "a", code=422)
     async with fleet.running():
@@ -717,7 +719,7 @@ async def test_in_an_outage_a_few_pods_look_for_the_server_and_then_all_go() -> 
         await fleet.clock.advance(60)
         first, fleet.api.calls = len(fleet.api.calls), []
         # All at first; then rounds of an eighth, after waits of half a second to 5 s.
-        assert first <= Sending().in_flight + 4 * 25
+        assert first <= ParallelSyncOptions().in_flight + 4 * 25
         await fleet.clock.advance(600)
         assert len(fleet.calls()) <= 4 * 600 / 2.5
         fleet.api._failures.clear()
@@ -778,27 +780,27 @@ async def test_pods_that_are_gone_leave_nothing_behind(*, late: bool) -> None:
         fleet.manager.remove_orphaned_statuses(set())
         await fleet.clock.advance(1000)
         syncer: Any = fleet.manager._syncer
-        flight, schedule = syncer._flight, syncer._schedule
+        flight, schedule = syncer._sender, syncer._queue
         kept = {
             "sent": flight._sent,
-            "ready": flight._been_ready,
-            "answers": flight._bases._answers,
-            "doubted": flight._bases._doubted,
-            "unlooked": syncer._unlooked,
-            "flying": syncer._flying,
-            "under way": schedule._flying,
-            "retries": schedule._retries._known,
-            "reminders": schedule._retries._reminded,
+            "ready": flight._acknowledged_ready,
+            "answers": flight._copies._copies,
+            "doubted": flight._copies._uncertain,
+            "unlooked": syncer._pending,
+            "flying": syncer._workers,
+            "under way": schedule._in_flight,
+            "retries": schedule._retries._entries,
+            "reminders": schedule._retries._wakeups,
             "due": schedule._retries._due,
-            "lanes": schedule._lanes._heap,
+            "lanes": schedule._waiting._heap,
         }
         assert {what: found for what, found in kept.items() if found} == {}
-        assert syncer._alarm is None
+        assert syncer._timer is None
 
 
 def test_the_policy_of_the_kubelet_is_the_one_without_sending() -> None:
-    assert SyncPolicy.upstream().sending is None
-    assert SyncPolicy().sending == Sending()
+    assert SyncPolicy.upstream().parallel is None
+    assert SyncPolicy().parallel == ParallelSyncOptions()
     manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     assert manager.sent_versions() == {}
 

@@ -11,7 +11,7 @@ from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
-from podstatus.status.ports import Undelivered
+from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.clock import settle
 from podstatus.testing.pod_api import InMemoryPodApi
@@ -214,10 +214,10 @@ async def patiently(fleet: Fleet, seconds: float = 0) -> None:
         await settle(5)
 
 
-def last_status(name: str, message: str) -> Undelivered:
+def last_status(name: str, message: str) -> OutboxEntry:
     """What an earlier life could not deliver."""
     status = structs.replace(SUCCEEDED, message=message)
-    return Undelivered(uid=PodUID(f"uid-{name}"), namespace="default", name=name, status=status)
+    return OutboxEntry(uid=PodUID(f"uid-{name}"), namespace="default", name=name, status=status)
 
 
 class LoggingApi(InMemoryPodApi):
@@ -283,7 +283,7 @@ async def test_a_status_reported_before_the_seed_is_known_better() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox())
     pod, outbox = fleet.pods[0], fleet.outbox
     assert outbox is not None
-    outbox.keep(last_status("a", "old"))
+    outbox.store(last_status("a", "old"))
     fleet.set(pod, "new")
     async with fleet.running():
         await patiently(fleet)
@@ -294,7 +294,7 @@ async def test_a_status_reported_before_the_seed_is_known_better() -> None:
 async def test_the_outbox_lets_go_of_pods_that_are_gone() -> None:
     outbox = MemoryOutbox()
     for name in ("gone", "orphan", "replaced"):
-        outbox.keep(last_status(name, "end"))
+        outbox.store(last_status(name, "end"))
     fleet = Fleet(["orphan"], outbox=outbox)
     fleet.api.put(make_pod("replaced", uid="another"))
     fleet.api.fail("patch", "default", "orphan", code=422, times=99)
@@ -395,7 +395,7 @@ async def test_a_last_status_is_kept_before_it_is_asked_who_else_wrote() -> None
         fleet.set(pod, "not the last", READY)
         await patiently(fleet)
         api.patch("default", "a", {"status": {"message": "of somebody else"}})
-        fleet.manager.pod_shown(pod.uid)
+        fleet.manager.pod_observed(pod.uid)
         fleet.set(pod, "end", SUCCEEDED)
         fleet.manager.terminate_pod(pod)
         await patiently(fleet)
@@ -408,12 +408,12 @@ async def test_what_an_earlier_life_knew_is_not_sent_but_stays_until_more_is_sai
     pod, outbox = fleet.pods[0], fleet.outbox
     assert outbox is not None
     status = make_status("Running", ended("app", 3))
-    outbox.keep(structs.replace(last_status("a", "old"), status=status, finished=False))
+    outbox.store(structs.replace(last_status("a", "old"), status=status, finished=False))
     manager = fleet.another_life()
     async with fleet.running():
         await patiently(fleet, 30)
         assert manager.pod_status(pod.uid) is None
-        assert manager.last_status(pod) == status
+        assert manager.latest_status(pod) == status
         assert set(outbox.kept) == {pod.uid}
         fleet.set(pod, "new", make_status("Running", ended("app", 3)))
         await patiently(fleet)
@@ -425,7 +425,7 @@ class BrokenOutbox(MemoryOutbox):
     def load(self) -> Any:
         raise OSError("no disk")
 
-    def keep(self, undelivered: Undelivered) -> None:
+    def store(self, entry: OutboxEntry) -> None:
         raise OSError("no disk")
 
 
@@ -511,7 +511,7 @@ class HangingOutbox(MemoryOutbox):
 @in_loop
 async def test_an_outbox_that_hangs_does_not_keep_others_waiting() -> None:
     outbox = HangingOutbox()
-    outbox.keep(last_status("gone", "end"))
+    outbox.store(last_status("gone", "end"))
     fleet = Fleet(["a"], outbox=outbox)
     try:
         async with fleet.running():

@@ -19,7 +19,7 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.quantity import QuantityError
-from podstatus.status.policy import Sending, SyncPolicy
+from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.testing.builders import (
     ended,
     make_pod,
@@ -248,7 +248,7 @@ def test_both_policies_come_to_rest_in_the_same_state(script: list[Step]) -> Non
 
 @pytest.mark.parametrize(
     "fields",
-    [{"in_flight": 1}, {"read_first": True}, {"lanes": False}, {"circuit_after": 0}],
+    [{"in_flight": 1}, {"read_first": True}, {"prioritize": False}, {"circuit_after": 0}],
     ids=str,
 )
 @settings(max_examples=6, deadline=None)
@@ -257,7 +257,7 @@ def test_no_field_of_the_policy_changes_what_is_there_at_rest(
     fields: dict[str, Any], script: list[Step]
 ) -> None:
     upstream = asyncio.run(played(script, SyncPolicy.upstream()))
-    other = asyncio.run(played(script, SyncPolicy(sending=Sending(**fields))))
+    other = asyncio.run(played(script, SyncPolicy(parallel=ParallelSyncOptions(**fields))))
     assert other == upstream
 
 

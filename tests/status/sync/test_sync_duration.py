@@ -11,7 +11,7 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.status.store import MOST_UNSENT, StatusCache, VersionedStatus
+from podstatus.status.store import MAX_UNSENT, StatusCache, VersionedStatus
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
 from podstatus.testing.clock import settle
 from podstatus.testing.fakes import RecordingNotifier
@@ -306,7 +306,7 @@ def test_an_outage_does_not_fill_the_memory_and_keeps_the_oldest_time() -> None:
     cache = StatusCache()
     for second in range(1, 1000):
         entry = put(cache, second)
-    assert len(entry.unsent) == MOST_UNSENT
+    assert len(entry.unsent) == MAX_UNSENT
     assert entry.unsent_seconds(Time(1000 * SECOND)) == 999.0
 
 
@@ -328,6 +328,6 @@ def test_what_waits_is_what_came_after_the_last_entry_acknowledged(events: list[
             cache.acknowledge(uid, sending)
             acknowledged, sending = sending.version, None
         waiting, entry = times[acknowledged:], cache.get(uid)
-        if entry is not None and len(waiting) <= MOST_UNSENT:
+        if entry is not None and len(waiting) <= MAX_UNSENT:
             seconds = entry.unsent_seconds(Time(now * SECOND))
             assert seconds == (now - waiting[0] if waiting else None)

@@ -47,7 +47,7 @@ from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import MeteredInside, Runtime, SelfProbing
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.refresher import Refresher
-from podstatus.status.ports import Undelivered
+from podstatus.status.ports import OutboxEntry
 from podstatus.web.handlers import Sources
 from podstatus.web.kubelet.health import Check, HealthListener, heartbeat_checks
 
@@ -138,7 +138,7 @@ class NodeAgent:
             self._view,
             HttpPodApi(self._pod_client),
             FileState(surroundings.root.folder("checkpoints")),
-            FileOutbox(surroundings.root.folder("outbox"), Undelivered),
+            FileOutbox(surroundings.root.folder("outbox"), OutboxEntry),
         )
         if self._history.absence is not None:
             self._pods.statuses.add_notifier(self._history.absence)

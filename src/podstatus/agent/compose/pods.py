@@ -28,7 +28,7 @@ from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import ProbeResult, Resizing, Runtime, SelfProbing
 from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
-from podstatus.status.ports import Undelivered
+from podstatus.status.ports import OutboxEntry
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.workers.actions.crash_loop_backoff import CrashLoops
 from podstatus.workers.admission.admit import Admission, Rejected, admit
@@ -81,7 +81,7 @@ class PodSide:
         view: RuntimeView,
         pod_api: HttpPodApi,
         state: FileState,
-        outbox: FileOutbox[Undelivered],
+        outbox: FileOutbox[OutboxEntry],
     ) -> None:
         settings, clock, recorder = around.settings, around.clock, around.recorder
         self._recorder = recorder
@@ -102,7 +102,7 @@ class PodSide:
             state=state,
             clock=clock,
             gates=settings.feature_gates,
-            redecide=self._redecide,
+            recompute_status=self._redecide,
             heartbeat=around.heartbeats.register("status", max_silent_seconds=60),
         )
         policy = WorkerPolicy(

@@ -57,7 +57,7 @@ class AgentObservatory:
         running = [
             pod.spec
             for pod in self._pods.directory.pods()
-            if not is_terminal_phase(self._pods.statuses.last_status(pod).phase)
+            if not is_terminal_phase(self._pods.statuses.latest_status(pod).phase)
         ]
         snapshot = self._node.usage.snapshot
         summary = summarize_node(

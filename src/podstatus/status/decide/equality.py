@@ -36,8 +36,10 @@ def is_pod_status_by_kubelet_equal(old: PodStatus, new: PodStatus, gates: Featur
     )
 
 
-_Said = tuple[str, str, str, str]
-_said: Callable[[PodCondition], _Said] = attrgetter("type", "status", "reason", "message")
+_ConditionValue = tuple[str, str, str, str]
+_condition_value: Callable[[PodCondition], _ConditionValue] = attrgetter(
+    "type", "status", "reason", "message"
+)
 
 
 def _our_conditions_equal(
@@ -45,13 +47,17 @@ def _our_conditions_equal(
 ) -> bool:
     if old == new:
         return True
-    before, after = [*map(_said, old or ())], [*map(_said, new or ())]
-    return before == after or _ours(before, gates) == _ours(after, gates)
+    before, after = [*map(_condition_value, old or ())], [*map(_condition_value, new or ())]
+    return before == after or _kubelet_conditions(before, gates) == _kubelet_conditions(
+        after, gates
+    )
 
 
-def _ours(said: Iterable[_Said], gates: FeatureGates) -> dict[str, _Said]:
+def _kubelet_conditions(
+    values: Iterable[_ConditionValue], gates: FeatureGates
+) -> dict[str, _ConditionValue]:
     """What our conditions say, by type; of several of one type the last one counts."""
     ours = conditions_by_kubelet(gates)
     return {
-        one[0]: one for one in said if one[0] in ours or pod_condition_shared_by_kubelet(one[0])
+        one[0]: one for one in values if one[0] in ours or pod_condition_shared_by_kubelet(one[0])
     }

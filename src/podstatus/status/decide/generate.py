@@ -37,7 +37,7 @@ from podstatus.kube.scalars.go_text import go_quoted
 
 _TERMINAL_REASONS = {"Failed": "PodFailed", "Succeeded": "PodCompleted"}
 
-Statuses = Sequence[ContainerStatus]
+ContainerStatuses = Sequence[ContainerStatus]
 
 
 def condition_observed_generation(generation: int, old_status: PodStatus | None) -> int:
@@ -49,7 +49,7 @@ def condition_observed_generation(generation: int, old_status: PodStatus | None)
 
 
 def generate_containers_ready_condition(
-    pod: Pod, old_status: PodStatus | None, statuses: Statuses | None, phase: str
+    pod: Pod, old_status: PodStatus | None, statuses: ContainerStatuses | None, phase: str
 ) -> PodCondition:
     """ContainersReady: every regular container and sidecar of the spec is ready."""
     decided = PodCondition(
@@ -70,7 +70,7 @@ def generate_containers_ready_condition(
             unready.append(container.name)
     if phase == "Failed" or (phase == "Succeeded" and not unknown):
         return generate_containers_ready_condition_for_terminal_phase(pod, old_status, phase)
-    message = _blame(unknown, unready, "unready")
+    message = _not_ready_message(unknown, unready, "unready")
     if message:
         return structs.replace(
             decided, status="False", reason="ContainersNotReady", message=message
@@ -82,7 +82,7 @@ def generate_pod_ready_condition(
     pod: Pod,
     old_status: PodStatus | None,
     conditions: Conditions | None,
-    statuses: Statuses | None,
+    statuses: ContainerStatuses | None,
     phase: str,
 ) -> PodCondition:
     """Ready: the containers are ready and every readiness gate is open."""
@@ -114,7 +114,7 @@ def generate_pod_ready_condition(
 def generate_pod_initialized_condition(
     pod: Pod,
     old_status: PodStatus,
-    statuses: Statuses | None,
+    statuses: ContainerStatuses | None,
     phase: str,
     gates: FeatureGates,
 ) -> PodCondition:
@@ -126,10 +126,10 @@ def generate_pod_initialized_condition(
     )
     if statuses is None and pod.spec.init_containers:
         return structs.replace(decided, status="False", reason="UnknownContainerStatuses")
-    unknown, incomplete = _not_initialized(pod.spec, statuses)
+    unknown, incomplete = _uninitialized_containers(pod.spec, statuses)
     if phase == "Succeeded" and not unknown:
         return structs.replace(decided, reason="PodCompleted")
-    message = _blame(unknown, incomplete, "incomplete")
+    message = _not_ready_message(unknown, incomplete, "incomplete")
     if not message or _was_initialized(pod, old_status, statuses, gates):
         return decided
     return structs.replace(
@@ -137,7 +137,9 @@ def generate_pod_initialized_condition(
     )
 
 
-def _not_initialized(spec: PodSpec, statuses: Statuses | None) -> tuple[list[str], list[str]]:
+def _uninitialized_containers(
+    spec: PodSpec, statuses: ContainerStatuses | None
+) -> tuple[list[str], list[str]]:
     """The init containers of which nothing is known, and those that are not done."""
     if not spec.init_containers:
         return [], []
@@ -153,12 +155,12 @@ def _not_initialized(spec: PodSpec, statuses: Statuses | None) -> tuple[list[str
 
 
 def _was_initialized(
-    pod: Pod, old_status: PodStatus, statuses: Statuses | None, gates: FeatureGates
+    pod: Pod, old_status: PodStatus, statuses: ContainerStatuses | None, gates: FeatureGates
 ) -> bool:
     """Whether it is a sidecar or the whole pod in place that starts again."""
     if has_any_regular_container_started(pod.spec, statuses):
         return True
-    return gates.restart_all_containers_on_container_exits and _was_ever_true(
+    return gates.restart_all_containers_on_container_exits and _has_true_condition(
         old_status, INITIALIZED
     )
 
@@ -199,7 +201,7 @@ def should_all_containers_restart(pod: Pod, facts: PodFacts, old_status: PodStat
     The runtime's view decides; what the API status says of a container that has not
     exited there is not looked at.
     """
-    if old_status is not None and _was_ever_true(old_status, ALL_CONTAINERS_RESTARTING):
+    if old_status is not None and _has_true_condition(old_status, ALL_CONTAINERS_RESTARTING):
         return True
     by_name = {container.name: container for container in reversed(facts.containers)}
     known = old_status or PodStatus()
@@ -255,7 +257,7 @@ def need_to_reconcile_pod_readiness(pod: Pod) -> bool:
     return (current.status, current.message) != (due.status, due.message)
 
 
-def has_any_regular_container_started(spec: PodSpec, statuses: Statuses | None) -> bool:
+def has_any_regular_container_started(spec: PodSpec, statuses: ContainerStatuses | None) -> bool:
     """Whether a regular container runs or has run."""
     names = {container.name for container in spec.containers or ()}
     return any(
@@ -283,11 +285,11 @@ def _is_initialized(container: Container, status: ContainerStatus) -> bool:
     return bool(status.started) if is_restartable_init_container(container) else status.ready
 
 
-def _was_ever_true(status: PodStatus, condition_type: str) -> bool:
+def _has_true_condition(status: PodStatus, condition_type: str) -> bool:
     return any(c.type == condition_type and c.status == "True" for c in status.conditions or ())
 
 
-def _blame(unknown: Sequence[str], lacking: Sequence[str], adjective: str) -> str:
+def _not_ready_message(unknown: Sequence[str], lacking: Sequence[str], adjective: str) -> str:
     parts = []
     if unknown:
         parts.append(f"containers with unknown status: [{' '.join(unknown)}]")

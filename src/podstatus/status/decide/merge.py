@@ -32,7 +32,7 @@ from podstatus.status.decide.generate import (
 )
 
 
-class Merged(msgspec.Struct, frozen=True):
+class MergeResult(msgspec.Struct, frozen=True):
     """The outcome of a merge."""
 
     status: PodStatus
@@ -52,7 +52,7 @@ def merge_pod_status(
     could_have_running_containers: bool,
     now: Time,
     gates: FeatureGates,
-) -> Merged:
+) -> MergeResult:
     """Merge our new status into the server's old one.
 
     Foreign conditions stay; a terminal phase waits until nothing can be running; a pod
@@ -67,17 +67,17 @@ def merge_pod_status(
         restamped = restamp_conditions(new, old, (DISRUPTION_TARGET,), now)
     merged = structs.replace(
         new,
-        conditions=_merged_conditions(old, restamped or new, gates, disruption=bool(restamped)),
+        conditions=_merge_conditions(old, restamped or new, gates, disruption=bool(restamped)),
         resource_claim_statuses=old.resource_claim_statuses,
         extended_resource_claim_status=old.extended_resource_claim_status,
         node_allocatable_resource_claim_statuses=old.node_allocatable_resource_claim_statuses,
     )
     if held_back:
         merged = structs.replace(merged, phase=old.phase, reason=old.reason, message=old.message)
-    return Merged(_not_ready_when_terminal(pod, old, merged, now), restamped)
+    return MergeResult(_clear_readiness_if_terminal(pod, old, merged, now), restamped)
 
 
-def _merged_conditions(
+def _merge_conditions(
     old: PodStatus, new: PodStatus, gates: FeatureGates, *, disruption: bool
 ) -> tuple[PodCondition, ...]:
     """The server's foreign conditions, then ours; DisruptionTarget only when it is due."""
@@ -92,7 +92,9 @@ def _merged_conditions(
     return conditions
 
 
-def _not_ready_when_terminal(pod: Pod, old: PodStatus, merged: PodStatus, now: Time) -> PodStatus:
+def _clear_readiness_if_terminal(
+    pod: Pod, old: PodStatus, merged: PodStatus, now: Time
+) -> PodStatus:
     """A terminal phase and Ready=True are never seen together (kubernetes#108594)."""
     if not is_terminal_phase(merged.phase) or not (
         is_condition_true(merged.conditions, READY)
@@ -123,9 +125,9 @@ def prepare_status_patch(uid: str, old: PodStatus, new: PodStatus) -> StatusPatc
     status = create_value_patch(old, new, _STATUS)
     patch: Document = {"metadata": {"uid": uid}} if uid else {}
     body = encode_document(patch | {"status": status} if status else patch)
-    return StatusPatch(body, not status and _holds_only(uid, body))
+    return StatusPatch(body, not status and _is_uid_only(uid, body))
 
 
-def _holds_only(uid: str, body: bytes) -> bool:
+def _is_uid_only(uid: str, body: bytes) -> bool:
     # Upstream compares texts, so a UID that JSON spells differently is never unchanged.
     return body == f'{{"metadata":{{"uid":{go_quoted(uid)}}}}}'.encode()

@@ -8,7 +8,7 @@ from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 
 
-def tells_an_end(status: PodStatus) -> bool:
+def has_terminated_container(status: PodStatus) -> bool:
     """Whether a container of the pod has ended, now or before its last start."""
     return any(
         found.state.terminated is not None or found.last_state.terminated is not None
@@ -16,15 +16,15 @@ def tells_an_end(status: PodStatus) -> bool:
     )
 
 
-def newer_status(remembered: PodStatus | None, shown: PodStatus) -> PodStatus:
+def newer_status(restored: PodStatus | None, observed: PodStatus) -> PodStatus:
     """Of what is remembered and what the API server shows, what happened later."""
-    if remembered is None or is_terminal_phase(shown.phase):
-        return shown
-    known = {found.name: _progress(found) for found in _containers(remembered)}
-    for found in _containers(shown):
+    if restored is None or is_terminal_phase(observed.phase):
+        return observed
+    known = {found.name: _progress(found) for found in _containers(restored)}
+    for found in _containers(observed):
         if found.name not in known or known[found.name] < _progress(found):
-            return shown
-    return remembered
+            return observed
+    return restored
 
 
 def _containers(status: PodStatus) -> tuple[ContainerStatus, ...]:

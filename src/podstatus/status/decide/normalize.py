@@ -23,7 +23,7 @@ from podstatus.kube.scalars.go_text import truncate_bytes
 MAX_TERMINATION_BYTES = 12 * 1024
 """Upstream's limit on all termination messages of a pod; each container gets its share."""
 
-Statuses = tuple[ContainerStatus, ...]
+ContainerStatuses = tuple[ContainerStatus, ...]
 _by_name = attrgetter("name")
 
 
@@ -36,7 +36,7 @@ def normalize_conditions(status: PodStatus) -> PodStatus:
     """The part of it that concerns conditions."""
     if not status.conditions:
         return status
-    conditions = tuple(map(_normal_condition, status.conditions))
+    conditions = tuple(map(_normalize_condition, status.conditions))
     return structs.replace(status, conditions=conditions)
 
 
@@ -45,22 +45,26 @@ def normalize_containers(pod: Pod, status: PodStatus) -> PodStatus:
     return structs.replace(
         status,
         start_time=status.start_time and status.start_time.truncated(),
-        container_statuses=_by_container(pod.spec, status.container_statuses),
+        container_statuses=_normalize_and_sort(pod.spec, status.container_statuses),
         init_container_statuses=sort_init_container_statuses(
-            pod.spec, _normal_containers(pod.spec, status.init_container_statuses)
+            pod.spec, _normalize_container_list(pod.spec, status.init_container_statuses)
         ),
-        ephemeral_container_statuses=_by_container(pod.spec, status.ephemeral_container_statuses),
+        ephemeral_container_statuses=_normalize_and_sort(
+            pod.spec, status.ephemeral_container_statuses
+        ),
     )
 
 
-def sort_container_statuses(statuses: Statuses | None) -> Statuses | None:
+def sort_container_statuses(statuses: ContainerStatuses | None) -> ContainerStatuses | None:
     """Statuses by name."""
     if not statuses or len(statuses) == 1:
         return statuses
     return tuple(sorted(statuses, key=_by_name))
 
 
-def sort_init_container_statuses(spec: PodSpec, statuses: Statuses | None) -> Statuses | None:
+def sort_init_container_statuses(
+    spec: PodSpec, statuses: ContainerStatuses | None
+) -> ContainerStatuses | None:
     """Statuses in the order of the spec; the ones it does not name end up behind.
 
     Each status found is swapped into its place, as upstream does, so that the order
@@ -69,7 +73,7 @@ def sort_init_container_statuses(spec: PodSpec, statuses: Statuses | None) -> St
     if not statuses or len(statuses) == 1:
         return statuses
     containers = spec.init_containers or ()
-    if len(statuses) == len(containers) and all(map(_are_namesakes, containers, statuses)):
+    if len(statuses) == len(containers) and all(map(_has_same_name, containers, statuses)):
         return statuses
     ordered = list(statuses)
     # The places of each name, smallest first; those that hold another one by now are passed over.
@@ -89,7 +93,7 @@ def sort_init_container_statuses(spec: PodSpec, statuses: Statuses | None) -> St
     return tuple(ordered)
 
 
-def _are_namesakes(container: Container, status: ContainerStatus) -> bool:
+def _has_same_name(container: Container, status: ContainerStatus) -> bool:
     return container.name == status.name
 
 
@@ -100,23 +104,29 @@ def _message_limit(spec: PodSpec) -> int:
     return MAX_TERMINATION_BYTES // max(1, containers)
 
 
-def _by_container(spec: PodSpec, statuses: Statuses | None) -> Statuses | None:
-    return sort_container_statuses(_normal_containers(spec, statuses)) if statuses else statuses
+def _normalize_and_sort(
+    spec: PodSpec, statuses: ContainerStatuses | None
+) -> ContainerStatuses | None:
+    return (
+        sort_container_statuses(_normalize_container_list(spec, statuses)) if statuses else statuses
+    )
 
 
-def _normal_containers(spec: PodSpec, statuses: Statuses | None) -> Statuses | None:
-    return statuses and tuple([_normal_container(spec, status) for status in statuses])
+def _normalize_container_list(
+    spec: PodSpec, statuses: ContainerStatuses | None
+) -> ContainerStatuses | None:
+    return statuses and tuple([_normalize_container(spec, status) for status in statuses])
 
 
-def _normal_container(spec: PodSpec, status: ContainerStatus) -> ContainerStatus:
-    state = _normal_state(spec, status.state)
-    last_state = _normal_state(spec, status.last_state)
+def _normalize_container(spec: PodSpec, status: ContainerStatus) -> ContainerStatus:
+    state = _normalize_state(spec, status.state)
+    last_state = _normalize_state(spec, status.last_state)
     if state is status.state and last_state is status.last_state:
         return status
     return structs.replace(status, state=state, last_state=last_state)
 
 
-def _normal_state(spec: PodSpec, state: ContainerState) -> ContainerState:
+def _normalize_state(spec: PodSpec, state: ContainerState) -> ContainerState:
     running, terminated = state.running, state.terminated
     if running is not None:
         started_at = running.started_at.truncated()
@@ -135,7 +145,7 @@ def _normal_state(spec: PodSpec, state: ContainerState) -> ContainerState:
     return structs.replace(state, running=running, terminated=terminated)
 
 
-def _normal_condition(condition: PodCondition) -> PodCondition:
+def _normalize_condition(condition: PodCondition) -> PodCondition:
     probed = condition.last_probe_time.truncated()
     moved = condition.last_transition_time.truncated()
     if probed is condition.last_probe_time and moved is condition.last_transition_time:

@@ -14,65 +14,65 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.volumes import Volume
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
-MOST_UNDER_WAY = 64
+MAX_OPEN_STARTS = 64
 """How many things of a kind may be under way in one pod; what begins beyond is not measured.
 Only starts whose end nobody reports add up to so many."""
 
 _SECOND = 1_000_000_000
 
 
-class Spans(msgspec.Struct, frozen=True):
+class BusyTime(msgspec.Struct, frozen=True):
     """For how long at least one thing of a kind was under way; what overlaps counts once.
 
     An end does not say what has ended, so it is taken for that of the oldest start. Ends come
     in the order of time, and so all that is accounted for lies before `until`.
     """
 
-    under_way: tuple[Time, ...] = ()
+    open_starts: tuple[Time, ...] = ()
     """When the things under way began, oldest first."""
     total: int = 0
     """Nanoseconds accounted for."""
-    until: Time = UNSET_TIME
+    accounted_until: Time = UNSET_TIME
 
-    def started(self, at: Time) -> "Spans":
+    def started(self, at: Time) -> "BusyTime":
         """One thing more is under way."""
-        if len(self.under_way) == MOST_UNDER_WAY:
+        if len(self.open_starts) == MAX_OPEN_STARTS:
             return self
-        return structs.replace(self, under_way=(*self.under_way, at))
+        return structs.replace(self, open_starts=(*self.open_starts, at))
 
-    def finished(self, at: Time) -> "Spans":
+    def finished(self, at: Time) -> "BusyTime":
         """The oldest has ended; only what came after all that is accounted for is added.
 
         A clock that was set back adds nothing, and takes nothing away.
         """
-        if not self.under_way:
+        if not self.open_starts:
             return self
-        oldest, *others = self.under_way
-        added = max(at - max(oldest, self.until), 0)
-        return Spans(tuple(others), self.total + added, max(at, self.until))
+        oldest, *others = self.open_starts
+        added = max(at - max(oldest, self.accounted_until), 0)
+        return BusyTime(tuple(others), self.total + added, max(at, self.accounted_until))
 
-    def reported_finished(self, at: Time) -> "Spans":
+    def reported_finished(self, at: Time) -> "BusyTime":
         """The same, told by somebody who reports an end again and again.
 
         An end before the oldest start is not the end of what is under way.
         """
-        return self.finished(at) if self.under_way and self.under_way[0] <= at else self
+        return self.finished(at) if self.open_starts and self.open_starts[0] <= at else self
 
 
-class Startup(msgspec.Struct, frozen=True, kw_only=True):
+class StartupState(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a pod that starts."""
 
-    pulls: Spans = Spans()
-    init_containers: Spans = Spans()
+    pulls: BusyTime = BusyTime()
+    init_containers: BusyTime = BusyTime()
     is_reported: bool = False
     """The API server has accepted a status that shows every container running."""
     seen_at: Time | None = None
     """When the watch first showed every container running."""
-    is_over: bool = False
+    is_done: bool = False
     """It was measured, or it is never to be."""
 
 
-OVER = Startup(is_over=True)
+DONE = StartupState(is_done=True)
 
 
 class PodStartup(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class PodStartup(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is the first one so measured that needs the pod network."""
 
 
-def measured_startup(pod: Pod, startup: Startup, when: Time) -> PodStartup:
+def measure_startup(pod: Pod, startup: StartupState, when: Time) -> PodStartup:
     """How long the pod took, if this is when it was seen started.
 
     The creation is by the API server's clock and in whole seconds, so a difference can come

@@ -16,7 +16,7 @@ from podstatus.status.decide.generate import (
 )
 
 
-class FoundContainer(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerLocation(msgspec.Struct, frozen=True, kw_only=True):
     """Where in a pod's status a container is."""
 
     status: ContainerStatus
@@ -24,7 +24,7 @@ class FoundContainer(msgspec.Struct, frozen=True, kw_only=True):
     init: bool
 
 
-def find_container_status(status: PodStatus, container_id: str) -> FoundContainer | None:
+def find_container_status(status: PodStatus, container_id: str) -> ContainerLocation | None:
     """The container with this ID, regular ones first; ephemeral ones are not looked at."""
     for init, statuses in (
         (False, status.container_statuses),
@@ -32,7 +32,7 @@ def find_container_status(status: PodStatus, container_id: str) -> FoundContaine
     ):
         for index, container in enumerate(statuses or ()):
             if container.container_id == container_id:
-                return FoundContainer(status=container, index=index, init=init)
+                return ContainerLocation(status=container, index=index, init=init)
     return None
 
 
@@ -43,7 +43,7 @@ def with_container_readiness(
 
     None when there is no such container or it is so already.
     """
-    found = _find_started(status, container_id)
+    found = _find_by_id(status, container_id)
     if found is None or found.status.ready == ready:
         return None
     status = _with_container(status, found, structs.replace(found.status, ready=ready))
@@ -64,28 +64,28 @@ def with_container_startup(
 
     None when there is no such container or it is so already.
     """
-    found = _find_started(status, container_id)
+    found = _find_by_id(status, container_id)
     if found is None or found.status.started == started:
         return None
     return _with_container(status, found, structs.replace(found.status, started=started))
 
 
-def _find_started(status: PodStatus, container_id: str) -> FoundContainer | None:
+def _find_by_id(status: PodStatus, container_id: str) -> ContainerLocation | None:
     """A container that has an ID; one that was never started has none to be found by."""
     return find_container_status(status, container_id) if container_id else None
 
 
 def _with_container(
-    status: PodStatus, found: FoundContainer, container: ContainerStatus
+    status: PodStatus, location: ContainerLocation, container: ContainerStatus
 ) -> PodStatus:
-    if found.init:
-        changed = _replaced(status.init_container_statuses, found.index, container)
+    if location.init:
+        changed = _replace_at(status.init_container_statuses, location.index, container)
         return structs.replace(status, init_container_statuses=changed)
-    changed = _replaced(status.container_statuses, found.index, container)
+    changed = _replace_at(status.container_statuses, location.index, container)
     return structs.replace(status, container_statuses=changed)
 
 
-def _replaced(
+def _replace_at(
     statuses: tuple[ContainerStatus, ...] | None, index: int, status: ContainerStatus
 ) -> tuple[ContainerStatus, ...]:
     known = statuses or ()

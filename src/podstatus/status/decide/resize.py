@@ -23,7 +23,7 @@ class ResizeConditions(msgspec.Struct, frozen=True, kw_only=True):
     pending: PodCondition | None = None
     in_progress: PodCondition | None = None
 
-    def listed(self) -> tuple[PodCondition, ...]:
+    def as_tuple(self) -> tuple[PodCondition, ...]:
         """The conditions there are."""
         return tuple(c for c in (self.pending, self.in_progress) if c is not None)
 
@@ -63,7 +63,9 @@ def with_in_progress(
     return structs.replace(conditions, in_progress=new), generation, changed
 
 
-def backfilled(conditions: ResizeConditions, status: PodStatus, now: Time) -> ResizeConditions:
+def backfill_conditions(
+    conditions: ResizeConditions, status: PodStatus, now: Time
+) -> ResizeConditions:
     """Take over the resize conditions that a status has, reasons as they are."""
     for shown in status.conditions or ():
         details = (None, shown.reason, shown.message, shown.observed_generation, now)

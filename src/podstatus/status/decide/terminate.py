@@ -18,9 +18,9 @@ from podstatus.kube.objects.pod_status import (
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.status.decide.transitions import get_container_by_index
 
-Statuses = tuple[ContainerStatus, ...]
+ContainerStatuses = tuple[ContainerStatus, ...]
 
-_LOST = ContainerState(
+_STATUS_UNKNOWN = ContainerState(
     terminated=ContainerStateTerminated(
         reason="ContainerStatusUnknown",
         message="The container could not be located when the pod was terminated",
@@ -29,7 +29,7 @@ _LOST = ContainerState(
 )
 
 
-def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
+def terminate_status(pod: Pod, status: PodStatus) -> PodStatus:
     """The last known status with unknown containers as failed and a terminal phase.
 
     Whether the pod was initialized is judged by `pod.status`, not by the status given.
@@ -37,11 +37,11 @@ def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
     """
     statuses = status.container_statuses
     if has_pod_initialized(pod):
-        statuses = _all_ended(statuses)
+        statuses = _terminate_all(statuses)
     init = status.init_container_statuses
     tried = len(initialized_containers(init))
     if init is not None:
-        init = (*(_all_ended(init[:tried]) or ()), *init[tried:])
+        init = (*(_terminate_all(init[:tried]) or ()), *init[tried:])
     phase = status.phase
     if not is_static_pod(pod) and not is_terminal_phase(phase):
         phase = "Failed"
@@ -69,7 +69,7 @@ def has_pod_initialized(pod: Pod) -> bool:
     return _succeeded(last.last_state) or _succeeded(last.state)
 
 
-def initialized_containers(statuses: Sequence[ContainerStatus] | None) -> Statuses:
+def initialized_containers(statuses: Sequence[ContainerStatus] | None) -> ContainerStatuses:
     """All but the trailing containers that were never started; at least the first."""
     known = tuple(statuses or ())
     for count in range(len(known), 0, -1):
@@ -83,8 +83,10 @@ def _succeeded(state: ContainerState) -> bool:
     return state.terminated is not None and state.terminated.exit_code == 0
 
 
-def _all_ended(statuses: Statuses | None) -> Statuses | None:
+def _terminate_all(statuses: ContainerStatuses | None) -> ContainerStatuses | None:
     return statuses and tuple(
-        status if status.state.terminated is not None else structs.replace(status, state=_LOST)
+        status
+        if status.state.terminated is not None
+        else structs.replace(status, state=_STATUS_UNKNOWN)
         for status in statuses
     )

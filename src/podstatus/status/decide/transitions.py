@@ -17,7 +17,7 @@ from podstatus.kube.restart_policy import (
     is_restartable_init_container,
 )
 
-Statuses = Sequence[ContainerStatus]
+ContainerStatuses = Sequence[ContainerStatus]
 
 
 def check_container_state_transition(
@@ -28,10 +28,10 @@ def check_container_state_transition(
         return None
     if gates.restart_all_containers_on_container_exits and all_containers_could_restart(spec):
         return None
-    known, alive = all_by_name(spec.containers), _not_ended(new.container_statuses)
+    known, alive = all_by_name(spec.containers), _non_terminated_names(new.container_statuses)
     for status in old.container_statuses or ():
         containers = known.get(status.name, ())
-        if status.name in alive and _must_stay_ended(status, containers, spec, gates):
+        if status.name in alive and _is_permanently_terminated(status, containers, spec, gates):
             return (
                 f"terminated container {status.name} attempted illegal transition "
                 "to non-terminated state"
@@ -44,14 +44,16 @@ def _check_init_containers(
 ) -> str | None:
     containers = spec.init_containers or ()
     statuses = old.init_container_statuses or ()
-    known, alive = all_by_name(containers), _not_ended(new.init_container_statuses)
+    known, alive = all_by_name(containers), _non_terminated_names(new.init_container_statuses)
     for index, status in enumerate(statuses):
         container = get_container_by_index(containers, statuses, index)
         if container is None:
             return f"found mismatch between pod spec and status, container: {status.name}"
         if is_restartable_init_container(container):
             continue
-        if status.name in alive and _must_stay_ended(status, known[status.name], spec, gates):
+        if status.name in alive and _is_permanently_terminated(
+            status, known[status.name], spec, gates
+        ):
             return (
                 f"terminated init container {status.name} attempted illegal transition "
                 "to non-terminated state"
@@ -60,7 +62,7 @@ def _check_init_containers(
 
 
 def get_container_by_index(
-    containers: Sequence[Container], statuses: Statuses, index: int
+    containers: Sequence[Container], statuses: ContainerStatuses, index: int
 ) -> Container | None:
     """The container at this place of the spec, if the status there is the status of it."""
     if not 0 <= index < min(len(containers), len(statuses)):
@@ -68,7 +70,7 @@ def get_container_by_index(
     return containers[index] if containers[index].name == statuses[index].name else None
 
 
-def _must_stay_ended(
+def _is_permanently_terminated(
     status: ContainerStatus, containers: Sequence[Container], spec: PodSpec, gates: FeatureGates
 ) -> bool:
     """Whether it has ended for good; `containers` are those of its name."""
@@ -85,6 +87,6 @@ def _must_stay_ended(
     )
 
 
-def _not_ended(statuses: Statuses | None) -> set[str]:
+def _non_terminated_names(statuses: ContainerStatuses | None) -> set[str]:
     """The names of containers that a status does not show ended."""
     return {status.name for status in statuses or () if status.state.terminated is None}

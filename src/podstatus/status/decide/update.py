@@ -37,7 +37,7 @@ class ContainerType(Enum):
     EPHEMERAL = "ephemeral_container"
 
 
-_LISTS = (
+_STATUS_LISTS = (
     (ContainerType.INIT, attrgetter("init_container_statuses")),
     (ContainerType.REGULAR, attrgetter("container_statuses")),
     (ContainerType.EPHEMERAL, attrgetter("ephemeral_container_statuses")),
@@ -55,23 +55,23 @@ class Termination(msgspec.Struct, frozen=True):
 def new_terminations(old: PodStatus, new: PodStatus) -> tuple[Termination, ...]:
     """The containers that the old status did not show ended and the new one does."""
     found: list[Termination] = []
-    for container_type, listed in _LISTS:
+    for container_type, listed in _STATUS_LISTS:
         ended = [status for status in listed(new) or () if status.state.terminated is not None]
         known = first_by_name(listed(old)) if ended else {}
         found += [
             Termination(container_type, end.exit_code, end.reason)
             for status in ended
             if (end := status.state.terminated) is not None
-            and not _is_ended(known.get(status.name))
+            and not _is_terminated(known.get(status.name))
         ]
     return tuple(found)
 
 
-def _is_ended(status: ContainerStatus | None) -> bool:
+def _is_terminated(status: ContainerStatus | None) -> bool:
     return status is not None and status.state.terminated is not None
 
 
-_STAMPED = frozenset(
+_STAMPED_CONDITIONS = frozenset(
     {
         CONTAINERS_READY,
         READY,
@@ -84,26 +84,26 @@ _STAMPED = frozenset(
 )
 
 
-class Refused(msgspec.Struct, frozen=True):
+class UpdateRejected(msgspec.Struct, frozen=True):
     """The update would revive a container that must stay ended."""
 
-    why: str
+    reason: str
 
 
-class Unchanged(msgspec.Struct, frozen=True):
+class UpdateUnchanged(msgspec.Struct, frozen=True):
     """The update says what is cached already."""
 
     terminations: tuple[Termination, ...]
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class UpdateAccepted(msgspec.Struct, frozen=True):
     """The status to cache: stamped and normalised."""
 
     status: PodStatus
     terminations: tuple[Termination, ...]
 
 
-Outcome = Refused | Unchanged | Accepted
+UpdateOutcome = UpdateRejected | UpdateUnchanged | UpdateAccepted
 
 
 def decide_update(
@@ -115,14 +115,14 @@ def decide_update(
     force: bool,
     now: Time,
     gates: FeatureGates,
-) -> Outcome:
+) -> UpdateOutcome:
     """Judge a new status against the last one known.
 
     `last_known` is the cached status, or what the API shows when nothing is cached.
     """
     why = check_container_state_transition(last_known, status, pod.spec, gates)
     if why is not None:
-        return Refused(why)
+        return UpdateRejected(why)
     status = structs.replace(
         status,
         start_time=last_known.start_time or status.start_time or now,
@@ -132,6 +132,6 @@ def decide_update(
     terminations = new_terminations(last_known, status)
     # When conditions moved makes no difference, so it is worked out for news only.
     if cached is not None and not force and is_pod_status_by_kubelet_equal(cached, status, gates):
-        return Unchanged(terminations)
-    status = normalize_conditions(restamp_conditions(status, last_known, _STAMPED, now))
-    return Accepted(status, terminations)
+        return UpdateUnchanged(terminations)
+    status = normalize_conditions(restamp_conditions(status, last_known, _STAMPED_CONDITIONS, now))
+    return UpdateAccepted(status, terminations)

@@ -6,31 +6,37 @@ from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import PodUID
 from podstatus.status.policy import SyncPolicy
-from podstatus.status.ports import DeletionSafety, Directory, PodApi, PodEvents, StartupLatency
-from podstatus.status.sync.foreign_writes import ForeignWrites
-from podstatus.status.sync.locked_store import SyncedStatuses
-from podstatus.status.sync.outbox import UndeliveredStatuses
+from podstatus.status.ports import (
+    PodApi,
+    PodDeletionSafetyProvider,
+    PodEvents,
+    PodLookup,
+    PodStartupLatencyStateHelper,
+)
+from podstatus.status.sync.foreign_writes import ForeignWriteCorrector
+from podstatus.status.sync.locked_store import StatusStore
+from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.parallel import ParallelSyncer
-from podstatus.status.sync.sequential import Syncer
-from podstatus.status.sync.status_sender import Flight, Sender
+from podstatus.status.sync.sequential import SequentialSyncer
+from podstatus.status.sync.status_sender import StatusPatcher, StatusSender
 
 
-def make_syncer(
+def build_syncer(
     client: PodApi,
-    statuses: SyncedStatuses,
+    statuses: StatusStore,
     *,
-    directory: Directory,
-    safety: DeletionSafety,
-    startup_latency: StartupLatency,
+    pod_manager: PodLookup,
+    safety: PodDeletionSafetyProvider,
+    startup_latency: PodStartupLatencyStateHelper,
     events: PodEvents,
-    redecide: Callable[[PodUID], bool],
-    undelivered: UndeliveredStatuses,
+    recompute_status: Callable[[PodUID], bool],
+    outbox: OutboxWriter,
     clock: Clock,
     gates: FeatureGates,
     policy: SyncPolicy,
-) -> Syncer | ParallelSyncer:
+) -> SequentialSyncer | ParallelSyncer:
     """Upstream's way, one pod after another, or ours, many at once."""
-    sender = Sender(
+    sender = StatusPatcher(
         client,
         statuses,
         safety=safety,
@@ -39,27 +45,27 @@ def make_syncer(
         gates=gates,
         policy=policy,
     )
-    if policy.sending is None:
-        return Syncer(sender, statuses, directory=directory, gates=gates)
+    if policy.parallel is None:
+        return SequentialSyncer(sender, statuses, pod_manager=pod_manager, gates=gates)
     elapsed = Elapsed(clock)
-    flight = Flight(
+    flight = StatusSender(
         sender,
         statuses,
-        directory=directory,
-        undelivered=undelivered,
+        pod_manager=pod_manager,
+        outbox=outbox,
         elapsed=elapsed,
-        read_first=policy.sending.read_first,
+        read_first=policy.parallel.read_first,
     )
     return ParallelSyncer(
         flight,
         statuses,
-        directory=directory,
+        pod_manager=pod_manager,
         events=events,
-        foreign=ForeignWrites(client, events, elapsed=elapsed, gates=gates),
-        redecide=redecide,
-        undelivered=undelivered,
+        foreign_writes=ForeignWriteCorrector(client, events, elapsed=elapsed, gates=gates),
+        recompute_status=recompute_status,
+        outbox=outbox,
         clock=clock,
         elapsed=elapsed,
         gates=gates,
-        sending=policy.sending,
+        options=policy.parallel,
     )

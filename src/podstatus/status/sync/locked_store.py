@@ -14,27 +14,27 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.allocation import PodAllocations
-from podstatus.status.notify import Announcements, QueuedObserver
-from podstatus.status.ports import StartupLatency, Undelivered
-from podstatus.status.resize_store import ResizeCache
+from podstatus.status.notify import CallbackQueue, DeferredObserver
+from podstatus.status.ports import OutboxEntry, PodStartupLatencyStateHelper
+from podstatus.status.resize_store import ResizeStore
 from podstatus.status.store import StatusCache, VersionedStatus
 
 logger = logging.getLogger(__name__)
 
 
-class SyncedStatuses:
+class StatusStore:
     """The manager's statuses as the sync sees them, under the manager's lock."""
 
     def __init__(
         self,
         lock: threading.Lock,
         cache: StatusCache,
-        resizes: ResizeCache,
+        resizes: ResizeStore,
         *,
         allocations: PodAllocations,
-        startup_latency: StartupLatency,
-        observer: QueuedObserver,
-        announcements: Announcements,
+        startup_latency: PodStartupLatencyStateHelper,
+        observer: DeferredObserver,
+        callbacks: CallbackQueue,
         clock: Clock,
     ) -> None:
         self._lock = lock
@@ -43,9 +43,9 @@ class SyncedStatuses:
         self._allocations = allocations
         self._startup_latency = startup_latency
         self._observer = observer
-        self._announcements = announcements
+        self._callbacks = callbacks
         self._clock = clock
-        self._seen: dict[PodUID, None] = {}
+        self._observed: dict[PodUID, None] = {}
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
         """All cached statuses with their versions."""
@@ -62,26 +62,26 @@ class SyncedStatuses:
         with self._lock:
             return frozenset(self._cache)
 
-    def take_changed(self) -> tuple[PodUID, ...]:
+    def pop_changed(self) -> tuple[PodUID, ...]:
         """The pods that have a new version since the last call of this, in that order."""
         with self._lock:
-            return self._cache.take_changed()
+            return self._cache.pop_changed()
 
-    def see(self, uid: PodUID) -> None:
+    def mark_observed(self, uid: PodUID) -> None:
         """Say that the watch shows a pod anew."""
         with self._lock:
-            self._seen[uid] = None
+            self._observed[uid] = None
 
-    def take_seen(self) -> tuple[PodUID, ...]:
+    def pop_observed(self) -> tuple[PodUID, ...]:
         """The pods that the watch has shown anew since the last call of this."""
         with self._lock:
-            seen, self._seen = tuple(self._seen), {}
+            seen, self._observed = tuple(self._observed), {}
         return seen
 
-    def demand(self, uid: PodUID) -> None:
+    def force_next_update(self, uid: PodUID) -> None:
         """Have the next status of a pod count as new, whatever it says."""
         with self._lock:
-            self._cache.demand(uid)
+            self._cache.force_next_update(uid)
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         """Put a status that differs in times only into the entry, if it is still this one."""
@@ -96,18 +96,18 @@ class SyncedStatuses:
             if (seconds := entry.unsent_seconds(now)) is not None:
                 self._observer.status_synced(seconds)
                 self._observer.pod_synced(uid, entry.namespace, entry.name, seconds)
-        self._announcements.deliver(wait=False)
+        self._callbacks.flush(wait=False)
 
     def count_failure(self, failure: str) -> None:
         """Say that a pod could not be synced, and why."""
         self._observer.sync_failed(failure)
-        self._announcements.deliver(wait=False)
+        self._callbacks.flush(wait=False)
 
-    def seed(self, undelivered: Iterable[Undelivered]) -> None:
+    def seed(self, entries: Iterable[OutboxEntry]) -> None:
         """Take over what an earlier life of the node could not deliver, unless more is known."""
         now = Time.from_unix_nanos(self._clock.now())
         with self._lock:
-            for last in undelivered:
+            for last in entries:
                 self._cache.seed(last, now)
 
     async def delete_pod_status(self, uid: PodUID) -> None:
@@ -115,12 +115,12 @@ class SyncedStatuses:
         with self._lock:
             self._cache.remove(uid)
             self._resizes.remove(uid)
-        self._announcements.deliver(wait=False)
+        self._callbacks.flush(wait=False)
         self._startup_latency.delete_pod_startup_state(uid)
-        if self._allocations.are_kept:
-            await self._forget_allocation(uid)
+        if self._allocations.is_persistent:
+            await self._remove_allocation(uid)
 
-    async def _forget_allocation(self, uid: PodUID) -> None:
+    async def _remove_allocation(self, uid: PodUID) -> None:
         try:
             # It may wait for a disk, which the event loop must not.
             await asyncio.to_thread(self._allocations.remove_pod, uid)

@@ -18,7 +18,7 @@ from podstatus.base.clock import Clock
 logger = logging.getLogger(__name__)
 
 
-class Syncs(Protocol):
+class Syncer(Protocol):
     """Who syncs, within `async with`."""
 
     async def __aenter__(self) -> object:
@@ -36,7 +36,7 @@ class Syncs(Protocol):
     async def sync_batch(self, *, full: bool) -> int:
         """Sync what changed, or begin to; with `full` also what the API shows differently."""
 
-    async def rest(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait for what is under way."""
 
     async def drain(self) -> None:
@@ -76,15 +76,15 @@ class SyncLoop:
 
     def __init__(
         self,
-        syncer: Syncs | None,
+        syncer: Syncer | None,
         clock: Clock,
         period: float,
-        beat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._syncer = syncer
         self._clock = clock
         self._period = period
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._wake_up = WakeUp[Wake]()
         self._lifecycle = threading.Lock()
         self._current: _Run | None = None
@@ -136,11 +136,11 @@ class SyncLoop:
             run = self._claim()
         try:
             self._wake_up.drain()
-            return 0 if self._syncer is None else await _sync_and_rest(self._syncer, full=full)
+            return 0 if self._syncer is None else await _sync_and_wait(self._syncer, full=full)
         finally:
             self._release(run)
 
-    def take_changes(self) -> bool:
+    def pop_changes(self) -> bool:
         """Whether a change waited to be looked at."""
         with self._lifecycle:
             if self._current is not None and not self._current.is_over():
@@ -205,11 +205,11 @@ class SyncLoop:
         async with self._syncer:
             await self._sync_with(self._syncer, run)
 
-    async def _sync_with(self, syncer: Syncs, run: _Run) -> None:
+    async def _sync_with(self, syncer: Syncer, run: _Run) -> None:
         reasons: frozenset[Wake] = frozenset()
         # A call to stop that an earlier run left behind does not count.
         while not run.out_of_time and not (run.stopping and Wake.STOP in reasons):
-            self._beat()
+            self._heartbeat()
             reasons = await self._wake_up.wait()
             if Wake.CHANGED in reasons:
                 await self._sync_batch(syncer, full=False)
@@ -222,7 +222,7 @@ class SyncLoop:
             # And for what was under way when it was told to stop, and failed since.
             await syncer.drain()
 
-    async def _sync_batch(self, syncer: Syncs, *, full: bool) -> None:
+    async def _sync_batch(self, syncer: Syncer, *, full: bool) -> None:
         try:
             await syncer.sync_batch(full=full)
         except Exception:
@@ -236,8 +236,8 @@ class SyncLoop:
             self._wake_up.set(Wake.PERIOD)
 
 
-async def _sync_and_rest(syncer: Syncs, *, full: bool) -> int:
+async def _sync_and_wait(syncer: Syncer, *, full: bool) -> int:
     async with syncer:
         tried = await syncer.sync_batch(full=full)
-        await syncer.rest()
+        await syncer.wait_idle()
         return tried

@@ -15,31 +15,31 @@ from podstatus.kube.patch import PatchError
 from podstatus.status.decide.plan import (
     PodSync,
     can_be_deleted,
-    is_another_pod,
+    is_replaced_pod,
     plan_changes,
     plan_full,
 )
-from podstatus.status.ports import Directory
-from podstatus.status.sync.locked_store import SyncedStatuses
-from podstatus.status.sync.status_sender import Sender
+from podstatus.status.ports import PodLookup
+from podstatus.status.sync.locked_store import StatusStore
+from podstatus.status.sync.status_sender import StatusPatcher
 
 logger = logging.getLogger(__name__)
 
 
-class Syncer:
+class SequentialSyncer:
     """Syncs one pod after another, in batches. Used by one task at a time."""
 
     def __init__(
         self,
-        sender: Sender,
-        statuses: SyncedStatuses,
+        patcher: StatusPatcher,
+        statuses: StatusStore,
         *,
-        directory: Directory,
+        pod_manager: PodLookup,
         gates: FeatureGates,
     ) -> None:
-        self._sender = sender
+        self._patcher = patcher
         self._statuses = statuses
-        self._directory = directory
+        self._pod_manager = pod_manager
         self._gates = gates
         self._sent: dict[ApiUID, int] = {}
 
@@ -53,18 +53,18 @@ class Syncer:
         Returns for how many pods a sync was tried.
         """
         entries = self._statuses.entries()
-        translations = self._directory.uid_translations()
+        translations = self._pod_manager.uid_translations()
         if full:
-            plan = plan_full(entries, self._sent, translations, self._directory, self._gates)
+            plan = plan_full(entries, self._sent, translations, self._pod_manager, self._gates)
         else:
             plan = plan_changes(entries, self._sent, translations)
         for uid in plan.forget:
             self._sent.pop(uid, None)
         for sync in plan.syncs:
-            await self._sync_guarded(sync)
+            await self._sync_safely(sync)
         return len(plan.syncs)
 
-    async def rest(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait for what is under way: nothing is, between two batches."""
 
     async def drain(self) -> None:
@@ -76,7 +76,7 @@ class Syncer:
     async def __aexit__(self, *_: object) -> None:
         """Nothing is left behind."""
 
-    async def _sync_guarded(self, sync: PodSync) -> None:
+    async def _sync_safely(self, sync: PodSync) -> None:
         """Sync one pod; whatever goes wrong with it, the others go on."""
         try:
             await self._sync_pod(sync)
@@ -93,18 +93,18 @@ class Syncer:
 
     async def _sync_pod(self, sync: PodSync) -> None:
         entry = sync.entry
-        pod = await self._sender.read(sync)
-        translated = self._directory.translate_pod_uid(pod.uid)
-        if is_another_pod(translated, sync.uid):
-            await self._sender.drop(sync, translated)
+        pod = await self._patcher.read(sync)
+        translated = self._pod_manager.translate_pod_uid(pod.uid)
+        if is_replaced_pod(translated, sync.uid):
+            await self._patcher.forget_replaced_pod(sync, translated)
             return
-        pod = await self._sender.send(sync, pod)
+        pod = await self._patcher.send(sync, pod)
         self._sent[ApiUID(pod.uid)] = entry.version
         self._statuses.acknowledge(sync.uid, entry)
         if not can_be_deleted(pod, finished=entry.finished):
             return
         try:
-            await self._sender.delete(sync, pod)
+            await self._patcher.delete(sync, pod)
         except ApiError as error:
             logger.warning("pod not deleted, full sync will retry: %s error=%s", sync, error)
 

@@ -105,7 +105,7 @@ def _cached(entry: VersionedStatus) -> dict[str, Any]:
 
 
 def _resize(conditions: ResizeConditions | None) -> dict[str, Any] | None:
-    if not conditions or not conditions.listed():
+    if not conditions or not conditions.as_tuple():
         return None
     named = {"pending": conditions.pending, "inProgress": conditions.in_progress}
     return {name: condition for name, condition in named.items() if condition is not None}

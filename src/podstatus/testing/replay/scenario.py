@@ -79,7 +79,7 @@ class _Play:
             record["return"] = returned
         if self._loop:
             await settle()
-        elif self.manager.take_changes():
+        elif self.manager.pop_changes():
             record["signalled"] = True
         before, self._seen = self._seen, self._observe()
         record |= difference(before, self._seen)

@@ -4,26 +4,28 @@ import pytest
 
 from podstatus.kube.errors import ApiError, api_error
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.status.policy import Sending
+from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.retry import (
-    Attempt,
     Failure,
-    Retries,
     Retry,
-    failure_of,
+    RetryTable,
+    SyncAttempt,
+    classify_error,
     next_retry,
 )
 
 A, B = PodUID("a"), PodUID("b")
-ATTEMPT = Attempt(ApiUID("a"), 3)
-SENDING = Sending(first_retry=1, longest_retry=8, quarantine=100)
+ATTEMPT = SyncAttempt(ApiUID("a"), 3)
+SENDING = ParallelSyncOptions(
+    initial_retry_seconds=1, max_retry_seconds=8, rejected_retry_seconds=100
+)
 
 
-def after(*errors: Exception, sending: Sending = SENDING, chance: float = 0.0) -> Retry:
+def after(*errors: Exception, sending: ParallelSyncOptions = SENDING, chance: float = 0.0) -> Retry:
     """What is remembered after these failures, all at moment 0."""
     retry = None
     for error in errors:
-        retry = next_retry(retry, ATTEMPT, error, sending, now=0, chance=chance)
+        retry = next_retry(retry, ATTEMPT, error, sending, now=0, jitter=chance)
     assert retry is not None
     return retry
 
@@ -50,7 +52,7 @@ def http(code: int, **more: Any) -> ApiError:
     ],
 )
 def test_every_error_is_of_a_kind(error: Exception, failure: Failure) -> None:
-    assert failure_of(error) is failure
+    assert classify_error(error) is failure
 
 
 @pytest.mark.parametrize("code", [409, 429, 500, 403])
@@ -100,39 +102,39 @@ def test_what_a_server_asks_for_is_honoured_up_to_the_longest_retry(
 
 
 def test_a_retry_that_is_hastened_may_go_now_and_still_counts() -> None:
-    retry = after(http(500), http(500)).hastened()
+    retry = after(http(500), http(500)).immediate()
     assert (retry.due(3), retry.due(4)) == (0, 0)
-    assert next_retry(retry, ATTEMPT, http(500), SENDING, now=0, chance=0).at == 4
+    assert next_retry(retry, ATTEMPT, http(500), SENDING, now=0, jitter=0).at == 4
 
 
 # When to look
 
 
 def test_reminders_come_once_and_in_order() -> None:
-    retries = Retries()
-    retries.remind(B, 5)
-    retries.remind(A, 3)
+    retries = RetryTable()
+    retries.schedule_wakeup(B, 5)
+    retries.schedule_wakeup(A, 3)
     assert retries.next_due() == 3
-    assert retries.take_due(2.9) == []
-    assert retries.take_due(9) == [A, B]
-    assert (retries.take_due(9), retries.next_due()) == ([], None)
+    assert retries.pop_due(2.9) == []
+    assert retries.pop_due(9) == [A, B]
+    assert (retries.pop_due(9), retries.next_due()) == ([], None)
 
 
 def test_of_two_reminders_the_earlier_counts() -> None:
-    retries = Retries()
-    retries.remind(A, 5)
-    retries.remind(A, 3)
-    retries.remind(A, 7)
-    assert retries.take_due(3) == [A]
-    assert retries.take_due(9) == []
+    retries = RetryTable()
+    retries.schedule_wakeup(A, 5)
+    retries.schedule_wakeup(A, 3)
+    retries.schedule_wakeup(A, 7)
+    assert retries.pop_due(3) == [A]
+    assert retries.pop_due(9) == []
 
 
 def test_only_those_that_are_kept_are_remembered() -> None:
-    retries = Retries()
+    retries = RetryTable()
     retries.put(A, after(http(500)))
     retries.put(B, after(http(404)))
-    retries.keep({B})
+    retries.retain_only({B})
     assert retries.get(A) is None
-    assert retries.of([Failure.UNAVAILABLE, Failure.GONE]) == [B]
+    assert retries.with_failure([Failure.UNAVAILABLE, Failure.GONE]) == [B]
     retries.forget(B)
     assert retries.get(B) is None

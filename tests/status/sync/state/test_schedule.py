@@ -2,50 +2,50 @@ import pytest
 
 from podstatus.kube.errors import UnavailableError, api_error
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.status.policy import Sending
-from podstatus.status.sync.state.retry import Attempt
-from podstatus.status.sync.state.workqueue import Lane, Schedule
+from podstatus.status.policy import ParallelSyncOptions
+from podstatus.status.sync.state.retry import SyncAttempt
+from podstatus.status.sync.state.workqueue import Priority, SyncQueue
 
 A, B, C = PodUID("a"), PodUID("b"), PodUID("c")
 DOWN = UnavailableError("down")
 
 
-def fly(schedule: Schedule, now: float = 0.0) -> list[str]:
+def fly(schedule: SyncQueue, now: float = 0.0) -> list[str]:
     """Those who may go now."""
     flying = []
-    while (uid := schedule.take(now)) is not None:
+    while (uid := schedule.get(now)) is not None:
         flying.append(str(uid))
     return flying
 
 
-def want(schedule: Schedule, *uids: PodUID, version: int = 1, now: float = 0.0) -> list[bool]:
-    return [schedule.want(uid, version, Lane.ORDINARY, now) for uid in uids]
+def want(schedule: SyncQueue, *uids: PodUID, version: int = 1, now: float = 0.0) -> list[bool]:
+    return [schedule.add(uid, version, Priority.ORDINARY, now) for uid in uids]
 
 
-def fail(schedule: Schedule, uid: PodUID, error: Exception = DOWN, now: float = 0.0) -> list[str]:
+def fail(schedule: SyncQueue, uid: PodUID, error: Exception = DOWN, now: float = 0.0) -> list[str]:
     """Let a pod that is under way fail; who may go because of that."""
-    attempt = Attempt(ApiUID(uid), 1)
-    _, released = schedule.failed(uid, attempt, error, now=now, chance=0)
-    schedule.landed(uid)
+    attempt = SyncAttempt(ApiUID(uid), 1)
+    _, released = schedule.failed(uid, attempt, error, now=now, jitter=0)
+    schedule.done(uid)
     return [str(uid) for uid in released]
 
 
 @pytest.mark.parametrize("in_flight", [1, 2, 3])
 def test_so_many_pods_are_under_way_at_once(in_flight: int) -> None:
-    schedule = Schedule(Sending(in_flight=in_flight))
+    schedule = SyncQueue(ParallelSyncOptions(in_flight=in_flight))
     want(schedule, A, B, C)
     assert len(fly(schedule)) == in_flight
-    schedule.landed(A)
+    schedule.done(A)
     assert len(fly(schedule)) == (1 if in_flight < 3 else 0)
 
 
 def test_a_pod_is_under_way_once_at_most() -> None:
-    schedule = Schedule(Sending())
+    schedule = SyncQueue(ParallelSyncOptions())
     want(schedule, A)
     assert fly(schedule) == ["a"]
     want(schedule, A, B)
     assert fly(schedule) == ["b"]
-    schedule.landed(A)
+    schedule.done(A)
     assert fly(schedule) == []
     want(schedule, A)
     assert fly(schedule) == ["a"]
@@ -53,25 +53,25 @@ def test_a_pod_is_under_way_once_at_most() -> None:
 
 def test_without_lanes_the_order_is_that_of_asking() -> None:
     for lanes, order in ((True, ["b", "a"]), (False, ["a", "b"])):
-        schedule = Schedule(Sending(lanes=lanes))
-        schedule.want(A, 1, Lane.ORDINARY, 0)
-        schedule.want(B, 1, Lane.URGENT, 0)
+        schedule = SyncQueue(ParallelSyncOptions(prioritize=lanes))
+        schedule.add(A, 1, Priority.ORDINARY, 0)
+        schedule.add(B, 1, Priority.URGENT, 0)
         assert fly(schedule) == order
 
 
 def test_a_pod_that_failed_waits_and_somebody_looks_when_it_is_due() -> None:
-    schedule = Schedule(Sending(first_retry=2))
+    schedule = SyncQueue(ParallelSyncOptions(initial_retry_seconds=2))
     want(schedule, A)
     fly(schedule)
     fail(schedule, A)
     assert want(schedule, A, now=1.9) == [False]
-    assert schedule.next_look(0) == 2
-    assert schedule.take_due(2) == [A]
+    assert schedule.next_wakeup(0) == 2
+    assert schedule.pop_due(2) == [A]
     assert want(schedule, A, now=2) == [True]
 
 
 def test_a_change_while_it_fails_does_not_let_a_pod_skip_its_wait() -> None:
-    schedule = Schedule(Sending(in_flight=1))
+    schedule = SyncQueue(ParallelSyncOptions(in_flight=1))
     want(schedule, A)
     fly(schedule)
     want(schedule, A, version=2)
@@ -80,7 +80,7 @@ def test_a_change_while_it_fails_does_not_let_a_pod_skip_its_wait() -> None:
 
 
 def test_a_rejected_status_may_go_at_once_when_it_has_changed() -> None:
-    schedule = Schedule(Sending())
+    schedule = SyncQueue(ParallelSyncOptions())
     want(schedule, A)
     fly(schedule)
     fail(schedule, A, api_error(422, "no"))
@@ -88,7 +88,7 @@ def test_a_rejected_status_may_go_at_once_when_it_has_changed() -> None:
     assert want(schedule, A, version=2) == [True]
 
 
-def outage(schedule: Schedule, *pods: PodUID) -> None:
+def outage(schedule: SyncQueue, *pods: PodUID) -> None:
     """Let these pods fail."""
     want(schedule, *pods)
     fly(schedule)
@@ -97,18 +97,20 @@ def outage(schedule: Schedule, *pods: PodUID) -> None:
 
 
 def test_while_the_server_is_away_a_few_pods_at_a_time_are_tried() -> None:
-    schedule = Schedule(Sending(circuit_after=2, in_flight=8))
+    schedule = SyncQueue(ParallelSyncOptions(circuit_after=2, in_flight=8))
     outage(schedule, A, B)
     want(schedule, C, PodUID("d"))
     assert fly(schedule) == []
-    assert schedule.next_look(0) == 0.5
+    assert schedule.next_wakeup(0) == 0.5
     assert fly(schedule, now=0.5) == ["c"]
     assert fail(schedule, C, now=0.5) == []
     assert fly(schedule, now=0.6) == []
 
 
 def test_when_the_server_is_back_those_who_looked_for_it_may_go_at_once() -> None:
-    schedule = Schedule(Sending(circuit_after=2, first_retry=50, in_flight=8))
+    schedule = SyncQueue(
+        ParallelSyncOptions(circuit_after=2, initial_retry_seconds=50, in_flight=8)
+    )
     outage(schedule, A, B)
     want(schedule, C, PodUID("d"))
     fly(schedule, now=1)
@@ -120,7 +122,7 @@ def test_when_the_server_is_back_those_who_looked_for_it_may_go_at_once() -> Non
 
 
 def test_a_refusal_too_shows_that_the_server_is_there() -> None:
-    schedule = Schedule(Sending(circuit_after=1, in_flight=8))
+    schedule = SyncQueue(ParallelSyncOptions(circuit_after=1, in_flight=8))
     outage(schedule, A)
     want(schedule, B, C)
     assert fly(schedule, now=1) == ["b"]
@@ -129,7 +131,7 @@ def test_a_refusal_too_shows_that_the_server_is_there() -> None:
 
 
 def test_what_is_broken_here_says_nothing_about_the_server() -> None:
-    schedule = Schedule(Sending(circuit_after=1))
+    schedule = SyncQueue(ParallelSyncOptions(circuit_after=1))
     want(schedule, A, B)
     fly(schedule)
     fail(schedule, A, ZeroDivisionError())
@@ -138,7 +140,7 @@ def test_what_is_broken_here_says_nothing_about_the_server() -> None:
 
 
 def test_those_for_whom_it_may_help_get_a_last_chance() -> None:
-    schedule = Schedule(Sending(circuit_after=1))
+    schedule = SyncQueue(ParallelSyncOptions(circuit_after=1))
     outage(schedule, A)
     want(schedule, B, now=1)
     fly(schedule, now=1)
@@ -146,31 +148,33 @@ def test_those_for_whom_it_may_help_get_a_last_chance() -> None:
     want(schedule, C, now=1)
     fly(schedule, now=1)
     fail(schedule, C, now=1)
-    assert sorted(schedule.forgive()) == ["a", "c"]
+    assert sorted(schedule.retry_all_transient()) == ["a", "c"]
     want(schedule, A, B, C, now=1)
     assert fly(schedule, now=1) == ["a", "c"]
 
 
 def test_nobody_is_under_way_after_all_were_abandoned() -> None:
-    schedule = Schedule(Sending())
+    schedule = SyncQueue(ParallelSyncOptions())
     want(schedule, A, B)
     fly(schedule)
-    assert schedule.abandon() == {A, B}
+    assert schedule.clear_in_flight() == {A, B}
     want(schedule, A)
     assert fly(schedule) == ["a"]
 
 
 def test_a_pod_that_is_no_more_does_not_go() -> None:
-    schedule = Schedule(Sending())
+    schedule = SyncQueue(ParallelSyncOptions())
     want(schedule, A)
     schedule.forget(A)
     assert fly(schedule) == []
 
 
 def test_without_waits_nobody_is_woken() -> None:
-    schedule = Schedule(Sending(first_retry=0, longest_retry=0, quarantine=0))
+    schedule = SyncQueue(
+        ParallelSyncOptions(initial_retry_seconds=0, max_retry_seconds=0, rejected_retry_seconds=0)
+    )
     outage(schedule, A)
-    assert schedule.next_look(0) is None
+    assert schedule.next_wakeup(0) is None
     assert want(schedule, A) == [True]
 
 
@@ -178,12 +182,12 @@ def test_without_waits_nobody_is_woken() -> None:
     "odd",
     [
         {"in_flight": 0},
-        {"first_retry": -1},
-        {"first_retry": 61},
-        {"quarantine": 0.5},
+        {"initial_retry_seconds": -1},
+        {"initial_retry_seconds": 61},
+        {"rejected_retry_seconds": 0.5},
         {"circuit_after": -1},
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(odd: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r" is expected| are expected"):
-        Sending(**odd)  # type: ignore[arg-type]
+        ParallelSyncOptions(**odd)  # type: ignore[arg-type]

@@ -12,70 +12,74 @@ import msgspec
 
 from podstatus.kube.objects.pod import ApiUID, Pod
 
-LONGEST_LAG = 60.0
+MAX_WATCH_LAG_SECONDS = 60.0
 """Seconds. A watch that is later than this is broken; or a server was restored from a backup and
 counts from a smaller number, so that what the watch brings looks old and is not."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ServerCopy(msgspec.Struct, frozen=True):
     """What the server said, and when."""
 
     pod: Pod
     at: float
 
 
-class Bases:
+class KnownCopies:
     """The server's last answers, as long as they are newer than what the watch shows."""
 
     def __init__(self) -> None:
-        self._answers: dict[ApiUID, Answer] = {}
-        self._doubted: set[ApiUID] = set()
+        self._copies: dict[ApiUID, ServerCopy] = {}
+        self._uncertain: set[ApiUID] = set()
 
-    def sending(self, uid: ApiUID) -> None:
+    def patch_started(self, uid: ApiUID) -> None:
         """A patch is on its way. Unless an answer comes, nobody knows whether it arrived."""
-        self._doubted.add(uid)
+        self._uncertain.add(uid)
 
-    def not_taken(self, uid: ApiUID) -> None:
+    def patch_not_applied(self, uid: ApiUID) -> None:
         """No patch has reached the object."""
-        self._doubted.discard(uid)
+        self._uncertain.discard(uid)
 
-    def answered(self, pod: Pod, now: float) -> None:
+    def response_received(self, pod: Pod, now: float) -> None:
         """Remember an answer. They come in order, since a pod has one patch under way at most."""
         uid = ApiUID(pod.uid)
-        self._doubted.discard(uid)
-        self._answers[uid] = Answer(pod, now)
+        self._uncertain.discard(uid)
+        self._copies[uid] = ServerCopy(pod, now)
 
-    def newest(self, uid: ApiUID, shown: Pod | None, now: float) -> Pod | None:
+    def patch_base(self, uid: ApiUID, observed: Pod | None, now: float) -> Pod | None:
         """The newest copy of this object; None if the server has to be asked."""
-        if uid in self._doubted:
+        if uid in self._uncertain:
             return None
-        if shown is not None and ApiUID(shown.uid) != uid:
-            shown = None
-        answer = self._answers.get(uid)
+        if observed is not None and ApiUID(observed.uid) != uid:
+            observed = None
+        answer = self._copies.get(uid)
         if answer is None:
-            return shown if shown is not None and _number(shown) is not None else None
-        if shown is not None and _is_as_new(shown, answer.pod):
-            del self._answers[uid]
-            return shown
-        if now - answer.at > LONGEST_LAG or _number(answer.pod) is None:
+            return (
+                observed
+                if observed is not None and _resource_version(observed) is not None
+                else None
+            )
+        if observed is not None and _is_at_least_as_new(observed, answer.pod):
+            del self._copies[uid]
+            return observed
+        if now - answer.at > MAX_WATCH_LAG_SECONDS or _resource_version(answer.pod) is None:
             return None
-        return None if shown is not None and _number(shown) is None else answer.pod
+        return None if observed is not None and _resource_version(observed) is None else answer.pod
 
     def forget(self, uid: ApiUID) -> None:
         """Let go of an object that is gone, or not as we think."""
-        self._answers.pop(uid, None)
-        self._doubted.add(uid)
+        self._copies.pop(uid, None)
+        self._uncertain.add(uid)
 
-    def keep(self, known: Collection[ApiUID]) -> None:
+    def retain_only(self, uids: Collection[ApiUID]) -> None:
         """Let go of all objects but these."""
-        for uid in [uid for uid in self._answers if uid not in known]:
-            del self._answers[uid]
-        self._doubted.intersection_update(known)
+        for uid in [uid for uid in self._copies if uid not in uids]:
+            del self._copies[uid]
+        self._uncertain.intersection_update(uids)
 
 
-def _is_as_new(pod: Pod, other: Pod) -> bool:
+def _is_at_least_as_new(pod: Pod, other: Pod) -> bool:
     """Whether this copy is at least as new; where nobody can tell, it is not."""
-    mine, theirs = _number(pod), _number(other)
+    mine, theirs = _resource_version(pod), _resource_version(other)
     return mine is not None and theirs is not None and mine >= theirs
 
 
@@ -83,10 +87,10 @@ def is_newer(pod: Pod, other: Pod) -> bool:
     """Whether this copy is newer than another; where nobody can tell, it is not."""
     if pod.metadata.resource_version == other.metadata.resource_version:
         return False
-    mine, theirs = _number(pod), _number(other)
+    mine, theirs = _resource_version(pod), _resource_version(other)
     return mine is not None and theirs is not None and mine > theirs
 
 
-def _number(pod: Pod) -> int | None:
+def _resource_version(pod: Pod) -> int | None:
     version = pod.metadata.resource_version
     return int(version) if version.isascii() and version.isdigit() else None

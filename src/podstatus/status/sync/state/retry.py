@@ -17,7 +17,7 @@ from podstatus.kube.errors import (
     RejectedError,
 )
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.status.policy import Sending
+from podstatus.status.policy import ParallelSyncOptions
 
 
 class Failure(Enum):
@@ -35,7 +35,7 @@ class Failure(Enum):
     """Something on our side: a port that raised what it should not, a patch that cannot be made."""
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class SyncAttempt(msgspec.Struct, frozen=True):
     """What was tried: a version of a status, at an object."""
 
     api_uid: ApiUID
@@ -46,7 +46,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that failed."""
 
     failure: Failure
-    attempt: Attempt
+    attempt: SyncAttempt
     """What failed."""
     failures: int
     """In a row, of whatever kind."""
@@ -54,19 +54,19 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """It was sent to see whether the server is there: that it failed is not the pod's fault."""
     at: float
     """When it may be tried again."""
-    changed_at: float
+    retry_if_changed_at: float
     """When it may be tried again if it has another version by then."""
 
     def due(self, version: int) -> float:
         """When it may be tried with this version."""
-        return self.at if version == self.attempt.version else self.changed_at
+        return self.at if version == self.attempt.version else self.retry_if_changed_at
 
-    def hastened(self) -> "Retry":
+    def immediate(self) -> "Retry":
         """The same, but it may be tried now; if it fails again, the waits go on."""
-        return structs.replace(self, at=0.0, changed_at=0.0, probe=False)
+        return structs.replace(self, at=0.0, retry_if_changed_at=0.0, probe=False)
 
 
-def failure_of(error: Exception) -> Failure:
+def classify_error(error: Exception) -> Failure:
     """The kind of an error."""
     match error:
         case GoneError():
@@ -85,102 +85,102 @@ def failure_of(error: Exception) -> Failure:
 
 
 def next_retry(
-    known: Retry | None,
-    attempt: Attempt,
+    previous: Retry | None,
+    attempt: SyncAttempt,
     error: Exception,
-    sending: Sending,
+    options: ParallelSyncOptions,
     *,
     now: float,
-    chance: float,
+    jitter: float,
 ) -> Retry:
     """What to remember after a failure; waits grow with each in a row, whatever went wrong.
 
     A status that was rejected will be rejected again, so it stays away for the whole
     quarantine, unless it changes. For those that change all the time there are waits too.
     """
-    failure = failure_of(error)
-    failures = 1 if known is None else known.failures + 1
-    most = sending.quarantine if failure is Failure.GONE else sending.longest_retry
-    wait = Backoff(initial_seconds=sending.first_retry, max_seconds=most, failures=failures).delay(
-        chance
-    )
-    wait = max(wait, min(_asked_for(error), sending.longest_retry))
+    failure = classify_error(error)
+    failures = 1 if previous is None else previous.failures + 1
+    most = options.rejected_retry_seconds if failure is Failure.GONE else options.max_retry_seconds
+    wait = Backoff(
+        initial_seconds=options.initial_retry_seconds, max_seconds=most, failures=failures
+    ).delay(jitter)
+    wait = max(wait, min(_retry_after(error), options.max_retry_seconds))
     rejected = failure is Failure.REJECTED
     return Retry(
         failure=failure,
         attempt=attempt,
         failures=failures,
-        at=now + (sending.quarantine if rejected else wait),
-        changed_at=now + (0.0 if rejected and failures == 1 else wait),
+        at=now + (options.rejected_retry_seconds if rejected else wait),
+        retry_if_changed_at=now + (0.0 if rejected and failures == 1 else wait),
     )
 
 
-def _asked_for(error: Exception) -> float:
+def _retry_after(error: Exception) -> float:
     after = error.retry_after if isinstance(error, ApiError) else None
     return after if after is not None and after > 0 else 0.0
 
 
-class Retries:
+class RetryTable:
     """Pods that failed, and when the next of them is due."""
 
     def __init__(self) -> None:
-        self._known: dict[PodUID, Retry] = {}
+        self._entries: dict[PodUID, Retry] = {}
         self._due: list[tuple[float, PodUID]] = []
-        self._reminded: dict[PodUID, float] = {}
+        self._wakeups: dict[PodUID, float] = {}
 
     def __len__(self) -> int:
         """How many failed."""
-        return len(self._known)
+        return len(self._entries)
 
     def get(self, uid: PodUID) -> Retry | None:
         """What is known of a pod; None if all is well."""
-        return self._known.get(uid)
+        return self._entries.get(uid)
 
     def put(self, uid: PodUID, retry: Retry) -> None:
         """Remember a failure."""
-        self._known[uid] = retry
+        self._entries[uid] = retry
 
-    def remind(self, uid: PodUID, at: float) -> None:
+    def schedule_wakeup(self, uid: PodUID, at: float) -> None:
         """Look at a pod at this moment, if nobody does before it."""
-        known = self._reminded.get(uid)
+        known = self._wakeups.get(uid)
         if known is None or at < known:
-            self._reminded[uid] = at
+            self._wakeups[uid] = at
             heapq.heappush(self._due, (at, uid))
 
     def forget(self, uid: PodUID) -> None:
         """All is well with a pod, or it is no more."""
-        self._known.pop(uid, None)
+        self._entries.pop(uid, None)
 
-    def hasten(self, uids: Iterable[PodUID]) -> None:
+    def retry_now(self, uids: Iterable[PodUID]) -> None:
         """Let these be tried now, if there is anything to send."""
         for uid in uids:
-            if (retry := self._known.get(uid)) is not None:
-                self._known[uid] = retry.hastened()
+            if (retry := self._entries.get(uid)) is not None:
+                self._entries[uid] = retry.immediate()
 
     def probes(self) -> list[PodUID]:
         """The pods that failed only because the server was not there."""
-        return [uid for uid, retry in self._known.items() if retry.probe]
+        return [uid for uid, retry in self._entries.items() if retry.probe]
 
-    def of(self, failures: Collection[Failure]) -> list[PodUID]:
+    def with_failure(self, failures: Collection[Failure]) -> list[PodUID]:
         """The pods that failed like this."""
-        return [uid for uid, retry in self._known.items() if retry.failure in failures]
+        return [uid for uid, retry in self._entries.items() if retry.failure in failures]
 
     def count(self, failure: Failure) -> int:
         """How many pods failed like this. May be asked from any thread."""
-        return sum(retry.failure is failure for retry in tuple(self._known.values()))
+        return sum(retry.failure is failure for retry in tuple(self._entries.values()))
 
-    def keep(self, known: Collection[PodUID]) -> None:
+    def retain_only(self, uids: Collection[PodUID]) -> None:
         """Forget all pods but these."""
-        for uid in [uid for uid in self._known if uid not in known]:
-            del self._known[uid]
+        for uid in [uid for uid in self._entries if uid not in uids]:
+            del self._entries[uid]
 
-    def take_due(self, now: float) -> list[PodUID]:
+    def pop_due(self, now: float) -> list[PodUID]:
         """The pods that may be due now."""
         due = []
         while self._due and self._due[0][0] <= now:
             at, uid = heapq.heappop(self._due)
-            if self._reminded.get(uid) == at:
-                del self._reminded[uid]
+            if self._wakeups.get(uid) == at:
+                del self._wakeups[uid]
                 due.append(uid)
         return due
 

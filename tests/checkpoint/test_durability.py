@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
-from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, Format
+from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, CheckpointFormat
 from podstatus.checkpoint.state import FileState
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.scalars.quantity import Quantity
@@ -143,7 +143,7 @@ def test_a_folder_that_does_not_reach_the_disk_is_said_and_made_up_for(
 
 
 @FORMATS
-def test_threads_lose_nothing(tmp_path: Path, format: Format) -> None:
+def test_threads_lose_nothing(tmp_path: Path, format: CheckpointFormat) -> None:
     state = FileState(tmp_path, format=format)
     errors: list[BaseException] = []
 

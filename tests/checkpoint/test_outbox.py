@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
-from podstatus.checkpoint.formats.v1_36 import seal
+from podstatus.checkpoint.formats.v1_36 import wrap
 from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus
@@ -135,17 +135,17 @@ def test_a_folder_without_a_name_is_refused() -> None:
 
 def damaged_texts() -> dict[str, bytes]:
     data = '{"uid":"bad","namespace":"n","name":"p","status":{"phase":"Failed"}}'
-    whole = seal(data)
+    whole = wrap(data)
     return {
         "empty": b"",
         "cut": whole[:-10],
         "one bit": whole.replace(b"Failed", b"Gailed"),
         "not JSON": b"\x00\xff",
         "not an envelope": data.encode(),
-        "another pod": seal(data.replace("bad", "good")),
-        "no pod": seal("{}"),
-        "no status": seal('{"uid":"bad","status":7}'),
-        "no JSON inside": seal("x"),
+        "another pod": wrap(data.replace("bad", "good")),
+        "no pod": wrap("{}"),
+        "no status": wrap('{"uid":"bad","status":7}'),
+        "no JSON inside": wrap("x"),
     }
 
 

@@ -22,7 +22,7 @@ from podstatus.checkpoint.errors import (
     UnreadableCheckpointError,
     UnsupportedStateError,
 )
-from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, Format
+from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, CheckpointFormat
 from podstatus.checkpoint.state import FileState, MemoryState
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
 from podstatus.kube.objects.containers import ResourceRequirements
@@ -76,7 +76,7 @@ def test_what_was_restored_is_kept_when_something_else_changes(tmp_path: Path) -
 
 
 @FORMATS
-def test_any_method_restores_first(tmp_path: Path, format: Format) -> None:
+def test_any_method_restores_first(tmp_path: Path, format: CheckpointFormat) -> None:
     FileState(tmp_path, format=format).allocated.set_container_resources("u", "app", cpu("1"))
     FileState(tmp_path, format=format).set_resize_status("u", "Deferred")
     FileState(tmp_path, format=format).remove_pod("other")
@@ -90,7 +90,7 @@ def test_the_state_of_an_old_kubelet_can_be_brought_over(tmp_path: Path) -> None
     old = FileState(tmp_path, format=KUBELET_V1_28)
     old.allocated.set_container_resources("u", "app", cpu("1"))
     old.set_resize_status("u", "Deferred")
-    FileState(tmp_path).change(lambda _: FileState(tmp_path, format=KUBELET_V1_28).allocations())
+    FileState(tmp_path).update(lambda _: FileState(tmp_path, format=KUBELET_V1_28).allocations())
     assert FileState(tmp_path).allocations() == old.allocations()
 
 
@@ -188,7 +188,7 @@ def test_v1_28_stores_a_removal_at_once(tmp_path: Path) -> None:
         lambda state: state.allocated.set_container_resources(
             "u", "app", ResourceRequirements(limits={"cpu": Quantity("1")})
         ),
-        lambda state: state.change(
+        lambda state: state.update(
             lambda old: structs.replace(old, resize_statuses={}, actuated={"u": PodResourceInfo()})
         ),
     ],
@@ -380,7 +380,7 @@ def test_what_was_restored_cannot_be_changed_either(tmp_path: Path) -> None:
         lambda state: state.allocated.set_pod_resource_info("u", cpu("1")),
         lambda state: state.allocated.set_pod_resource_infos({"u": cpu("1")}),
         lambda state: state.set_resize_status("u", None),
-        lambda state: state.change(lambda _: None),
+        lambda state: state.update(lambda _: None),
         lambda state: state.remove_orphaned_pods("text"),
     ],
 )
@@ -502,7 +502,7 @@ def test_a_change_of_several_files_says_which_were_written(tmp_path: Path) -> No
     (tmp_path / "actuated_pods_state").mkdir()
     info = PodResourceInfo()
     with pytest.raises(CheckpointWriteError) as told:
-        state.change(lambda _: Allocations(allocated={U: info}, actuated={U: info}))
+        state.update(lambda _: Allocations(allocated={U: info}, actuated={U: info}))
     assert told.value.stored == ("allocated_pods_state",)
     assert state.allocations() == Allocations(allocated={U: info})
 
@@ -520,14 +520,14 @@ def test_a_change_of_several_files_says_which_were_written(tmp_path: Path) -> No
 def test_what_is_no_state_never_reaches_the_disk(tmp_path: Path, wrong: Allocations) -> None:
     state = FileState(tmp_path)
     with pytest.raises(TypeError, match="expected"):
-        state.change(lambda _: wrong)
+        state.update(lambda _: wrong)
     assert state.allocations() == Allocations()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_change_shares_no_map_with_its_maker(tmp_path: Path) -> None:
     state, pods = FileState(tmp_path), {U: PodResourceInfo()}
-    state.change(lambda _: Allocations(allocated=pods))
+    state.update(lambda _: Allocations(allocated=pods))
     pods.clear()
     assert state.allocated.pod_resource_info("u") == PodResourceInfo()
 

@@ -66,15 +66,15 @@ MUTATIONS = [
     ),
     pytest.param(
         "checkpoint/formats/go_json_encode.py",
-        "return _members({key: value[key] for key in sorted(value)})",
-        "return _members(value)",
+        "return _encode_members({key: value[key] for key in sorted(value)})",
+        "return _encode_members(value)",
         "checkpoints/checkpoints.jsonl",
         "checkpoint:v1.36.4",
         id="checkpoint: maps are not sorted",
     ),
     pytest.param(
         "checkpoint/state.py",
-        "if self._format.writes_at_once:\n            try:",
+        "if self._format.write_through:\n            try:",
         "if False:\n            try:",
         "checkpoints/checkpoints.jsonl",
         "checkpoint:v1.28.0",

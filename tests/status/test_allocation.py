@@ -237,9 +237,9 @@ def test_the_state_is_never_called_under_the_managers_lock() -> None:
             manager.pod_status(uid)
             super().remove_pod(uid)
 
-        def remove_orphaned_pods(self, keep: Any) -> None:
+        def remove_orphaned_pods(self, active_uids: Any) -> None:
             manager.pod_status("uid-web")
-            super().remove_orphaned_pods(keep)
+            super().remove_orphaned_pods(active_uids)
 
     pod = make_pod("web", deleted_at="2024-01-01T00:00:00Z")
     manager = make_manager(Nosy(), pod, client=InMemoryPodApi(pod))

@@ -35,11 +35,11 @@ class FullDisk(MemoryState):
         self.is_full = True
         self.asked = 0
 
-    def remove_orphaned_pods(self, keep: Iterable[str]) -> None:
+    def remove_orphaned_pods(self, active_uids: Iterable[str]) -> None:
         self.asked += 1
         if self.is_full:
             raise CheckpointWriteError(Path("/root-dir/checkpoints"), "no space left on device")
-        super().remove_orphaned_pods(keep)
+        super().remove_orphaned_pods(active_uids)
 
 
 def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

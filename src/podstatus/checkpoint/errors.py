@@ -23,10 +23,11 @@ class CheckpointError(Exception):
 class UnreadableCheckpointError(CheckpointError):
     """The file is there, or may be, but cannot be read."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             path,
-            f"cannot read the checkpoint {path}: {why}; it must be a file that this user can read, "
+            f"cannot read the checkpoint {path}: {reason}; it must be a file that this user "
+            "can read, "
             "in a folder: put that right, then start again",
         )
 
@@ -34,10 +35,10 @@ class UnreadableCheckpointError(CheckpointError):
 class DamagedCheckpointError(CheckpointError):
     """The file holds something else than a checkpoint that was written whole."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             path,
-            f"the checkpoint {path} is damaged: {why}; drain the node, move the file away and "
+            f"the checkpoint {path} is damaged: {reason}; drain the node, move the file away and "
             "start again, or put back a good copy of it",
         )
 
@@ -52,11 +53,12 @@ class CheckpointWriteError(CheckpointError):
 
     stored: tuple[str, ...] = ()
 
-    def __init__(self, path: Path, why: str, *, replaced: bool = False) -> None:
+    def __init__(self, path: Path, reason: str, *, replaced: bool = False) -> None:
         found = "the file was replaced, but may be lost" if replaced else "nothing was changed"
         super().__init__(
             path,
-            f"cannot write the checkpoint {path}: {why}; {found}: make room, or a folder that can "
+            f"cannot write the checkpoint {path}: {reason}; {found}: make room, or a folder "
+            "that can "
             "be written, then try again",
         )
         self.replaced = replaced
@@ -65,8 +67,8 @@ class CheckpointWriteError(CheckpointError):
 class UnsupportedStateError(CheckpointError):
     """The format of the file has no place for what was to be stored."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             path,
-            f"cannot store this in {path}: {why}; nothing was changed: use the format of v1.36",
+            f"cannot store this in {path}: {reason}; nothing was changed: use the format of v1.36",
         )

@@ -18,10 +18,10 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import field
 
-from podstatus.checkpoint.atomic_dir import Folder
+from podstatus.checkpoint.atomic_dir import AtomicDirectory
 from podstatus.checkpoint.errors import CheckpointError, CheckpointWriteError
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
-from podstatus.checkpoint.formats.v1_36 import seal, unseal
+from podstatus.checkpoint.formats.v1_36 import unwrap, wrap
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.encoding.wire import Wire
@@ -31,13 +31,13 @@ from podstatus.kube.objects.pod_status import PodStatus
 logger = logging.getLogger(__name__)
 
 _SUFFIX = ".json"
-_SET_ASIDE = ".damaged"
+_DAMAGED_SUFFIX = ".damaged"
 _PLAIN_UID = re.compile("[0-9a-zA-Z][-0-9a-zA-Z]{0,99}")
-_LOCKS = 16
+_LOCK_COUNT = 16
 """So many pods may be written at the same time: a disk does several things at once."""
 
 
-class Entry(Protocol):
+class PendingStatus(Protocol):
     """The status of a pod, and whose it is."""
 
     @property
@@ -61,10 +61,10 @@ class Entry(Protocol):
         """Whether all of it has ended, and not only a container."""
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=PendingStatus)
 
 
-class _Kept(Wire, frozen=True, kw_only=True):
+class _OutboxRecord(Wire, frozen=True, kw_only=True):
     """What a file says."""
 
     uid: str = field(default_factory=str)
@@ -86,12 +86,12 @@ class FileOutbox(Generic[E]):
     process at a time may use the folder.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], make: Callable[..., E]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], entry_type: Callable[..., E]) -> None:
         if not os.fspath(folder):
             raise ValueError("the name of the folder is empty; name one, or `.` for this one")
-        self._folder = Folder(Path(folder).absolute())
-        self._make = make
-        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+        self._directory = AtomicDirectory(Path(folder).absolute())
+        self._entry_type = entry_type
+        self._locks = [threading.Lock() for _ in range(_LOCK_COUNT)]
 
     def load(self) -> list[E]:
         """What an earlier life of this node could not deliver.
@@ -100,48 +100,48 @@ class FileOutbox(Generic[E]):
         left alone. Both are logged, and the others are loaded. Raises UnreadableCheckpointError
         if the folder itself cannot be read.
         """
-        self._folder.remove_leftovers("*")
-        return list(self._found())
+        self._directory.remove_temporary_files("*")
+        return list(self._load_entries())
 
     def store(self, entry: E) -> None:
         """Keep a status, in place of what was kept of this pod. Raises CheckpointWriteError."""
         check_uid(entry.uid)
-        kept = _Kept(
+        kept = _OutboxRecord(
             uid=entry.uid,
             namespace=entry.namespace,
             name=entry.name,
             status=entry.status,
             alive=not entry.finished,
         )
-        text = seal(encode_document(to_document(kept)).decode())
-        with self._lock(entry.uid):
-            self._folder.write(_file_name(entry.uid), text)
+        text = wrap(encode_document(to_document(kept)).decode())
+        with self._lock_for(entry.uid):
+            self._directory.write(_file_name(entry.uid), text)
 
     def drop(self, uid: PodUID) -> None:
         """Let go of a pod's status, if there is one. Raises CheckpointWriteError."""
-        with self._lock(uid):
-            self._folder.remove(_file_name(uid))
+        with self._lock_for(uid):
+            self._directory.remove(_file_name(uid))
 
-    def _lock(self, uid: str) -> threading.Lock:
+    def _lock_for(self, uid: str) -> threading.Lock:
         """A slow write must not come after the removal that was asked for later."""
-        return self._locks[hash(uid) % _LOCKS]
+        return self._locks[hash(uid) % _LOCK_COUNT]
 
-    def _found(self) -> Iterator[E]:
-        for name in self._folder.names(_SUFFIX):
+    def _load_entries(self) -> Iterator[E]:
+        for name in self._directory.list_names(_SUFFIX):
             try:
-                text = self._folder.read(name)
+                text = self._directory.read(name)
                 if text is not None:
-                    yield self._read(name, text)
+                    yield self._decode(name, text)
             except CheckpointError as error:
                 logger.error("last status not read, the pod's end may be lost: error=%s", error)
             except (MalformedError, DecodeError) as error:
-                self._set_aside(name, error)
+                self._quarantine(name, error)
 
-    def _read(self, name: str, text: bytes) -> E:
-        kept = decode(unseal(text), _Kept)
+    def _decode(self, name: str, text: bytes) -> E:
+        kept = decode(unwrap(text), _OutboxRecord)
         if _file_name(kept.uid) != name:
             raise MalformedError(f"it is about the pod {kept.uid[:80]!r}")
-        return self._make(
+        return self._entry_type(
             uid=PodUID(kept.uid),
             namespace=kept.namespace,
             name=kept.name,
@@ -149,11 +149,13 @@ class FileOutbox(Generic[E]):
             finished=not kept.alive,
         )
 
-    def _set_aside(self, name: str, why: Exception) -> None:
-        path = self._folder.path(name)
-        logger.error("last status damaged, the pod's end may be lost: file=%s error=%s", path, why)
+    def _quarantine(self, name: str, cause: Exception) -> None:
+        path = self._directory.path(name)
+        logger.error(
+            "last status damaged, the pod's end may be lost: file=%s error=%s", path, cause
+        )
         try:
-            self._folder.rename(name, name + _SET_ASIDE)
+            self._directory.rename(name, name + _DAMAGED_SUFFIX)
         except CheckpointWriteError as error:
             logger.error("damaged last status not set aside: error=%s", error)
 

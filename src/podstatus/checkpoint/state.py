@@ -17,15 +17,15 @@ from typing import Literal
 
 from msgspec import structs
 
-from podstatus.checkpoint.atomic_dir import Folder
+from podstatus.checkpoint.atomic_dir import AtomicDirectory
 from podstatus.checkpoint.errors import (
     CheckpointWriteError,
     DamagedCheckpointError,
     UnsupportedStateError,
 )
-from podstatus.checkpoint.formats import KUBELET_V1_36, CheckpointFile, Format
+from podstatus.checkpoint.formats import KUBELET_V1_36, CheckpointFile, CheckpointFormat
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
-from podstatus.checkpoint.formats.v1_28 import CannotCarryError
+from podstatus.checkpoint.formats.v1_28 import UnsupportedFieldError
 from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.objects.allocation import (
     Allocations,
@@ -40,10 +40,10 @@ from podstatus.kube.objects.allocation import (
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID, check_uid
 
-Change = Callable[[Allocations], Allocations]
+AllocationsUpdate = Callable[[Allocations], Allocations]
 
 
-class ResourceRecord:
+class PodResourceState:
     """The resources of all pods in one respect: as they are allocated, or actuated."""
 
     def __init__(self, state: "MemoryState", part: Literal["allocated", "actuated"]) -> None:
@@ -77,7 +77,7 @@ class ResourceRecord:
             raise TypeError(f"expected the name of a container, got {type(container).__name__}")
         require_type(resources, ResourceRequirements)
         taken = freeze(resources)
-        self._change(lambda pods: with_container_resources(pods, PodUID(uid), container, taken))
+        self._update(lambda pods: with_container_resources(pods, PodUID(uid), container, taken))
 
     def set_pod_level_resources(self, uid: str, resources: ResourceRequirements | None) -> None:
         """Remember the resources of a pod as a whole; None if it has none."""
@@ -85,14 +85,14 @@ class ResourceRecord:
         if resources is not None:
             require_type(resources, ResourceRequirements)
             resources = freeze(resources)
-        self._change(lambda pods: with_pod_level_resources(pods, PodUID(uid), resources))
+        self._update(lambda pods: with_pod_level_resources(pods, PodUID(uid), resources))
 
     def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
         """Remember this about a pod, and nothing else."""
         check_uid(uid)
         require_type(info, PodResourceInfo)
         taken = freeze(info)
-        self._change(lambda pods: {**pods, PodUID(uid): taken})
+        self._update(lambda pods: {**pods, PodUID(uid): taken})
 
     def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
         """Remember this about some pods, in one write."""
@@ -100,14 +100,14 @@ class ResourceRecord:
             check_uid(uid)
             require_type(info, PodResourceInfo)
         taken = {uid: freeze(info) for uid, info in infos.items()}
-        self._change(lambda pods: {**pods, **taken})
+        self._update(lambda pods: {**pods, **taken})
 
     def _pods(self, allocations: Allocations) -> PodResources:
         return allocations.allocated if self._part == "allocated" else allocations.actuated
 
-    def _change(self, change: Callable[[PodResources], PodResources]) -> None:
-        self._state.change(
-            lambda old: structs.replace(old, **{self._part: change(self._pods(old))})
+    def _update(self, update: Callable[[PodResources], PodResources]) -> None:
+        self._state.update(
+            lambda old: structs.replace(old, **{self._part: update(self._pods(old))})
         )
 
 
@@ -118,8 +118,8 @@ class MemoryState:
     """
 
     def __init__(self) -> None:
-        self.allocated = ResourceRecord(self, "allocated")
-        self.actuated = ResourceRecord(self, "actuated")
+        self.allocated = PodResourceState(self, "allocated")
+        self.actuated = PodResourceState(self, "actuated")
         self._lock = threading.Lock()
         self._current: Allocations | None = None
 
@@ -133,17 +133,17 @@ class MemoryState:
         if current is not None:
             return current
         with self._lock:
-            return self._restored()
+            return self._restore_locked()
 
-    def change(self, change: Change) -> None:
+    def update(self, update: AllocationsUpdate) -> None:
         """Replace everything that is known by what the function makes of it.
 
         For those who bring over the state of another kubelet. The lock is held meanwhile, so
         the function must not call the state.
         """
         with self._lock:
-            old = self._restored()
-            self._store(old, _taken(change(old), old))
+            old = self._restore_locked()
+            self._store(old, _checked_allocations(update(old), old))
 
     def resize_status(self, uid: str) -> str | None:
         """The last word on the resize of a pod."""
@@ -152,8 +152,8 @@ class MemoryState:
     def set_resize_status(self, uid: str, status: str) -> None:
         """Remember the last word on the resize of a pod; an empty one is none."""
         check_uid(uid)
-        _check_word(status)
-        self.change(
+        _check_resize_status(status)
+        self.update(
             lambda old: structs.replace(
                 old, resize_statuses=with_resize_status(old.resize_statuses, PodUID(uid), status)
             )
@@ -162,22 +162,22 @@ class MemoryState:
     def remove_pod(self, uid: str) -> None:
         """Forget a pod."""
         with self._lock:
-            old = self._restored()
+            old = self._restore_locked()
             self._remove(old, {PodUID(uid)})
 
-    def remove_orphaned_pods(self, keep: Iterable[str]) -> None:
+    def remove_orphaned_pods(self, active_uids: Iterable[str]) -> None:
         """Forget all pods but these."""
-        if isinstance(keep, str):
-            raise TypeError(f"expected UIDs, got the text {keep[:40]!r}; put it into a set")
-        kept = frozenset(keep)
+        if isinstance(active_uids, str):
+            raise TypeError(f"expected UIDs, got the text {active_uids[:40]!r}; put it into a set")
+        kept = frozenset(active_uids)
         for uid in kept:
             check_uid(uid)
         with self._lock:
-            old = self._restored()
+            old = self._restore_locked()
             known = {*old.allocated, *old.actuated, *old.resize_statuses}
             self._remove(old, known - kept)
 
-    def _restored(self) -> Allocations:
+    def _restore_locked(self) -> Allocations:
         """What is known. Called with the lock held, as all that follow."""
         if self._current is None:
             self._current = self._load()
@@ -203,18 +203,18 @@ class MemoryState:
         self._store(old, new)
 
 
-def _taken(new: object, old: Allocations) -> Allocations:
+def _checked_allocations(new: object, old: Allocations) -> Allocations:
     """What somebody made of the allocations, checked, and nothing of it shared."""
     if not isinstance(new, Allocations):
         raise TypeError(f"expected Allocations, got {type(new).__name__}; return them")
     return Allocations(
-        allocated=_taken_pods(new.allocated, old.allocated),
-        actuated=_taken_pods(new.actuated, old.actuated),
-        resize_statuses=_taken_words(new.resize_statuses, old.resize_statuses),
+        allocated=_checked_pods(new.allocated, old.allocated),
+        actuated=_checked_pods(new.actuated, old.actuated),
+        resize_statuses=_checked_resize_statuses(new.resize_statuses, old.resize_statuses),
     )
 
 
-def _taken_pods(pods: PodResources, old: PodResources) -> PodResources:
+def _checked_pods(pods: PodResources, old: PodResources) -> PodResources:
     if pods is old:
         return old
     for uid, info in pods.items():
@@ -223,16 +223,16 @@ def _taken_pods(pods: PodResources, old: PodResources) -> PodResources:
     return {uid: freeze(info) for uid, info in pods.items()}
 
 
-def _taken_words(words: ResizeStatuses, old: ResizeStatuses) -> ResizeStatuses:
+def _checked_resize_statuses(words: ResizeStatuses, old: ResizeStatuses) -> ResizeStatuses:
     if words is old:
         return old
     for uid, word in words.items():
         check_uid(uid)
-        _check_word(word)
+        _check_resize_status(word)
     return dict(words)
 
 
-def _check_word(status: object) -> None:
+def _check_resize_status(status: object) -> None:
     if not isinstance(status, str):
         raise TypeError(f"expected a resize status, got {type(status).__name__}; give its name")
 
@@ -252,20 +252,22 @@ class FileState(MemoryState):
     time may use the folder.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, format: Format = KUBELET_V1_36) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], *, format: CheckpointFormat = KUBELET_V1_36
+    ) -> None:
         super().__init__()
         if not os.fspath(folder):
             raise ValueError("the name of the folder is empty; name one, or `.` for this one")
-        if not isinstance(format, Format):
+        if not isinstance(format, CheckpointFormat):
             raise TypeError(
                 f"expected a Format, got {type(format).__name__}; KUBELET_V1_36 and KUBELET_V1_28 "
                 "are those there are"
             )
-        self._folder = Folder(Path(folder).absolute())
+        self._directory = AtomicDirectory(Path(folder).absolute())
         self._format = format
         self._contents: dict[str, bytes] = {}
         """What each file holds, as far as we know."""
-        self._doubtful: set[str] = set()
+        self._dirty: set[str] = set()
         """The files that a failed write left old or new; the next change writes them."""
 
     def _load(self) -> Allocations:
@@ -273,39 +275,39 @@ class FileState(MemoryState):
         for file in self._format.files:
             allocations = self._restore_file(file, allocations)
         for file in self._format.files:
-            self._folder.remove_leftovers(file.name)
-        if not self._folder.can_be_written():
-            logger.warning("checkpoints cannot be written: folder=%s", self._folder.path(""))
+            self._directory.remove_temporary_files(file.name)
+        if not self._directory.is_writable():
+            logger.warning("checkpoints cannot be written: folder=%s", self._directory.path(""))
         return structs.replace(
             allocations,
-            allocated=_frozen(allocations.allocated),
-            actuated=_frozen(allocations.actuated),
+            allocated=_frozen_copies(allocations.allocated),
+            actuated=_frozen_copies(allocations.actuated),
         )
 
     def _restore_file(self, file: CheckpointFile, onto: Allocations) -> Allocations:
-        text = self._folder.read(file.name)
+        text = self._directory.read(file.name)
         if text is None:
             self._contents.pop(file.name, None)
-            if self._format.writes_at_once:
-                self._write(file, file.content(onto))
+            if self._format.write_through:
+                self._write(file, file.encode_content(onto))
             return onto
         try:
-            content = file.unseal(text)
-            restored = file.restored(content, onto)
+            content = file.unwrap(text)
+            restored = file.restore(content, onto)
         except MalformedError as error:
-            raise DamagedCheckpointError(self._folder.path(file.name), str(error)) from error
+            raise DamagedCheckpointError(self._directory.path(file.name), str(error)) from error
         self._contents[file.name] = content
-        logger.info("checkpoint restored: file=%s", self._folder.path(file.name))
+        logger.info("checkpoint restored: file=%s", self._directory.path(file.name))
         return restored
 
     def _store(self, old: Allocations, new: Allocations) -> None:
         # What cannot be stored must be known before anything is.
         changed = [
-            (file, self._content(file, new))
+            (file, self._encode(file, new))
             for file in self._format.files
-            if self._format.writes_at_once
-            or file.name in self._doubtful
-            or _differ(old, new, file.parts)
+            if self._format.write_through
+            or file.name in self._dirty
+            or _any_differs(old, new, file.parts)
         ]
         current = old
         for number, (file, content) in enumerate(changed):
@@ -318,33 +320,33 @@ class FileState(MemoryState):
             current = self._current = structs.replace(current, **stored)
 
     def _store_removal(self, old: Allocations, new: Allocations) -> None:
-        if self._format.writes_at_once:
+        if self._format.write_through:
             try:
                 self._store(old, new)
             except CheckpointWriteError as error:
                 logger.warning("removal not stored, the next change will: error=%s", error)
         self._current = new
 
-    def _content(self, file: CheckpointFile, allocations: Allocations) -> bytes:
+    def _encode(self, file: CheckpointFile, allocations: Allocations) -> bytes:
         try:
-            return file.content(allocations)
-        except CannotCarryError as error:
-            raise UnsupportedStateError(self._folder.path(file.name), str(error)) from error
+            return file.encode_content(allocations)
+        except UnsupportedFieldError as error:
+            raise UnsupportedStateError(self._directory.path(file.name), str(error)) from error
 
     def _write(self, file: CheckpointFile, content: bytes) -> None:
         # Upstream compares checksums, of which two contents can have the same.
         if self._contents.get(file.name) == content:
             return
         self._contents.pop(file.name, None)
-        self._doubtful.add(file.name)
-        self._folder.write(file.name, file.seal(content))
-        self._doubtful.remove(file.name)
+        self._dirty.add(file.name)
+        self._directory.write(file.name, file.wrap(content))
+        self._dirty.remove(file.name)
         self._contents[file.name] = content
 
 
-def _differ(old: Allocations, new: Allocations, parts: tuple[str, ...]) -> bool:
+def _any_differs(old: Allocations, new: Allocations, parts: tuple[str, ...]) -> bool:
     return any(getattr(old, part) is not getattr(new, part) for part in parts)
 
 
-def _frozen(pods: PodResources) -> PodResources:
+def _frozen_copies(pods: PodResources) -> PodResources:
     return {uid: freeze(info) for uid, info in pods.items()}

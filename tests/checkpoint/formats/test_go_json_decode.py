@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import field
 
-from podstatus.checkpoint.formats.go_json_decode import read
+from podstatus.checkpoint.formats.go_json_decode import decode_onto
 from podstatus.checkpoint.formats.go_json_scanner import MAX_DEPTH, JsonNumber, MalformedError, scan
 from podstatus.kube.encoding.wire import Wire, nil
 from podstatus.kube.objects.containers import ResourceClaim
@@ -33,7 +33,7 @@ class Outer(Wire, frozen=True, kw_only=True):
 
 def decoded(text: str | bytes, onto: Outer | None = None) -> Outer:
     data = text if isinstance(text, bytes) else text.encode()
-    return read(data, onto or Outer())
+    return decode_onto(data, onto or Outer())
 
 
 @pytest.mark.parametrize(

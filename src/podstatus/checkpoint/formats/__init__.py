@@ -33,20 +33,20 @@ class CheckpointFile(Protocol):
     def parts(self) -> tuple[str, ...]:
         """The fields of `Allocations` that it keeps."""
 
-    def content(self, allocations: Allocations) -> bytes:
+    def encode_content(self, allocations: Allocations) -> bytes:
         """What the file must hold. Raises CannotCarryError."""
 
-    def seal(self, content: bytes) -> bytes:
+    def wrap(self, content: bytes) -> bytes:
         """The text of the file with this content."""
 
-    def unseal(self, text: bytes) -> bytes:
+    def unwrap(self, text: bytes) -> bytes:
         """The content of a file with this text. Raises MalformedError."""
 
-    def restored(self, content: bytes, onto: Allocations) -> Allocations:
+    def restore(self, content: bytes, onto: Allocations) -> Allocations:
         """The allocations with its parts taken from this content. Raises MalformedError."""
 
 
-class Envelope(msgspec.Struct, frozen=True):
+class EnvelopeFile(msgspec.Struct, frozen=True):
     """A file that keeps one part, in an envelope of v1.36: spacing around it is no content."""
 
     name: str
@@ -59,19 +59,19 @@ class Envelope(msgspec.Struct, frozen=True):
         """The one part."""
         return (self.part,)
 
-    def content(self, allocations: Allocations) -> bytes:
+    def encode_content(self, allocations: Allocations) -> bytes:
         """The data of the envelope."""
         return self.write(getattr(allocations, self.part)).encode()
 
-    def seal(self, content: bytes) -> bytes:
+    def wrap(self, content: bytes) -> bytes:
         """The data in its envelope."""
-        return v1_36.seal(content.decode())
+        return v1_36.wrap(content.decode())
 
-    def unseal(self, text: bytes) -> bytes:
+    def unwrap(self, text: bytes) -> bytes:
         """The data, if it is what was put in."""
-        return v1_36.unseal(text).encode()
+        return v1_36.unwrap(text).encode()
 
-    def restored(self, content: bytes, onto: Allocations) -> Allocations:
+    def restore(self, content: bytes, onto: Allocations) -> Allocations:
         """The allocations with this part read from the data."""
         return structs.replace(onto, **{self.part: self.read(content.decode())})
 
@@ -82,53 +82,53 @@ class StatusManagerFile(msgspec.Struct, frozen=True):
     name: str = "pod_status_manager_state"
     parts: tuple[str, ...] = Allocations.__struct_fields__
 
-    def content(self, allocations: Allocations) -> bytes:
+    def encode_content(self, allocations: Allocations) -> bytes:
         """The whole text."""
-        return v1_28.write_checkpoint(allocations)
+        return v1_28.encode_checkpoint(allocations)
 
-    def seal(self, content: bytes) -> bytes:
+    def wrap(self, content: bytes) -> bytes:
         """The text as it is: its checksum is inside."""
         return content
 
-    def unseal(self, text: bytes) -> bytes:
+    def unwrap(self, text: bytes) -> bytes:
         """The text as it is: its checksum is looked at when it is read."""
         return text
 
-    def restored(self, content: bytes, onto: Allocations) -> Allocations:  # noqa: ARG002
+    def restore(self, content: bytes, onto: Allocations) -> Allocations:  # noqa: ARG002
         """All that the text holds."""
-        return v1_28.read_checkpoint(content)
+        return v1_28.decode_checkpoint(content)
 
 
-class Format(msgspec.Struct, frozen=True, kw_only=True):
+class CheckpointFormat(msgspec.Struct, frozen=True, kw_only=True):
     """How a kubelet keeps the state."""
 
     files: tuple[CheckpointFile, ...]
-    writes_at_once: bool
+    write_through: bool
     """Whether removals are written at once, and files made when there are none. If not, a
     removal waits for the next change: to remember a pod that is gone does no harm."""
 
 
-KUBELET_V1_36 = Format(
+KUBELET_V1_36 = CheckpointFormat(
     files=(
-        Envelope(
+        EnvelopeFile(
             "allocated_pods_state",
             "allocated",
-            v1_36.resources_data,
-            v1_36.read_resources,
+            v1_36.encode_resources,
+            v1_36.decode_resources,
         ),
-        Envelope(
+        EnvelopeFile(
             "actuated_pods_state",
             "actuated",
-            v1_36.resources_data,
-            v1_36.read_resources,
+            v1_36.encode_resources,
+            v1_36.decode_resources,
         ),
-        Envelope(
+        EnvelopeFile(
             "podstatus_resize_state",
             "resize_statuses",
-            v1_36.resize_data,
-            v1_36.read_resize,
+            v1_36.encode_resize_statuses,
+            v1_36.decode_resize_statuses,
         ),
     ),
-    writes_at_once=False,
+    write_through=False,
 )
-KUBELET_V1_28 = Format(files=(StatusManagerFile(),), writes_at_once=True)
+KUBELET_V1_28 = CheckpointFormat(files=(StatusManagerFile(),), write_through=True)

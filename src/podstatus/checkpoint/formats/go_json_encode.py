@@ -19,43 +19,45 @@ _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
 
 
-def written(value: object) -> str:
+def encode_go_json(value: object) -> str:
     """The value as Go writes it: structs in the order of their fields, maps sorted."""
     if value is None:
         return "null"
     if isinstance(value, Quantity):
-        return _quoted(value.canonical)
+        return _quote(value.canonical)
     if isinstance(value, str):
-        return _quoted(value)
+        return _quote(value)
     if isinstance(value, Wire):
-        return _members(_printed_fields(value))
+        return _encode_members(_encode_fields(value))
     if isinstance(value, Mapping):
-        return _members({key: value[key] for key in sorted(value)})
+        return _encode_members({key: value[key] for key in sorted(value)})
     if isinstance(value, tuple):
-        return f"[{','.join(map(written, value))}]"
+        return f"[{','.join(map(encode_go_json, value))}]"
     return str(value)
 
 
-def _members(members: Mapping[str, Any]) -> str:
-    return f"{{{','.join(f'{_quoted(key)}:{written(item)}' for key, item in members.items())}}}"
+def _encode_members(members: Mapping[str, Any]) -> str:
+    return (
+        f"{{{','.join(f'{_quote(key)}:{encode_go_json(item)}' for key, item in members.items())}}}"
+    )
 
 
-def _printed_fields(value: Wire) -> dict[str, Any]:
+def _encode_fields(value: Wire) -> dict[str, Any]:
     """What is empty is left out, unless the field is always on the wire."""
-    items = zip(_fields(type(value)), structs.astuple(value), strict=True)
+    items = zip(_wire_fields(type(value)), structs.astuple(value), strict=True)
     return {name: item for (name, always), item in items if item or always}
 
 
 @cache
-def _fields(kind: type[Wire]) -> tuple[tuple[str, bool], ...]:
+def _wire_fields(type_: type[Wire]) -> tuple[tuple[str, bool], ...]:
     """The name of each field, and whether it is always on the wire."""
     return tuple(
         (info.encode_name, info.default_factory is not msgspec.NODEFAULT)
-        for info in structs.fields(kind)
+        for info in structs.fields(type_)
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return _ESCAPED.sub(_escape, encode_basestring(text))
 
 

@@ -26,7 +26,7 @@ class MalformedError(ValueError):
     """A text is not what it should be; the message says what is wrong with it."""
 
 
-class JsonText(NamedTuple):
+class JsonString(NamedTuple):
     """A string: as it was written between its quotes, and what that means."""
 
     raw: str
@@ -39,22 +39,22 @@ class JsonNumber(NamedTuple):
     raw: str
 
 
-class JsonList(NamedTuple):
+class JsonArray(NamedTuple):
     """An array."""
 
-    items: tuple["Node", ...]
+    items: tuple["JsonNode", ...]
 
 
 class JsonObject(NamedTuple):
     """An object: every member in the order of the text, repeated keys too."""
 
-    members: tuple[tuple[str, "Node"], ...]
+    members: tuple[tuple[str, "JsonNode"], ...]
 
 
-Node: TypeAlias = JsonText | JsonNumber | JsonList | JsonObject | bool | None
+JsonNode: TypeAlias = JsonString | JsonNumber | JsonArray | JsonObject | bool | None
 
 
-def scan(data: bytes) -> Node:
+def scan(data: bytes) -> JsonNode:
     """The one JSON value that this text is. Raises MalformedError."""
     scanner = _Scanner(data.decode("utf-8", "surrogateescape"))
     node = scanner.value(depth=0)
@@ -67,85 +67,85 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
 
-    def value(self, *, depth: int) -> Node:
+    def value(self, *, depth: int) -> JsonNode:
         if depth > MAX_DEPTH:
             raise MalformedError(f"not JSON that we follow: over {MAX_DEPTH} levels deep")
-        if self._take("{"):
+        if self._consume("{"):
             return self._object(depth)
-        if self._take("["):
-            return self._list(depth)
-        if self._text.startswith('"', self._at):
+        if self._consume("["):
+            return self._array(depth)
+        if self._text.startswith('"', self._position):
             return self._string()
         if match := self._match(_NUMBER):
             return JsonNumber(match)
-        return _LITERALS[self._match(_LITERAL) or self._refuse("a value")]
+        return _LITERALS[self._match(_LITERAL) or self._raise_syntax_error("a value")]
 
     def expect_end(self) -> None:
         self._skip_space()
-        if self._at < len(self._text):
-            self._refuse("the end")
+        if self._position < len(self._text):
+            self._raise_syntax_error("the end")
 
     def _object(self, depth: int) -> JsonObject:
-        members: list[tuple[str, Node]] = []
-        while not (not members and self._take("}")):
+        members: list[tuple[str, JsonNode]] = []
+        while not (not members and self._consume("}")):
             self._skip_space()
             key = self._string().value
-            if not self._take(":"):
-                self._refuse("':'")
+            if not self._consume(":"):
+                self._raise_syntax_error("':'")
             members.append((key, self.value(depth=depth + 1)))
-            if self._ends("}"):
+            if self._at_end_of("}"):
                 break
         return JsonObject(tuple(members))
 
-    def _list(self, depth: int) -> JsonList:
-        items: list[Node] = []
-        while not (not items and self._take("]")):
+    def _array(self, depth: int) -> JsonArray:
+        items: list[JsonNode] = []
+        while not (not items and self._consume("]")):
             items.append(self.value(depth=depth + 1))
-            if self._ends("]"):
+            if self._at_end_of("]"):
                 break
-        return JsonList(tuple(items))
+        return JsonArray(tuple(items))
 
-    def _ends(self, bracket: str) -> bool:
+    def _at_end_of(self, bracket: str) -> bool:
         """Whether the bracket closes here; if not there is a comma, or it is no JSON."""
-        if self._take(bracket):
+        if self._consume(bracket):
             return True
-        if not self._take(","):
-            self._refuse(f"',' or '{bracket}'")
+        if not self._consume(","):
+            self._raise_syntax_error(f"',' or '{bracket}'")
         return False
 
-    def _string(self) -> JsonText:
-        match = _STRING.match(self._text, self._at)
+    def _string(self) -> JsonString:
+        match = _STRING.match(self._text, self._position)
         if match is None:
-            if self._text.startswith('"', self._at):
+            if self._text.startswith('"', self._position):
                 raise MalformedError(
-                    f"not JSON: the string that begins at {self._at} does not end well"
+                    f"not JSON: the string that begins at {self._position} does not end well"
                 )
-            self._refuse("a string")
-        self._at = match.end()
+            self._raise_syntax_error("a string")
+        self._position = match.end()
         # Python's parser leaves half of a surrogate pair as it is; Go reads U+FFFD.
         value = json.loads(match[0]) if "\\" in match[1] else match[1]
-        return JsonText(match[1], valid_text(value))
+        return JsonString(match[1], valid_text(value))
 
     def _match(self, pattern: re.Pattern[str]) -> str:
-        match = pattern.match(self._text, self._at)
+        match = pattern.match(self._text, self._position)
         if match is None:
             return ""
-        self._at = match.end()
+        self._position = match.end()
         return match[0]
 
-    def _take(self, char: str) -> bool:
+    def _consume(self, char: str) -> bool:
         self._skip_space()
-        found = self._text.startswith(char, self._at)
-        self._at += found
+        found = self._text.startswith(char, self._position)
+        self._position += found
         return found
 
     def _skip_space(self) -> None:
         self._match(_SPACE)
 
-    def _refuse(self, expected: str) -> NoReturn:
-        if self._at >= len(self._text):
+    def _raise_syntax_error(self, expected: str) -> NoReturn:
+        if self._position >= len(self._text):
             raise MalformedError(f"not JSON: it ends where {expected} is expected")
-        found = repr(self._text[self._at].encode(errors="surrogateescape"))[1:]
-        raise MalformedError(f"not JSON: {found} at {self._at}, where {expected} is expected")
+        found = repr(self._text[self._position].encode(errors="surrogateescape"))[1:]
+        raise MalformedError(f"not JSON: {found} at {self._position}, where {expected} is expected")

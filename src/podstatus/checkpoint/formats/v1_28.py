@@ -12,8 +12,8 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import field, structs
 
-from podstatus.checkpoint.formats.go_json_decode import read
-from podstatus.checkpoint.formats.go_json_encode import fnv1a_32, written
+from podstatus.checkpoint.formats.go_json_decode import decode_onto
+from podstatus.checkpoint.formats.go_json_encode import encode_go_json, fnv1a_32
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
@@ -23,43 +23,43 @@ from podstatus.kube.scalars.go_text import valid_text
 from podstatus.kube.scalars.quantity import Quantity
 
 V = TypeVar("V")
-Amounts: TypeAlias = dict[str, Quantity | None]
+NullableResourceList: TypeAlias = dict[str, Quantity | None]
 """None is what Go makes of a null: an amount that prints as 0 and has no format."""
 
 _NO_DECIMAL = "(*inf.Dec)<nil>"
 _WORD_BITS = 64
 
 
-class CannotCarryError(ValueError):
+class UnsupportedFieldError(ValueError):
     """The format has no place for something; the message says for what."""
 
 
-class Checkpoint(Wire, frozen=True, kw_only=True):
+class PodResourceAllocationCheckpoint(Wire, frozen=True, kw_only=True):
     """What the file holds. Go tells a nil map from an empty one in the checksum."""
 
-    allocation_entries: dict[str, dict[str, Amounts | None] | None] | None = None
+    allocation_entries: dict[str, dict[str, NullableResourceList | None] | None] | None = None
     resize_status_entries: dict[str, str] | None = None
     checksum: int = field(default_factory=int)
 
 
-def write_checkpoint(allocations: Allocations) -> bytes:
+def encode_checkpoint(allocations: Allocations) -> bytes:
     """The file that holds this state. Raises CannotCarryError."""
     if allocations.actuated:
-        raise CannotCarryError("a checkpoint of v1.28 has no actuated resources")
-    checkpoint = Checkpoint(
+        raise UnsupportedFieldError("a checkpoint of v1.28 has no actuated resources")
+    checkpoint = PodResourceAllocationCheckpoint(
         allocation_entries={
-            str(uid): _requests(uid, info) for uid, info in allocations.allocated.items()
+            str(uid): _container_requests(uid, info) for uid, info in allocations.allocated.items()
         },
         resize_status_entries={str(u): word for u, word in allocations.resize_statuses.items()},
     )
     sealed = structs.replace(checkpoint, checksum=_checksum(checkpoint))
-    return written(sealed).encode()
+    return encode_go_json(sealed).encode()
 
 
-def read_checkpoint(text: bytes) -> Allocations:
+def decode_checkpoint(text: bytes) -> Allocations:
     """The state that a file holds. Raises MalformedError."""
-    empty = Checkpoint(allocation_entries={}, resize_status_entries={})
-    checkpoint = read(text, empty)
+    empty = PodResourceAllocationCheckpoint(allocation_entries={}, resize_status_entries={})
+    checkpoint = decode_onto(text, empty)
     actual = _checksum(checkpoint)
     if checkpoint.checksum != actual:
         raise MalformedError(f"its checksum is {checkpoint.checksum}, its content has {actual}")
@@ -74,40 +74,42 @@ def read_checkpoint(text: bytes) -> Allocations:
     )
 
 
-def _requests(uid: str, info: PodResourceInfo) -> dict[str, Amounts | None]:
+def _container_requests(uid: str, info: PodResourceInfo) -> dict[str, NullableResourceList | None]:
     if info.pod_level_resources is not None:
-        raise CannotCarryError(f"a checkpoint of v1.28 has no resources of a whole pod (pod {uid})")
+        raise UnsupportedFieldError(
+            f"a checkpoint of v1.28 has no resources of a whole pod (pod {uid})"
+        )
     for name, resources in info.container_resources.items():
         for kind in ("limits", "claims"):
             if getattr(resources, kind):
-                raise CannotCarryError(
+                raise UnsupportedFieldError(
                     f"a checkpoint of v1.28 has requests alone, no {kind} "
                     f"(container {name} of pod {uid})"
                 )
     containers = info.container_resources.items()
-    return {name: _amounts(resources.requests) for name, resources in containers}
+    return {name: _nullable_requests(resources.requests) for name, resources in containers}
 
 
-def _amounts(requests: Mapping[str, Quantity] | None) -> Amounts | None:
+def _nullable_requests(requests: Mapping[str, Quantity] | None) -> NullableResourceList | None:
     return None if requests is None else dict(requests)
 
 
-def _resource_info(containers: Mapping[str, Amounts | None]) -> PodResourceInfo:
+def _resource_info(containers: Mapping[str, NullableResourceList | None]) -> PodResourceInfo:
     return PodResourceInfo(
         container_resources={
-            name: ResourceRequirements(requests=_known(amounts))
+            name: ResourceRequirements(requests=_resource_list(amounts))
             for name, amounts in containers.items()
         }
     )
 
 
-def _known(amounts: Amounts | None) -> dict[str, Quantity] | None:
+def _resource_list(amounts: NullableResourceList | None) -> dict[str, Quantity] | None:
     if amounts is None:
         return None
     return {name: Quantity.parse(amount) for name, amount in amounts.items()}
 
 
-def _checksum(checkpoint: Checkpoint) -> int:
+def _checksum(checkpoint: PodResourceAllocationCheckpoint) -> int:
     allocations = _dump_map(
         checkpoint.allocation_entries,
         lambda pods: _dump_map(pods, lambda amounts: _dump_map(amounts, _dump_quantity)),
@@ -148,12 +150,12 @@ def _dump_parts(value: int, scale: int, decimal: str, text: str, form: str) -> s
 def _dump_decimal(unscaled: int, scale: int) -> str:
     negative = str(unscaled < 0).lower()
     return (
-        f"(*inf.Dec){{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat){_words(unscaled)}}} "
+        f"(*inf.Dec){{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat){_nat(unscaled)}}} "
         f"scale:(inf.Scale){scale}}}"
     )
 
 
-def _words(unscaled: int) -> str:
+def _nat(unscaled: int) -> str:
     """The words in which Go holds a large number, lowest first."""
     rest, words = abs(unscaled), []
     while rest:

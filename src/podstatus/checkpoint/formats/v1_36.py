@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from msgspec import field
 
-from podstatus.checkpoint.formats.go_json_decode import read
-from podstatus.checkpoint.formats.go_json_encode import fnv1a_32, written
+from podstatus.checkpoint.formats.go_json_decode import decode_onto
+from podstatus.checkpoint.formats.go_json_encode import encode_go_json, fnv1a_32
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.objects.allocation import PodResourceInfo, PodResources, ResizeStatuses
@@ -38,24 +38,24 @@ class ResizeEntries(Wire, frozen=True, kw_only=True):
     entries: dict[str, str] | None = None
 
 
-def resources_data(pods: PodResources) -> str:
+def encode_resources(pods: PodResources) -> str:
     """The resources of all pods as the data of an envelope."""
-    return written(ResourceEntries(entries={str(uid): info for uid, info in pods.items()}))
+    return encode_go_json(ResourceEntries(entries={str(uid): info for uid, info in pods.items()}))
 
 
-def resize_data(statuses: ResizeStatuses) -> str:
+def encode_resize_statuses(statuses: ResizeStatuses) -> str:
     """The resize statuses of all pods as the data of an envelope."""
-    return written(ResizeEntries(entries={str(uid): word for uid, word in statuses.items()}))
+    return encode_go_json(ResizeEntries(entries={str(uid): word for uid, word in statuses.items()}))
 
 
-def seal(data: str) -> bytes:
+def wrap(data: str) -> bytes:
     """The file that holds this data."""
-    return written(Envelope(data=data, checksum=_checksum(data))).encode()
+    return encode_go_json(Envelope(data=data, checksum=_checksum(data))).encode()
 
 
-def unseal(text: bytes) -> str:
+def unwrap(text: bytes) -> str:
     """The data that a file holds. Raises MalformedError if its checksum is wrong."""
-    envelope = read(text, Envelope())
+    envelope = decode_onto(text, Envelope())
     actual = _checksum(envelope.data)
     if not envelope.data and not envelope.checksum:
         raise MalformedError("there is neither data nor a checksum in it")
@@ -64,21 +64,21 @@ def unseal(text: bytes) -> str:
     return envelope.data
 
 
-def read_resources(data: str) -> PodResources:
+def decode_resources(data: str) -> PodResources:
     """The resources of all pods. Raises MalformedError."""
-    entries = _read_data(data, ResourceEntries()).entries or {}
+    entries = _decode_data(data, ResourceEntries()).entries or {}
     return {PodUID(uid): info for uid, info in entries.items()}
 
 
-def read_resize(data: str) -> ResizeStatuses:
+def decode_resize_statuses(data: str) -> ResizeStatuses:
     """The resize statuses of all pods. Raises MalformedError."""
-    entries = _read_data(data, ResizeEntries()).entries or {}
+    entries = _decode_data(data, ResizeEntries()).entries or {}
     return {PodUID(uid): word for uid, word in entries.items()}
 
 
-def _read_data(data: str, onto: W) -> W:
+def _decode_data(data: str, onto: W) -> W:
     try:
-        return read(data.encode(), onto)
+        return decode_onto(data.encode(), onto)
     except MalformedError as error:
         raise MalformedError(f"its data: {error}") from error
 

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
-from podstatus.checkpoint.state import FileState, ResourceRecord
+from podstatus.checkpoint.state import FileState, PodResourceState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo, without_pods
 from podstatus.kube.objects.containers import ResourceRequirements
@@ -78,7 +78,7 @@ class _Player(ABC):
 class _Resources(_Player):
     """The allocated or actuated resources of v1.36."""
 
-    def record(self, state: FileState) -> ResourceRecord:
+    def record(self, state: FileState) -> PodResourceState:
         return {"allocated_pods_state": state.allocated, "actuated_pods_state": state.actuated}[
             self.name
         ]
@@ -126,13 +126,13 @@ class _StatusManager(_Player):
                 state.set_resize_status(op["podUID"], op["resizeStatus"])
             case "SetPodResourceAllocation":
                 pods = _allocated(op["allocation"] or {})
-                state.change(lambda old: structs.replace(old, allocated=pods))
+                state.update(lambda old: structs.replace(old, allocated=pods))
             case "SetResizeStatus":
                 statuses = op["statuses"] or {}
-                state.change(lambda old: structs.replace(old, resize_statuses=statuses))
+                state.update(lambda old: structs.replace(old, resize_statuses=statuses))
             case "Delete" if op["container"]:
                 uid, container = PodUID(op["podUID"]), op["container"]
-                state.change(lambda old: _without_container(old, uid, container))
+                state.update(lambda old: _without_container(old, uid, container))
             case "Delete":
                 state.remove_pod(op["podUID"])
             case "ClearState":

@@ -22,7 +22,7 @@ import msgspec
 
 from canned_events import CannedServer, serve
 from podstatus import Pod
-from podstatus.client import PODS, ApiClient, Reflector, kubeconfig_access, token_access
+from podstatus.client import PODS, ApiClient, Reflector, kubeconfig_config, token_config
 from podstatus.client.rest.request import STRATEGIC_MERGE
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 
@@ -81,7 +81,7 @@ async def measure_patches(server: ApiAccess) -> dict[str, float]:
     ours: list[float] = []
     async with (
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
-        ApiClient(kubeconfig_access(server.kubeconfig)) as client,
+        ApiClient(kubeconfig_config(server.kubeconfig)) as client,
     ):
 
         async def send_bare(name: str, body: bytes) -> None:
@@ -147,7 +147,7 @@ async def measure_events(port: int, authority: str) -> dict[str, float]:
     connector = aiohttp.TCPConnector(ssl=context, force_close=True)
     bare, ours = [], []
     async with (
-        ApiClient(token_access(server, "any", authority)) as client,
+        ApiClient(token_config(server, "any", authority)) as client,
         aiohttp.ClientSession(connector=connector) as session,
     ):
         for number in range(ROUNDS):

@@ -24,7 +24,7 @@ import msgspec
 import psutil
 
 from podstatus import Pod, decode
-from podstatus.client import LEASES, PODS, ApiClient, kubeconfig_access
+from podstatus.client import LEASES, PODS, ApiClient, kubeconfig_config
 from podstatus.kube.conditions import READY, is_condition_true
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.cluster import Lease
@@ -167,7 +167,7 @@ def running_agent(root: str) -> Iterator[psutil.Process]:
 @asynccontextmanager
 async def watching(root: str) -> AsyncIterator[tuple[ApiClient, Watched]]:
     """A client for orders, and what watches see."""
-    access = kubeconfig_access(Path(root, "kubeconfig"), environment={})
+    access = kubeconfig_config(Path(root, "kubeconfig"), environment={})
     watched = Watched()
     async with ApiClient(access) as client, asyncio.TaskGroup() as tasks:
         follow = [

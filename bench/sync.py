@@ -34,7 +34,7 @@ from peers.delay_proxy import Entrance, Way
 from peers.node_objects import create_pods
 from peers.orders import Await, Flip, Report, Seen, Set, Start, Started
 from peers.process import Peer
-from podstatus.client import ApiClient, token_access
+from podstatus.client import ApiClient, token_config
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.binaries import MissingPartsError
 from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
@@ -177,7 +177,7 @@ def way_to(server: str, delay_seconds: float) -> Iterator[str]:
 
 async def fill(access: ServerAccess, nodes: Sequence[str]) -> None:
     """Give every node its pods."""
-    async with ApiClient(token_access(access.url, access.token, access.authority)) as client:
+    async with ApiClient(token_config(access.url, access.token, access.authority)) as client:
         await create_pods(client, nodes, PODS)
 
 

@@ -20,7 +20,7 @@ from podstatus import client as kube
 NAME = "own-node"
 
 
-async def put(client: kube.ApiClient, resource: kube.Resource, **content: Any) -> None:
+async def put(client: kube.ApiClient, resource: kube.ApiResource, **content: Any) -> None:
     """Create the Node or its Lease, or patch what is there already."""
     body = json.dumps({"metadata": {"name": NAME}, **content}).encode()
     where = "kube-node-lease" if resource.namespaced else None
@@ -102,7 +102,7 @@ async def report(manager: ps.StatusManager, pods: ps.PodManager) -> None:
 async def main(kubeconfig: Path | None) -> None:
     """Be a node until interrupted."""
     pods = ps.PodManager()
-    async with kube.ApiClient(kube.default_access(kubeconfig)) as client:
+    async with kube.ApiClient(kube.load_config(kubeconfig)) as client:
         await register(client)
         manager = ps.StatusManager(kube.HttpPodApi(client), pods, Safety())
         watch = kube.pod_reflector(client, NAME, pods)

@@ -26,7 +26,7 @@ from podstatus import (
     Time,
     generate_api_pod_status,
 )
-from podstatus.client import PODS, ApiClient, HttpPodApi, kubeconfig_access, pod_reflector
+from podstatus.client import PODS, ApiClient, HttpPodApi, kubeconfig_config, pod_reflector
 from podstatus.testing.apiserver import ApiAccess, running_api_server
 
 POD = {
@@ -102,7 +102,7 @@ def now() -> Time:
 
 async def main(server: ApiAccess, seconds: float) -> None:
     """Create the pod and keep its status."""
-    async with ApiClient(kubeconfig_access(server.kubeconfig)) as client:
+    async with ApiClient(kubeconfig_config(server.kubeconfig)) as client:
         await client.create(PODS, json.dumps(POD).encode(), namespace="default")
         await keep(client, seconds)
 

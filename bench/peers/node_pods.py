@@ -7,8 +7,8 @@ from msgspec import structs
 
 from peers.orders import Start
 from podstatus import Pod, PodStatus, decode
-from podstatus.client import PODS, ApiClient, token_access
-from podstatus.client.auth.config import ServerAccess
+from podstatus.client import PODS, ApiClient, token_config
+from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.kube.conditions import replace_or_append_pod_condition
 from podstatus.status.decide.generate import (
     generate_containers_ready_condition,
@@ -16,9 +16,9 @@ from podstatus.status.decide.generate import (
 )
 
 
-def way_in(start: Start) -> ServerAccess:
+def way_in(start: Start) -> ResolvedClientConfig:
     """The access that a peer was given."""
-    return token_access(start.server, start.token, Path(start.authority))
+    return token_config(start.server, start.token, Path(start.authority))
 
 
 class NothingRuns:

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.client.rest.rate_limit import RateLimiter
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import CONFIG_MAPS, LEASES, NODES, PODS
-from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.transport import Timeouts
 from podstatus.kube.errors import (
     ApiError,
     BusyError,
@@ -249,10 +249,10 @@ def test_an_answer_that_is_no_status_is_shown_in_short() -> None:
 
 def test_a_server_that_never_answers_is_given_up() -> None:
     async def call() -> str:
-        timing = Timing(total_seconds=0.2)
+        timing = Timeouts(total_seconds=0.2)
         async with (
             raw_server(hang) as address,
-            ApiClient(PlainAccess(address), timing=timing) as client,
+            ApiClient(PlainAccess(address), timeouts=timing) as client,
         ):
             with pytest.raises(UnavailableError) as caught:
                 await client.get(NODES, "n1")
@@ -263,7 +263,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
 
 def test_each_purpose_has_a_limit_of_its_own(api_server: ApiServerThread) -> None:
     async def call(client: ApiClient) -> None:
-        events = client.limited(TokenBucket(0.001, 1))
+        events = client.with_rate_limit(RateLimiter(0.001, 1))
         await events.list(PODS)
         waiting = asyncio.create_task(events.list(PODS))
         await client.list(PODS)

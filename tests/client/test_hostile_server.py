@@ -17,12 +17,12 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.lister import Lister
-from podstatus.client.informer.listwatch import Selection
-from podstatus.client.informer.reflector_state import Reflection
-from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.reflector_state import ReflectorState
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import PODS
-from podstatus.client.rest.transport import Timing
-from podstatus.client.rest.watch import MAX_EVENT_BYTES, WatchEvent, Watching
+from podstatus.client.rest.transport import Timeouts
+from podstatus.client.rest.watch import MAX_EVENT_BYTES, WatchEvent, WatchStream
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.client.typed.nodes import HttpNodeApi
 from podstatus.client.typed.pod_objects import HttpPodObjects
@@ -41,7 +41,7 @@ from tests.support.plain_access import PlainAccess
 from tests.support.processes.mutations import LINES, RAW, encoded, mutated, whole
 
 Call = Callable[[ApiClient], Awaitable[object]]
-TIMING = Timing(connect_seconds=30, total_seconds=30)
+TIMING = Timeouts(connect_seconds=30, total_seconds=30)
 META = {"name": "a", "namespace": "b", "uid": "u1", "resourceVersion": "7"}
 STATUS = {
     "phase": "Running",
@@ -101,7 +101,7 @@ CALLS: dict[str, tuple[dict[str, Any], Call]] = {
 
 
 def lister(source: Any) -> Lister[Pod]:
-    return Lister(source, Selection(resource=PODS), Pod, page=10, max_objects=1000)
+    return Lister(source, ObjectSelection(resource=PODS), Pod, page=10, max_objects=1000)
 
 
 def saying(answers: Iterator[bytes]) -> Say:
@@ -114,7 +114,7 @@ def saying(answers: Iterator[bytes]) -> Say:
 
 @asynccontextmanager
 async def client_of(say: Say) -> AsyncIterator[ApiClient]:
-    async with raw_server(say) as url, ApiClient(PlainAccess(url), timing=TIMING) as client:
+    async with raw_server(say) as url, ApiClient(PlainAccess(url), timeouts=TIMING) as client:
         yield client
 
 
@@ -228,8 +228,8 @@ async def test_bodies_without_end_are_cut_off() -> None:
 async def test_interim_answers_without_end_are_cut_off() -> None:
     endless = Endless(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
     async with raw_server(endless) as url:
-        timing = Timing(connect_seconds=30, total_seconds=1.0)
-        async with ApiClient(PlainAccess(url), timing=timing) as client:
+        timing = Timeouts(connect_seconds=30, total_seconds=1.0)
+        async with ApiClient(PlainAccess(url), timeouts=timing) as client:
             with pytest.raises(UnavailableError):
                 async with client.watch(PODS) as events:
                     await anext(events)
@@ -248,7 +248,7 @@ class Drops:
 async def seconds_to_read(size: int) -> float:
     line = b'{"type":"ADDED","object":"' + b"x" * size + b'"}\n'
     began = time.process_time()
-    (event,) = [it async for it in Watching(Drops(line), "watch", "test")]
+    (event,) = [it async for it in WatchStream(Drops(line), "watch", "test")]
     assert len(event.object) == size + 2
     return time.process_time() - began
 
@@ -275,7 +275,7 @@ async def test_a_lease_is_renewed_under_our_names_whatever_the_answer_says(
 
     async with (
         raw_server(say, greets=True) as url,
-        ApiClient(PlainAccess(url), timing=TIMING) as client,
+        ApiClient(PlainAccess(url), timeouts=TIMING) as client,
     ):
         api, clock = HttpNodeApi(client), SystemClock()
         lease = LeaseService(api, "us", clock=clock, node_uid=lambda: "u")
@@ -348,7 +348,7 @@ class Told:
     def __init__(self) -> None:
         self.there: dict[tuple[str, str], Pod] = {}
 
-    def __call__(self, change: Change[Pod]) -> None:
+    def __call__(self, change: ObjectChange[Pod]) -> None:
         match change:
             case Removed(last):
                 del self.there[last.full_name]
@@ -367,20 +367,20 @@ def honest_pods() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("seed", range(20))
 async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
     random, told = Random(seed), Told()
-    reflection = Reflection(Selection(resource=PODS), Pod, told)
+    reflection = ReflectorState(ObjectSelection(resource=PODS), Pod, told)
     document = {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": honest_pods()}
 
     async def take(text: bytes) -> None:
-        newest = reflection.progress.newest
-        listing = await lister(Pages(iter([text]))).read(reflection.replica.get)
-        reflection.take_list(listing, 1, newest, beside=False)
+        newest = reflection.position.newest
+        listing = await lister(Pages(iter([text]))).read(reflection.store.get)
+        reflection.apply_list(listing, 1, newest, beside=False)
 
     for _ in range(20):
         await survives(take(mutated(json.loads(encoded(document)), random)))
         for pod in honest_pods():
             type_ = random.choice(("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "", "FOO"))
             text = mutated(json.loads(encoded(pod)), random)
-            reflection.take_event(WatchEvent(type_, text), 1)
+            reflection.apply_event(WatchEvent(type_, text), 1)
     await take(encoded(document))
     assert sorted(told.there) == [("b", f"p{n}") for n in range(5)]
     assert reflection.counts.undecodable
@@ -395,19 +395,19 @@ async def test_objects_without_names_are_skipped_counted_and_take_nothing_away(
     wrong: dict[str, Any],
 ) -> None:
     told = Told()
-    reflection = Reflection(Selection(resource=PODS), Pod, told)
+    reflection = ReflectorState(ObjectSelection(resource=PODS), Pod, told)
     pods = honest_pods()
 
     async def take(items: list[dict[str, Any]], version: str) -> None:
         text = encoded({"metadata": {"resourceVersion": version}, "items": items})
-        listing = await lister(Pages(iter([text]))).read(reflection.replica.get)
-        reflection.take_list(listing, 1, reflection.progress.newest, beside=False)
+        listing = await lister(Pages(iter([text]))).read(reflection.store.get)
+        reflection.apply_list(listing, 1, reflection.position.newest, beside=False)
 
     await take(pods, "9")
     bad = POD | {"metadata": META | wrong | {"resourceVersion": "10"}}
     await take([bad, *pods[1:]], "10")
     assert len(told.there) == 5
     assert reflection.counts.undecodable == 1
-    assert not reflection.take_event(WatchEvent("ADDED", encoded(bad)), 1)
+    assert not reflection.apply_event(WatchEvent("ADDED", encoded(bad)), 1)
     assert reflection.counts.undecodable == 2
     assert len(told.there) == 5

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.node import Taint
@@ -46,7 +46,7 @@ def own_access(server: Server) -> ServerAccess:
 
 @asynccontextmanager
 async def node_api(server: Server) -> AsyncIterator[HttpNodeApi]:
-    access = kubeconfig_access(own_access(server).kubeconfig)
+    access = kubeconfig_config(own_access(server).kubeconfig)
     async with ApiClient(access) as client, asyncio.timeout(90):
         yield HttpNodeApi(client)
 
@@ -216,7 +216,7 @@ def test_a_node_that_was_deleted_comes_again(server: Server) -> None:
 
 def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
     async def watch() -> None:
-        access = kubeconfig_access(own_access(server).kubeconfig)
+        access = kubeconfig_config(own_access(server).kubeconfig)
         async with ApiClient(access) as client, asyncio.timeout(90), asyncio.TaskGroup() as tasks:
             scene = NodeScene(api=HttpNodeApi(client))
             own = scene.own_node

@@ -68,9 +68,9 @@ def test_the_page_about_the_client_names_everything_public() -> None:
     from podstatus import client  # noqa: PLC0415 - may not be there
 
     names = [*client.__all__, *_methods(client.ApiClient), *_methods(client.Reflector)]
-    values = (client.Timing, client.ReflectorPolicy)
+    values = (client.Timeouts, client.ReflectorPolicy)
     fields = [field for value in values for field in value.__struct_fields__]
-    internal = {"follow_once", "repair_once"}
+    internal = {"list_and_watch_once", "resync_once"}
     assert [n for n in [*names, *fields] if n not in CLIENT and n not in internal] == []
 
 

@@ -5,7 +5,7 @@ import json
 from collections import deque
 from typing import Any, cast
 
-from podstatus.client import ApiClient, Resource
+from podstatus.client import ApiClient, ApiResource
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.errors import (
     BusyError,
@@ -45,7 +45,7 @@ class FakeServer:
         meta = document["metadata"] | {"namespace": namespace, "uid": f"api-{self._made}"}
         self.pods[namespace, meta["name"]] = document | {"metadata": meta}
 
-    async def create(self, _: Resource, body: bytes, *, namespace: str) -> bytes:
+    async def create(self, _: ApiResource, body: bytes, *, namespace: str) -> bytes:
         self._ask("create")
         document = json.loads(body)
         if (namespace, document["metadata"]["name"]) in self.pods:
@@ -53,13 +53,13 @@ class FakeServer:
         self.put(document, namespace)
         return body
 
-    async def get(self, _: Resource, name: str, *, namespace: str) -> bytes:
+    async def get(self, _: ApiResource, name: str, *, namespace: str) -> bytes:
         self._ask("get")
         if (namespace, name) not in self.pods:
             raise GoneError("not found", code=404)
         return json.dumps(self.pods[namespace, name]).encode()
 
-    async def delete(self, _: Resource, name: str, *, namespace: str, options: bytes) -> bytes:
+    async def delete(self, _: ApiResource, name: str, *, namespace: str, options: bytes) -> bytes:
         self._ask("delete")
         asked = json.loads(options)
         assert asked["gracePeriodSeconds"] == 0

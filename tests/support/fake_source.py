@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.client.rest.resources import Resource
+from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.watch import ADDED, BOOKMARK, DELETED, MODIFIED, WatchEvent
 from podstatus.kube.errors import GoneError
 
@@ -116,7 +116,7 @@ class FakeSource:
         if self.streams and self.stream.is_open:
             self.stream.tell(type_, document)
 
-    async def list(self, resource: Resource, **asked: Any) -> bytes:
+    async def list(self, resource: ApiResource, **asked: Any) -> bytes:
         """A page."""
         self.list_calls.append(asked)
         await self.answers.wait()
@@ -136,7 +136,7 @@ class FakeSource:
 
     @asynccontextmanager
     async def watch(
-        self, resource: Resource, *, resource_version: str = "", **asked: Any
+        self, resource: ApiResource, *, resource_version: str = "", **asked: Any
     ) -> AsyncIterator[FakeStream]:
         """What happened since, and what happens."""
         if self.watch_errors:

@@ -35,12 +35,12 @@ from podstatus.cli.checks import (
     judge_python,
     judge_rights,
 )
-from podstatus.client.auth.config import Access
-from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
+from podstatus.client.auth.config import ClientConfig
+from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.rest.resources import Resource
-from podstatus.client.rest.transport import Timing
-from podstatus.client.sync_client import BlockingClient
+from podstatus.client.rest.resources import ApiResource
+from podstatus.client.rest.transport import Timeouts
+from podstatus.client.sync_client import SyncClient
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
@@ -60,7 +60,7 @@ _PACKAGES = (
     "structlog",
     "typer",
 )
-_REVIEWS = Resource("selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
+_REVIEWS = ApiResource("selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -140,16 +140,16 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
         yield Finding("api-server", OK, "our own, to be started with the agent")
         return
     try:
-        access: Access = (
-            in_cluster_access()
+        access: ClientConfig = (
+            in_cluster_config()
             if settings.kubeconfig is None
-            else kubeconfig_access(settings.kubeconfig)
+            else kubeconfig_config(settings.kubeconfig)
         )
     except KubeconfigError as error:
         yield Finding("api-server", PROBLEM, str(error))
         return
     try:
-        with BlockingClient(access, timing=Timing(connect_seconds=3, total_seconds=10)) as client:
+        with SyncClient(access, timeouts=Timeouts(connect_seconds=3, total_seconds=10)) as client:
             denied = list(_denied(client, settings.node_name))
     except GoneError:
         yield Finding("api-server", OK, f"{access.server} answers")
@@ -161,7 +161,7 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
         yield judge_rights(denied, f"the user of {access.source}")
 
 
-def _denied(client: BlockingClient, node: str) -> Iterator[str]:
+def _denied(client: SyncClient, node: str) -> Iterator[str]:
     for told, asked in _needed(node):
         review = {
             "apiVersion": "authorization.k8s.io/v1",

@@ -34,8 +34,8 @@ from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
 from podstatus.cli.terminal import print_table, show, show_json, show_yaml
 from podstatus.client.rest.resources import PODS
-from podstatus.client.rest.transport import Timing
-from podstatus.client.sync_client import BlockingClient
+from podstatus.client.rest.transport import Timeouts
+from podstatus.client.sync_client import SyncClient
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.unstructured import nested_str
@@ -202,7 +202,7 @@ def _ask(
         return
     access = find_access(root_dir, kubeconfig, os.environ)
     try:
-        with BlockingClient(access, timing=Timing(connect_seconds=3.0)) as client:
+        with SyncClient(access, timeouts=Timeouts(connect_seconds=3.0)) as client:
             show_it(Server(client))
     except ServerAwayError as error:
         if source is Source.SERVER or kubeconfig is not None:

@@ -2,7 +2,7 @@
 
 `rest` sends requests, `auth` and `kubeconfig` find the server and the credentials, `informer` keeps
 a copy of objects, `typed` implements the ports of other packages. `ApiClient` is the async client,
-`BlockingClient` the same calls without async code; docs/client.md has examples. What an object
+`SyncClient` the same calls without async code; docs/client.md has examples. What an object
 means (terminal, mirror) never belongs here. Needs `podstatus[agent]`. Tests: tests/client.
 """
 
@@ -15,20 +15,20 @@ except ModuleNotFoundError as error:
     ) from error
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.auth.config import Access, Credentials
+from podstatus.client.auth.config import ClientConfig, Credentials
 from podstatus.client.auth.load_config import (
-    default_access,
-    in_cluster_access,
-    kubeconfig_access,
-    token_access,
+    in_cluster_config,
+    kubeconfig_config,
+    load_config,
+    token_config,
 )
-from podstatus.client.errors import CredentialsError, KubeconfigError, SilentError
+from podstatus.client.errors import CredentialsError, KubeconfigError, WatchIdleError
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_policy import ReflectorPolicy
-from podstatus.client.informer.store import Added, Change, Removed, Updated
-from podstatus.client.informer.transform import Digest
-from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
+from podstatus.client.informer.transform import Transform
+from podstatus.client.rest.rate_limit import RateLimiter
 from podstatus.client.rest.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -38,11 +38,11 @@ from podstatus.client.rest.resources import (
     PODS,
     SECRETS,
     SERVICE_ACCOUNTS,
-    Resource,
+    ApiResource,
 )
-from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.transport import Timeouts
 from podstatus.client.rest.watch import WatchEvent
-from podstatus.client.sync_client import BlockingClient
+from podstatus.client.sync_client import SyncClient
 from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
 from podstatus.client.typed.pods import HttpPodApi, pod_reflector
 
@@ -55,31 +55,31 @@ __all__ = [
     "PODS",
     "SECRETS",
     "SERVICE_ACCOUNTS",
-    "Access",
     "Added",
     "ApiClient",
-    "BlockingClient",
-    "Change",
+    "ApiResource",
+    "ClientConfig",
     "Credentials",
     "CredentialsError",
-    "Digest",
     "HttpNodeApi",
     "HttpPodApi",
     "KubeconfigError",
+    "ObjectChange",
+    "RateLimiter",
     "Reflector",
     "ReflectorCounts",
     "ReflectorPolicy",
     "Removed",
-    "Resource",
-    "SilentError",
-    "Timing",
-    "TokenBucket",
+    "SyncClient",
+    "Timeouts",
+    "Transform",
     "Updated",
     "WatchEvent",
-    "default_access",
-    "in_cluster_access",
-    "kubeconfig_access",
+    "WatchIdleError",
+    "in_cluster_config",
+    "kubeconfig_config",
+    "load_config",
     "node_reflector",
     "pod_reflector",
-    "token_access",
+    "token_config",
 ]

@@ -5,15 +5,21 @@ from copy import copy
 from types import TracebackType
 from typing import Any, Self
 
-from podstatus.client.auth.config import Access
-from podstatus.client.rest.rate_limit import TokenBucket
-from podstatus.client.rest.request import JSON, MAX_LIST_BYTES, STRATEGIC_MERGE, Request, with_query
-from podstatus.client.rest.resources import Resource
-from podstatus.client.rest.server_health import Contact
-from podstatus.client.rest.transport import Stream, Timing, Transport
-from podstatus.client.rest.watch import Watching
+from podstatus.client.auth.config import ClientConfig
+from podstatus.client.rest.rate_limit import RateLimiter
+from podstatus.client.rest.request import (
+    JSON,
+    MAX_LIST_BYTES,
+    STRATEGIC_MERGE,
+    RestRequest,
+    with_query,
+)
+from podstatus.client.rest.resources import ApiResource
+from podstatus.client.rest.server_health import ServerHealth
+from podstatus.client.rest.transport import ResponseStream, Timeouts, Transport
+from podstatus.client.rest.watch import WatchStream
 
-_LATE_SECONDS = 30.0
+_WATCH_GRACE_SECONDS = 30.0
 """After which a watch is ended from here, if the server does not do it when it was asked to."""
 
 
@@ -28,16 +34,16 @@ class ApiClient:
 
     def __init__(
         self,
-        access: Access,
+        config: ClientConfig,
         *,
-        timing: Timing | None = None,
+        timeouts: Timeouts | None = None,
         user_agent: str = "podstatus",
-        limit: TokenBucket | None = None,
-        contact: Contact | None = None,
+        limit: RateLimiter | None = None,
+        health: ServerHealth | None = None,
     ) -> None:
-        """`contact` is told when the server is heard; several clients may share one."""
-        self._access = access
-        self._transport = Transport(access, timing or Timing(), user_agent, contact)
+        """`health` is told when the server is heard; several clients may share one."""
+        self._config = config
+        self._transport = Transport(config, timeouts or Timeouts(), user_agent, health)
         self._limit = limit
 
     async def __aenter__(self) -> Self:
@@ -55,14 +61,14 @@ class ApiClient:
     @property
     def server(self) -> str:
         """Where the server is."""
-        return self._access.server
+        return self._config.server
 
     @property
     def namespace(self) -> str:
         """The namespace for those who name none."""
-        return self._access.namespace
+        return self._config.namespace
 
-    def limited(self, limit: TokenBucket | None) -> "ApiClient":
+    def with_rate_limit(self, limit: RateLimiter | None) -> "ApiClient":
         """The same client over the same connections, for a purpose with a limit of its own."""
         twin = copy(self)
         twin._limit = limit  # noqa: SLF001 - of the same class
@@ -70,18 +76,18 @@ class ApiClient:
 
     async def get(
         self,
-        resource: Resource,
+        resource: ApiResource,
         name: str,
         *,
         namespace: str | None = None,
         subresource: str = "",
     ) -> bytes:
         """One object."""
-        return await self._call(Request("GET", resource.object(name, namespace, subresource)))
+        return await self._call(RestRequest("GET", resource.object(name, namespace, subresource)))
 
     async def list(
         self,
-        resource: Resource,
+        resource: ApiResource,
         *,
         namespace: str | None = None,
         label_selector: str = "",
@@ -99,23 +105,23 @@ class ApiClient:
             "resourceVersion": resource_version,
         }
         path = with_query(resource.collection(namespace), query)
-        return await self._call(Request("GET", path, max_bytes=MAX_LIST_BYTES))
+        return await self._call(RestRequest("GET", path, max_bytes=MAX_LIST_BYTES))
 
     def watch(
         self,
-        resource: Resource,
+        resource: ApiResource,
         *,
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
         resource_version: str = "",
         timeout_seconds: int = 300,
-        silence_seconds: float = 90.0,
-    ) -> "OpenWatch":
+        idle_timeout_seconds: float = 90.0,
+    ) -> "WatchContext":
         """What happens after a version: `async with … as events`, then `async for`.
 
         Bookmarks are among the events. It ends when the server ends it, after
-        `timeout_seconds`. If nothing is said for `silence_seconds`, it raises SilentError: the
+        `timeout_seconds`. If nothing is said for `idle_timeout_seconds`, it raises SilentError: the
         server has forgotten us, or nothing happened (bookmarks come about once a minute, but not
         all servers send them for what rests).
         """
@@ -127,24 +133,24 @@ class ApiClient:
             "resourceVersion": resource_version,
             "timeoutSeconds": timeout_seconds,
         }
-        request = Request("GET", with_query(resource.collection(namespace), query))
+        request = RestRequest("GET", with_query(resource.collection(namespace), query))
 
-        async def open_stream() -> Stream:
+        async def open_stream() -> ResponseStream:
             if self._limit is not None:
-                await self._limit.take()
+                await self._limit.wait()
             return await self._transport.open_stream(
                 request,
-                total_seconds=timeout_seconds + _LATE_SECONDS,
-                silence_seconds=silence_seconds,
+                total_seconds=timeout_seconds + _WATCH_GRACE_SECONDS,
+                idle_timeout_seconds=idle_timeout_seconds,
             )
 
-        return OpenWatch(
-            open_stream, request.bare_path, self._access.source, self._transport.redact
+        return WatchContext(
+            open_stream, request.path_without_query, self._config.source, self._transport.redact
         )
 
     async def create(
         self,
-        resource: Resource,
+        resource: ApiResource,
         body: bytes,
         *,
         namespace: str | None = None,
@@ -158,11 +164,11 @@ class ApiClient:
             raise ValueError(f"{resource.plural} are in namespaces; pass the one it is to be in")
         else:
             path = resource.collection(namespace)
-        return await self._call(Request("POST", path, body))
+        return await self._call(RestRequest("POST", path, body))
 
     async def replace(
         self,
-        resource: Resource,
+        resource: ApiResource,
         name: str,
         body: bytes,
         *,
@@ -170,11 +176,13 @@ class ApiClient:
         subresource: str = "",
     ) -> bytes:
         """Put an object in place of the one that is there."""
-        return await self._call(Request("PUT", resource.object(name, namespace, subresource), body))
+        return await self._call(
+            RestRequest("PUT", resource.object(name, namespace, subresource), body)
+        )
 
     def patch(
         self,
-        resource: Resource,
+        resource: ApiResource,
         name: str,
         body: bytes,
         *,
@@ -186,35 +194,37 @@ class ApiClient:
         # No coroutine of its own: each one on the way is gone through at every step of the call,
         # and this is the way of every status.
         path = resource.object(name, namespace, subresource)
-        return self._call(Request("PATCH", path, body, content_type))
+        return self._call(RestRequest("PATCH", path, body, content_type))
 
     async def delete(
         self,
-        resource: Resource,
+        resource: ApiResource,
         name: str,
         *,
         namespace: str | None = None,
         options: bytes | None = None,
     ) -> bytes:
         """Delete an object; `options` are DeleteOptions, with grace period and preconditions."""
-        return await self._call(Request("DELETE", resource.object(name, namespace), options, JSON))
+        return await self._call(
+            RestRequest("DELETE", resource.object(name, namespace), options, JSON)
+        )
 
-    def _call(self, request: Request) -> Coroutine[Any, Any, bytes]:
+    def _call(self, request: RestRequest) -> Coroutine[Any, Any, bytes]:
         if self._limit is None:
             return self._transport.call(request)
-        return self._call_within(self._limit, request)
+        return self._call_rate_limited(self._limit, request)
 
-    async def _call_within(self, limit: TokenBucket, request: Request) -> bytes:
-        await limit.take()
+    async def _call_rate_limited(self, limit: RateLimiter, request: RestRequest) -> bytes:
+        await limit.wait()
         return await self._transport.call(request)
 
 
-class OpenWatch:
+class WatchContext:
     """A watch within `async with`."""
 
     def __init__(
         self,
-        open_stream: Callable[[], Awaitable[Stream]],
+        open_stream: Callable[[], Awaitable[ResponseStream]],
         path: str,
         source: str,
         redact: Callable[[str], str] = str,
@@ -223,11 +233,11 @@ class OpenWatch:
         self._path = path
         self._source = source
         self._redact = redact
-        self._stream: Stream | None = None
+        self._stream: ResponseStream | None = None
 
-    async def __aenter__(self) -> Watching:
+    async def __aenter__(self) -> WatchStream:
         self._stream = await self._open_stream()
-        return Watching(self._stream, f"watch {self._path}", self._source, self._redact)
+        return WatchStream(self._stream, f"watch {self._path}", self._source, self._redact)
 
     async def __aexit__(
         self,

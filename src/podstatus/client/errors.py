@@ -20,5 +20,5 @@ class CredentialsError(UnavailableError):
     """A token file cannot be read, or a plugin failed; the next request tries again."""
 
 
-class SilentError(UnavailableError):
+class WatchIdleError(UnavailableError):
     """A watch has been silent for too long; whether it is broken shows when it is asked anew."""

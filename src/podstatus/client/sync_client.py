@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from podstatus.client.api_client import ApiClient, OpenWatch
-from podstatus.client.auth.config import Access
-from podstatus.client.rest.rate_limit import TokenBucket
-from podstatus.client.rest.transport import Timing
-from podstatus.client.rest.watch import WatchEvent, Watching
+from podstatus.client.api_client import ApiClient, WatchContext
+from podstatus.client.auth.config import ClientConfig
+from podstatus.client.rest.rate_limit import RateLimiter
+from podstatus.client.rest.transport import Timeouts
+from podstatus.client.rest.watch import WatchEvent, WatchStream
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.kube.objects.pod import ApiUID, Pod
 
@@ -21,43 +21,43 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer")
 Running = Coroutine[Any, Any, Answer]
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 """How often a caller who waits looks whether another thread has closed the client."""
 
 
-def _waiting(
+def _blocking_call(
     call: Callable[Concatenate[ApiClient, P], Running[Answer]],
-) -> Callable[Concatenate["BlockingClient", P], Answer]:
+) -> Callable[Concatenate["SyncClient", P], Answer]:
     """A call of `ApiClient` that waits for its answer."""
 
     @functools.wraps(call)
-    def blocking(self: "BlockingClient", /, *args: P.args, **kwargs: P.kwargs) -> Answer:
+    def blocking(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Answer:
         return self._wait(call(self._client, *args, **kwargs))
 
     return blocking
 
 
-def _iterating(
-    call: Callable[Concatenate[ApiClient, P], OpenWatch],
-) -> Callable[Concatenate["BlockingClient", P], AbstractContextManager[Iterator[WatchEvent]]]:
+def _blocking_watch(
+    call: Callable[Concatenate[ApiClient, P], WatchContext],
+) -> Callable[Concatenate["SyncClient", P], AbstractContextManager[Iterator[WatchEvent]]]:
     """A watch of `ApiClient` that is read with a plain `for`."""
 
     @functools.wraps(call)
     @contextmanager
     def blocking(
-        self: "BlockingClient", /, *args: P.args, **kwargs: P.kwargs
+        self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs
     ) -> Iterator[Iterator[WatchEvent]]:
         watch = call(self._client, *args, **kwargs)
         events = self._wait(watch.__aenter__())
         try:
             yield self._read(events)
         finally:
-            self._post(watch.close)
+            self._call_soon(watch.close)
 
     return blocking
 
 
-class BlockingClient:
+class SyncClient:
     """`ApiClient` in a thread of its own, within `with`; any other thread may use it.
 
     Raises what `ApiClient` raises. Not to be called from a coroutine, which it would block.
@@ -65,13 +65,13 @@ class BlockingClient:
 
     def __init__(
         self,
-        access: Access,
+        config: ClientConfig,
         *,
-        timing: Timing | None = None,
+        timeouts: Timeouts | None = None,
         user_agent: str = "podstatus",
-        limit: TokenBucket | None = None,
+        limit: RateLimiter | None = None,
     ) -> None:
-        self._client = ApiClient(access, timing=timing, user_agent=user_agent, limit=limit)
+        self._client = ApiClient(config, timeouts=timeouts, user_agent=user_agent, limit=limit)
         self._thread: _LoopThread | None = None
 
     def __enter__(self) -> Self:
@@ -86,16 +86,16 @@ class BlockingClient:
         trace: TracebackType | None,
     ) -> None:
         self._wait(self._client.__aexit__(kind, error, trace))
-        thread, self._thread = self._opened(), None
+        thread, self._thread = self._require_open(), None
         thread.stop()
 
-    get = _waiting(ApiClient.get)
-    list = _waiting(ApiClient.list)
-    create = _waiting(ApiClient.create)
-    replace = _waiting(ApiClient.replace)
-    patch = _waiting(ApiClient.patch)
-    delete = _waiting(ApiClient.delete)
-    watch = _iterating(ApiClient.watch)
+    get = _blocking_call(ApiClient.get)
+    list = _blocking_call(ApiClient.list)
+    create = _blocking_call(ApiClient.create)
+    replace = _blocking_call(ApiClient.replace)
+    patch = _blocking_call(ApiClient.patch)
+    delete = _blocking_call(ApiClient.delete)
+    watch = _blocking_watch(ApiClient.watch)
 
     @property
     def server(self) -> str:
@@ -109,22 +109,22 @@ class BlockingClient:
 
     def pod_api(self) -> "ThreadPodApi":
         """What `StatusManager` needs: its loop may be any, the requests are made here."""
-        return ThreadPodApi(HttpPodApi(self._client), self._opened().loop)
+        return ThreadPodApi(HttpPodApi(self._client), self._require_open().loop)
 
-    def _read(self, events: Watching) -> Iterator[WatchEvent]:
+    def _read(self, events: WatchStream) -> Iterator[WatchEvent]:
         while (event := self._wait(_next(events))) is not None:
             yield event
 
     def _wait(self, running: Running[Answer]) -> Answer:
         try:
-            loop = self._opened().loop
+            loop = self._require_open().loop
         except RuntimeError:
             running.close()
             raise
         future = asyncio.run_coroutine_threadsafe(running, loop)
         try:
-            while not wait([future], _LOOK_SECONDS).done:
-                self._opened()  # or nobody will ever answer
+            while not wait([future], _POLL_SECONDS).done:
+                self._require_open()  # or nobody will ever answer
             return future.result()
         except CancelledError as error:
             raise RuntimeError("the client was closed while a call was under way") from error
@@ -132,14 +132,14 @@ class BlockingClient:
             future.cancel()  # a Ctrl-C here ends the request there
             raise
 
-    def _post(self, call: Callable[[], None]) -> None:
+    def _call_soon(self, call: Callable[[], None]) -> None:
         """Have something done in the client's thread, if that is still there."""
         thread = self._thread
         if thread is not None:
             with suppress(RuntimeError):
                 thread.loop.call_soon_threadsafe(call)
 
-    def _opened(self) -> "_LoopThread":
+    def _require_open(self) -> "_LoopThread":
         if self._thread is None:
             raise RuntimeError("the client is not open, or not any more; use it within `with`")
         return self._thread
@@ -172,25 +172,25 @@ class ThreadPodApi:
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """Read one pod."""
-        return await self._there(self._pods.get_pod(namespace, name))
+        return await self._run_in_loop(self._pods.get_pod(namespace, name))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
         """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
-        return await self._there(self._pods.patch_pod_status(namespace, name, patch))
+        return await self._run_in_loop(self._pods.patch_pod_status(namespace, name, patch))
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
         """Delete the pod, if it still is the one with this UID."""
-        await self._there(
+        await self._run_in_loop(
             self._pods.delete_pod(
                 namespace, name, uid=uid, grace_period_seconds=grace_period_seconds
             )
         )
 
-    async def _there(self, running: Running[Answer]) -> Answer:
+    async def _run_in_loop(self, running: Running[Answer]) -> Answer:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(running, self._loop))
 
 
-async def _next(events: Watching) -> WatchEvent | None:
+async def _next(events: WatchStream) -> WatchEvent | None:
     return await anext(events, None)

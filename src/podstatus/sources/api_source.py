@@ -11,8 +11,8 @@ from msgspec import structs
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.client import PODS, Added, Change, Reflector, ReflectorPolicy, Removed, Updated
-from podstatus.client.informer.listwatch import Source
+from podstatus.client import PODS, Added, ObjectChange, Reflector, ReflectorPolicy, Removed, Updated
+from podstatus.client.informer.listwatch import ListerWatcher
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
 
 SOURCE = API_SOURCE
@@ -38,7 +38,7 @@ class ApiSource:
 
     def __init__(
         self,
-        client: Source,
+        client: ListerWatcher,
         node_name: str,
         sink: PodSink,
         *,
@@ -81,7 +81,7 @@ class ApiSource:
             self.beat()
             await self._clock.wait(BEAT_SECONDS)
 
-    def _tell(self, change: Change[Pod]) -> None:
+    def _tell(self, change: ObjectChange[Pod]) -> None:
         if not self._has_delivered:
             return
         self.beat()

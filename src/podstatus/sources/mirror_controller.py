@@ -16,7 +16,7 @@ from podstatus.base.aio import SystemClock, WakeUp
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.client import ApiClient
-from podstatus.client.rest.failure_backoff import Outage
+from podstatus.client.rest.failure_backoff import FailureBackoff
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError
 from podstatus.kube.objects.pod import Pod
 from podstatus.sources.mirror_client import Creation, MirrorClient
@@ -88,7 +88,7 @@ class MirrorPods:
         self._random = random
         self._beat = beat
         self._wake_up = WakeUp[Literal["wake"]]()
-        self._outage = Outage(logger, "sync of mirror pods", _BACKOFF, random)
+        self._outage = FailureBackoff(logger, "sync of mirror pods", _BACKOFF, random)
         self._server_from = 0.0
         """When the server may be asked again, after it could not be reached."""
         self._pauses: dict[FullName, _Pause] = {}
@@ -163,7 +163,7 @@ class MirrorPods:
             return False
         except ApiError as error:
             self._remember_problem(name, step, str(error))
-        self._outage.over(self._clock.monotonic())
+        self._outage.recovered(self._clock.monotonic())
         return True
 
     async def _do(self, step: MirrorStep) -> Creation:

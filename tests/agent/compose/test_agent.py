@@ -17,7 +17,7 @@ from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import CannotRunError, Surroundings
 from podstatus.agent.settings.load import read_settings
 from podstatus.base.aio import SystemClock
-from podstatus.client import kubeconfig_access
+from podstatus.client import kubeconfig_config
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
@@ -51,7 +51,7 @@ async def a_node(
     settings = read_settings(told, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
-        access = kubeconfig_access(server.kubeconfig)
+        access = kubeconfig_config(server.kubeconfig)
         agent = NodeAgent(Surroundings(settings=settings, root=root, access=access), runtime)
         task = asyncio.create_task(agent.run(serving.set_result))
         try:

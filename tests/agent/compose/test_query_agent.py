@@ -18,7 +18,7 @@ from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import Surroundings
 from podstatus.agent.settings.load import read_settings
 from podstatus.base.aio import SystemClock
-from podstatus.client import kubeconfig_access
+from podstatus.client import kubeconfig_config
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.compose.test_status_view import PARTITION, PODS, a_pod, ask
 
@@ -73,7 +73,7 @@ async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         files = find_port_files(settings, root.folder("pki"), SystemClock().now())
-        access = kubeconfig_access(server.kubeconfig)
+        access = kubeconfig_config(server.kubeconfig)
         agent = NodeAgent(Surroundings(settings=settings, root=root, access=access, port=files))
         task = asyncio.create_task(agent.run(serving.set_result))
         try:

@@ -15,7 +15,7 @@ from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import Surroundings
 from podstatus.agent.settings.load import read_settings
 from podstatus.base.aio import SystemClock
-from podstatus.client import kubeconfig_access
+from podstatus.client import kubeconfig_config
 from podstatus.observe.history.store import HistoryError
 from podstatus.observe.status_view import Observatory
 from podstatus.observe.summary.pod import PodSummary
@@ -48,7 +48,7 @@ async def a_node(folder: Path, server: ApiServerThread, **told: str) -> AsyncIte
     ).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
-        access = kubeconfig_access(server.kubeconfig)
+        access = kubeconfig_config(server.kubeconfig)
         agent = NodeAgent(Surroundings(settings=settings, root=root, access=access))
         task = asyncio.create_task(agent.run(serving.set_result))
         try:

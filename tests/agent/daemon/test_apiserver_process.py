@@ -19,7 +19,7 @@ from podstatus.agent.daemon.apiserver_process import (
 from podstatus.apiserver.state_dir import ServerFolder
 from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
-from podstatus.client import NAMESPACES, ApiClient, kubeconfig_access
+from podstatus.client import NAMESPACES, ApiClient, kubeconfig_config
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ AT_ONCE = Backoff(initial_seconds=0.0, max_seconds=0.0)
 
 
 async def namespaces(folder: Path) -> bytes:
-    async with ApiClient(kubeconfig_access(folder / "kubeconfig")) as client:
+    async with ApiClient(kubeconfig_config(folder / "kubeconfig")) as client:
         return await client.list(NAMESPACES)
 
 

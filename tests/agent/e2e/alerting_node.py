@@ -16,7 +16,7 @@ from podstatus.alerts.ports import Alerts
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.client import kubeconfig_access
+from podstatus.client import kubeconfig_config
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread
 
@@ -94,7 +94,7 @@ class AlertingNode:
             surroundings = Surroundings(
                 settings=settings,
                 root=root,
-                access=kubeconfig_access(self.server.kubeconfig),
+                access=kubeconfig_config(self.server.kubeconfig),
                 rules=None if rules is None else load_alert_rules([file], evaluator),
             )
             agent = NodeAgent(surroundings, self.runtime, self.clock, heartbeats=self.heartbeats)

@@ -7,7 +7,7 @@ import pytest
 
 from podstatus.agent.observer.observer import GAVE_BACK
 from podstatus.client import ApiClient
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.testing.servers.binaries import MissingPartsError, find_parts
 from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
 from tests.support.data import deployment_pods
@@ -33,7 +33,7 @@ def settled(looks_on: ObserverProcess, pods: int) -> tuple[int, int]:
 
 
 async def create(kubeconfig: Path, pods: int) -> None:
-    async with ApiClient(kubeconfig_access(kubeconfig)) as client:
+    async with ApiClient(kubeconfig_config(kubeconfig)) as client:
         await deployment_pods.create(client, "default", range(pods))
 
 

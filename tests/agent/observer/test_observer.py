@@ -19,7 +19,7 @@ from podstatus.agent.observer.history_scope import OBSERVED
 from podstatus.agent.observer.observer import Observer, build_observer
 from podstatus.agent.observer.settings import read_observe_settings
 from podstatus.base.aio import SystemClock
-from podstatus.client import kubeconfig_access
+from podstatus.client import kubeconfig_config
 from podstatus.observe.history.store import History, HistoryError, KnownPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.support.data.deployment_pods import pod, status
@@ -49,7 +49,7 @@ async def observing(
     settings = read_observe_settings(flags, {}, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
-        access = kubeconfig_access(server.kubeconfig)
+        access = kubeconfig_config(server.kubeconfig)
         files = None
         if "port" in told:
             files = find_port_files(settings, root.folder("pki"), SystemClock().now())

@@ -10,8 +10,8 @@ from podstatus.agent.compose.history import HistoryFile
 from podstatus.agent.observer.cluster_view import ClusterView, Observed
 from podstatus.agent.observer.settings import read_observe_settings
 from podstatus.agent.observer.status_view import ClusterObservatory
-from podstatus.client.rest.resources import Resource
-from podstatus.client.rest.server_health import Contact
+from podstatus.client.rest.resources import ApiResource
+from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.errors import DeniedError
 from podstatus.observe.snapshot_cache import Board
 from podstatus.testing.clock import FakeClock, settle
@@ -26,10 +26,10 @@ class FakeCluster:
     def __init__(self) -> None:
         self.of = defaultdict[str, FakeSource](FakeSource)
 
-    async def list(self, resource: Resource, **asked: Any) -> bytes:
+    async def list(self, resource: ApiResource, **asked: Any) -> bytes:
         return await self.of[resource.plural].list(resource, **asked)
 
-    def watch(self, resource: Resource, **asked: Any) -> AbstractAsyncContextManager[FakeStream]:
+    def watch(self, resource: ApiResource, **asked: Any) -> AbstractAsyncContextManager[FakeStream]:
         return self.of[resource.plural].watch(resource, **asked)
 
 
@@ -41,10 +41,10 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
 
     async def play() -> None:
         clock, cluster = FakeClock(), FakeCluster()
-        contact, history = Contact(clock), HistoryFile(settings, tmp_path)
+        contact, history = ServerHealth(clock), HistoryFile(settings, tmp_path)
         view = ClusterView(cluster, Observed(), Board(), clock=clock)
         known = ClusterObservatory(view, contact=contact, history=history)
-        contact.heard()
+        contact.record_response()
         assert not known.knowledge().server_reachable
         task = asyncio.ensure_future(view.pods.run())
         await settle()
@@ -54,13 +54,13 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
         cluster.of["pods"].stream.end(DENIED)
         await settle()
         await clock.advance(40)
-        contact.heard()
+        contact.record_response()
         assert not known.knowledge().server_reachable
         assert known.knowledge().server_age_seconds >= 40
         cluster.of["pods"].list_errors.clear()
         cluster.of["pods"].watch_errors.clear()
         await clock.advance(40)
-        contact.heard()
+        contact.record_response()
         assert known.knowledge().server_reachable
         assert known.knowledge().server_age_seconds == 0
         task.cancel()

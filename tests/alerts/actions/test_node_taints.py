@@ -14,7 +14,7 @@ from podstatus.alerts.actions.node_taints import OwnTaints
 from podstatus.alerts.actions.remediations import TaintNode
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
 from podstatus.alerts.ports import DeedError, TransientDeedError
-from podstatus.client import ApiClient, HttpNodeApi, kubeconfig_access
+from podstatus.client import ApiClient, HttpNodeApi, kubeconfig_config
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError
 from podstatus.kube.objects.meta import ObjectMeta
@@ -253,7 +253,7 @@ def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(each_server: A
         return [it["key"] for it in node["spec"].get("taints", []) if it["key"].startswith(OWN)]
 
     async def scene(access: ServerAccess) -> None:
-        async with ApiClient(kubeconfig_access(access.kubeconfig)) as client:
+        async with ApiClient(kubeconfig_config(access.kubeconfig)) as client:
             api, clock, wanted = HttpNodeApi(client), FakeClock(), [FULL]
             own = OwnNode(Node(), clock=clock)
             own.update(await api.get_node(name))

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from podstatus.client.auth.config import ServerAccess
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.config import ResolvedClientConfig
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.testing.clock import FakeClock
 from tests.client.kubeconfigs import Document, write
 
@@ -56,11 +56,11 @@ class Plugin:
 
     def access(
         self, *, seconds: float = 20.0, cluster: Document | None = None, **fields: Any
-    ) -> ServerAccess:
+    ) -> ResolvedClientConfig:
         """By a kubeconfig with this plugin."""
         plugin = {"command": "./plugin", "apiVersion": V1, "interactiveMode": "Never", **fields}
         path = write(self.folder / "config", cluster=cluster or {}, user={"exec": plugin})
-        return kubeconfig_access(path, clock=self.clock, plugin_seconds=seconds)
+        return kubeconfig_config(path, clock=self.clock, plugin_seconds=seconds)
 
 
 def answer(api_version: str = V1, **status: Any) -> Document:

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
-from podstatus.client.auth.output_redaction import shown_line
+from podstatus.client.auth.output_redaction import redact_line
 from podstatus.client.errors import CredentialsError
 from podstatus.kube.scalars.time import Time
 from tests.client.auth.bad_plugins import CASES, SECRET, Case
@@ -246,4 +246,4 @@ async def test_one_that_fails_too_early_does_no_harm(
     ],
 )
 def test_what_looks_like_a_secret_is_not_shown(line: str, shown: str | None) -> None:
-    assert shown_line(line) == (line if shown is None else shown)
+    assert redact_line(line) == (line if shown is None else shown)

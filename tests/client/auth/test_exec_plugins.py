@@ -18,8 +18,8 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
-from podstatus.client.auth.config import ServerAccess
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.config import ResolvedClientConfig
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.errors import CredentialsError
 from podstatus.kube.scalars.time import Time
 from tests.client.auth.plugins import V1, V1BETA1, Plugin
@@ -47,7 +47,7 @@ def after(plugin: Plugin, seconds: float) -> str:
     return str(Time.from_unix_nanos(plugin.clock.now() + round(seconds * 10**9)))
 
 
-async def sent(access: ServerAccess) -> str | None:
+async def sent(access: ResolvedClientConfig) -> str | None:
     return (await access.credentials()).authorization
 
 
@@ -307,7 +307,7 @@ async def test_a_new_authority_is_trusted_without_another_run(plugin: Plugin) ->
 async def test_what_is_written_down_wins_over_a_plugin(plugin: Plugin) -> None:
     exec_ = {"command": "./plugin", "apiVersion": V1, "interactiveMode": "Never"}
     path = write(plugin.folder / "config", user={"token": "written", "exec": exec_})
-    assert await sent(kubeconfig_access(path)) == "Bearer written"
+    assert await sent(kubeconfig_config(path)) == "Bearer written"
     assert plugin.runs == 0
 
 
@@ -330,8 +330,8 @@ ASK = """
 import asyncio, fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # as in a shell, /dev/tty is this terminal
 from pathlib import Path
-from podstatus.client.auth.load_config import kubeconfig_access
-print(asyncio.run(kubeconfig_access(Path(sys.argv[1])).credentials()).authorization)
+from podstatus.client.auth.load_config import kubeconfig_config
+print(asyncio.run(kubeconfig_config(Path(sys.argv[1])).credentials()).authorization)
 """
 
 

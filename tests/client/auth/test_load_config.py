@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
-from podstatus.client.auth.config import Access
+from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import (
-    default_access,
-    in_cluster_access,
-    kubeconfig_access,
-    token_access,
+    in_cluster_config,
+    kubeconfig_config,
+    load_config,
+    token_config,
 )
 from podstatus.client.errors import KubeconfigError
 from podstatus.testing.apiserver import ApiServerThread, api_server
@@ -24,7 +24,7 @@ from tests.support.certificates import authority
 __all__ = ["api_server"]
 
 
-async def code_of(access: Access) -> int:
+async def code_of(access: ClientConfig) -> int:
     """What the server says to a plain request."""
     credentials = await access.credentials()
     where = urlsplit(access.server)
@@ -44,7 +44,7 @@ async def code_of(access: Access) -> int:
 
 
 def test_the_kubeconfig_of_the_embedded_server_opens_it(api_server: ApiServerThread) -> None:
-    access: Access = kubeconfig_access(api_server.kubeconfig)
+    access: ClientConfig = kubeconfig_config(api_server.kubeconfig)
     assert access.server == api_server.url
     assert access.source == f'context "podstatus" of {api_server.kubeconfig}'
     assert (access.namespace, access.proxy, access.server_hostname) == ("default", None, None)
@@ -58,22 +58,22 @@ def test_token_and_authority_may_be_in_files(
     (tmp_path / "token").write_text(f"{api_server.token}\n")
     user = {"tokenFile": "token"} if has_file else {"token": api_server.token}
     cluster = {"server": f"{api_server.url}/", "certificate-authority": str(api_server.authority)}
-    access = kubeconfig_access(write(tmp_path / "config", cluster=cluster, user=user))
+    access = kubeconfig_config(write(tmp_path / "config", cluster=cluster, user=user))
     assert access.server == api_server.url
     assert asyncio.run(code_of(access)) == 200
 
 
 def test_a_token_and_an_authority_are_enough(api_server: ApiServerThread) -> None:
-    access = token_access(api_server.url, api_server.token, api_server.authority)
+    access = token_config(api_server.url, api_server.token, api_server.authority)
     assert asyncio.run(code_of(access)) == 200
-    wrong = token_access(api_server.url, "wrong", api_server.authority)
+    wrong = token_config(api_server.url, "wrong", api_server.authority)
     assert asyncio.run(code_of(wrong)) == 401
 
 
 def test_nobody_is_trusted_by_accident(api_server: ApiServerThread, tmp_path: Path) -> None:
     for fields in ({}, {"certificate-authority-data": data(authority().pem)}):
         cluster = {"server": api_server.url, **fields}
-        access = kubeconfig_access(write(tmp_path / "config", cluster=cluster))
+        access = kubeconfig_config(write(tmp_path / "config", cluster=cluster))
         with pytest.raises(ssl.SSLCertVerificationError):
             asyncio.run(code_of(access))
 
@@ -85,7 +85,7 @@ def test_the_name_in_the_certificate_may_be_another(
     user = {"token": api_server.token}
     for name, fits in (("localhost", True), ("elsewhere.example", False)):
         cluster = {**fields, "tls-server-name": name}
-        access = kubeconfig_access(write(tmp_path / "config", cluster=cluster, user=user))
+        access = kubeconfig_config(write(tmp_path / "config", cluster=cluster, user=user))
         assert access.server_hostname == name
         if fits:
             assert asyncio.run(code_of(access)) == 200
@@ -99,7 +99,7 @@ def test_an_unchecked_certificate_is_warned_of(
 ) -> None:
     cluster = {"server": api_server.url, "insecure-skip-tls-verify": True}
     path = write(tmp_path / "config", cluster=cluster, user={"token": api_server.token})
-    assert asyncio.run(code_of(kubeconfig_access(path))) == 200
+    assert asyncio.run(code_of(kubeconfig_config(path))) == 200
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f'the server\'s certificate is not checked: source=context "dev" of {path}'
     ]
@@ -107,18 +107,18 @@ def test_an_unchecked_certificate_is_warned_of(
 
 def test_without_tls_no_token_is_sent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "c", cluster={"server": "http://10.0.0.1"}, user={"token": "s3cret"})
-    credentials = asyncio.run(kubeconfig_access(path).credentials())
+    credentials = asyncio.run(kubeconfig_config(path).credentials())
     assert (credentials.authorization, credentials.tls) == (None, None)
     assert "no credentials are sent without TLS" in caplog.text
     with pytest.raises(KubeconfigError, match="use https"):
-        token_access("http://10.0.0.1", "s3cret")
-    local = asyncio.run(token_access("http://127.0.0.1:1", "s3cret").credentials())
+        token_config("http://10.0.0.1", "s3cret")
+    local = asyncio.run(token_config("http://127.0.0.1:1", "s3cret").credentials())
     assert (local.authorization, local.tls) == ("Bearer s3cret", None)
 
 
 def test_a_name_and_a_password_are_sent(tmp_path: Path) -> None:
     path = write(tmp_path / "config", user={"username": "Jürgen", "password": "a:b"})
-    credentials = asyncio.run(kubeconfig_access(path).credentials())
+    credentials = asyncio.run(kubeconfig_config(path).credentials())
     assert credentials.authorization == "Basic SsO8cmdlbjphOmI="
 
 
@@ -139,20 +139,20 @@ def pod_environment(api_server: ApiServerThread, tmp_path: Path) -> dict[str, st
 
 def test_a_pod_knows_its_server(pod_environment: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "serviceaccount"
-    access = in_cluster_access(folder, environment=pod_environment)
+    access = in_cluster_config(folder, environment=pod_environment)
     assert (access.namespace, access.source) == ("team", f"the service account in {folder}")
     assert asyncio.run(code_of(access)) == 200
-    named = in_cluster_access(folder, environment=pod_environment | {"POD_NAMESPACE": "mine"})
+    named = in_cluster_config(folder, environment=pod_environment | {"POD_NAMESPACE": "mine"})
     assert named.namespace == "mine"
     (folder / "namespace").unlink()
-    assert in_cluster_access(folder, environment=pod_environment).namespace == "default"
+    assert in_cluster_config(folder, environment=pod_environment).namespace == "default"
 
 
 def test_an_ipv6_server_is_put_into_brackets(
     pod_environment: dict[str, str], tmp_path: Path
 ) -> None:
     environment = pod_environment | {"KUBERNETES_SERVICE_HOST": "fd00::1"}
-    access = in_cluster_access(tmp_path / "serviceaccount", environment=environment)
+    access = in_cluster_config(tmp_path / "serviceaccount", environment=environment)
     port = environment["KUBERNETES_SERVICE_PORT"]
     assert access.server == f"https://[fd00::1]:{port}"
 
@@ -163,7 +163,7 @@ def test_a_pod_without_its_files_is_told_which(
 ) -> None:
     (tmp_path / "serviceaccount" / lost).unlink()
     with pytest.raises(KubeconfigError, match=rf"serviceaccount/{lost} .*no such file"):
-        in_cluster_access(tmp_path / "serviceaccount", environment=pod_environment)
+        in_cluster_config(tmp_path / "serviceaccount", environment=pod_environment)
 
 
 def test_who_looks_around_takes_the_nearest(
@@ -173,7 +173,7 @@ def test_who_looks_around_takes_the_nearest(
     path = write(tmp_path / "config")
 
     def source(environment: dict[str, str], named: Path | None = None) -> str:
-        return default_access(named, service_account=folder, environment=environment).source
+        return load_config(named, service_account=folder, environment=environment).source
 
     by_file = f'context "dev" of {path}'
     assert source(pod_environment, path) == by_file
@@ -188,13 +188,13 @@ def test_who_looks_around_takes_the_nearest(
 
 def test_who_finds_nothing_is_told_where_we_looked(tmp_path: Path) -> None:
     with pytest.raises(KubeconfigError) as caught:
-        default_access(environment={"HOME": str(tmp_path)})
+        load_config(environment={"HOME": str(tmp_path)})
     assert str(caught.value) == (
         f"no kubeconfig at {tmp_path}/.kube/config; pass the path of one, or set KUBECONFIG "
         "(and this is no pod of a cluster)"
     )
     with pytest.raises(KubeconfigError, match=r"no kubeconfig at /x nor /y \(KUBECONFIG\)"):
-        default_access(environment={"KUBECONFIG": "/x:/y"})
+        load_config(environment={"KUBECONFIG": "/x:/y"})
 
 
 def test_a_broken_kubeconfig_is_not_passed_over(
@@ -203,10 +203,10 @@ def test_a_broken_kubeconfig_is_not_passed_over(
     (tmp_path / "config").write_text("[")
     environment = pod_environment | {"KUBECONFIG": str(tmp_path / "config")}
     with pytest.raises(KubeconfigError, match="is no YAML"):
-        default_access(environment=environment)
+        load_config(environment=environment)
 
 
 def test_a_context_of_nothing_is_document(tmp_path: Path) -> None:
     path = write(tmp_path / "config", document())
     with pytest.raises(KubeconfigError, match='has no context "prod"; its contexts are: dev'):
-        default_access(path, "prod")
+        load_config(path, "prod")

@@ -13,11 +13,11 @@ import pytest
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.auth.config import ServerAccess
-from podstatus.client.auth.load_config import kubeconfig_access, token_access
+from podstatus.client.auth.config import ResolvedClientConfig
+from podstatus.client.auth.load_config import kubeconfig_config, token_config
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
 from podstatus.client.errors import CredentialsError, KubeconfigError
-from podstatus.client.kubeconfig.model import pick
+from podstatus.client.kubeconfig.model import resolve_context
 from podstatus.client.rest.resources import NODES
 from podstatus.kube.errors import UnavailableError
 from tests.client import bad_kubeconfigs
@@ -76,7 +76,7 @@ def test_bad_kubeconfigs_show_none(
     case: bad_kubeconfigs.Case, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(KubeconfigError) as caught:
-        kubeconfig_access(case.write(tmp_path), environment={})
+        kubeconfig_config(case.write(tmp_path), environment={})
     assert secrets_in(told(caught.value) + caplog.text) == []
 
 
@@ -90,7 +90,7 @@ def test_bad_plugins_show_none(
     assert secrets_in(told(caught.value) + printed(access) + caplog.text) == []
 
 
-async def use(access: ServerAccess) -> object:
+async def use(access: ResolvedClientConfig) -> object:
     credentials = await access.credentials()
     with contextlib.suppress(CredentialsError):
         await access.renew(credentials)
@@ -120,10 +120,10 @@ def test_good_ones_show_none(
     (tmp_path / "token").write_text("s3cr3t")
     cluster = {"proxy-url": "http://me:hunter2@proxy:3128"}
     path = write(tmp_path / "config", cluster=cluster, user=user)
-    access = kubeconfig_access(path)
+    access = kubeconfig_config(path)
     credentials = asyncio.run(use(access), debug=True)
     config = load_kubeconfig(path, {})
-    shown = [printed(each) for each in (access, credentials, config, pick(config))]
+    shown = [printed(each) for each in (access, credentials, config, resolve_context(config))]
     assert secrets_in("\n".join(shown) + caplog.text) == []
 
 
@@ -148,7 +148,7 @@ def test_a_server_that_speaks_something_else_shows_none() -> None:
     async def call() -> None:
         async with (
             raw_server(greet) as address,
-            ApiClient(token_access(address, "s3cr3t")) as client,
+            ApiClient(token_config(address, "s3cr3t")) as client,
         ):
             await client.get(NODES, "n1")
 
@@ -158,4 +158,4 @@ def test_a_server_that_speaks_something_else_shows_none() -> None:
 
 
 def test_a_plain_token_is_not_shown() -> None:
-    assert secrets_in(printed(token_access("https://127.0.0.1:1", "s3cr3t"))) == []
+    assert secrets_in(printed(token_config("https://127.0.0.1:1", "s3cr3t"))) == []

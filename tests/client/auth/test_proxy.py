@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.client.auth.proxy import chosen_proxy
+from podstatus.client.auth.proxy import select_proxy
 from podstatus.client.errors import KubeconfigError
 
 SERVER = "https://api.example.com:6443"
@@ -34,7 +34,7 @@ PROXY = "http://proxy.example.com:3128"
 def test_the_environment_names_one(
     server: str, environment: dict[str, str], proxy: str | None
 ) -> None:
-    assert chosen_proxy(server, "", environment) == proxy
+    assert select_proxy(server, "", environment) == proxy
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_the_environment_names_one(
 )
 def test_some_servers_are_excepted(exceptions: str, server: str, excepted: bool) -> None:
     environment = {"HTTPS_PROXY": PROXY, "NO_PROXY": exceptions}
-    assert chosen_proxy(server, "", environment) == (None if excepted else PROXY)
+    assert select_proxy(server, "", environment) == (None if excepted else PROXY)
     lower = {"https_proxy": PROXY, "no_proxy": exceptions}
-    assert chosen_proxy(server, "", lower) == (None if excepted else PROXY)
+    assert select_proxy(server, "", lower) == (None if excepted else PROXY)
 
 
 def test_the_kubeconfigs_own_proxy_knows_no_exceptions() -> None:
     environment = {"HTTPS_PROXY": "http://other", "NO_PROXY": "*"}
-    assert chosen_proxy("https://127.0.0.1", PROXY, environment) == PROXY
+    assert select_proxy("https://127.0.0.1", PROXY, environment) == PROXY
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_what_cannot_be_used_is_named_without_its_password(
     named: str, environment: dict[str, str], told: str
 ) -> None:
     with pytest.raises(KubeconfigError, match=told) as caught:
-        chosen_proxy(SERVER, named, environment)
+        select_proxy(SERVER, named, environment)
     assert "s3cret" not in str(caught.value)

@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
-from podstatus.client.auth.config import ServerAccess
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.config import ResolvedClientConfig
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.errors import CredentialsError
 from podstatus.testing.clock import FakeClock
 from tests.client.auth.tls_servers import peer_name, tls_server
@@ -38,7 +38,7 @@ class Rotated:
         self.path = folder / "token"
         self.path.write_bytes(b"first\n")
         config = write(folder / "config", user={"tokenFile": "token", **user})
-        self.access: ServerAccess = kubeconfig_access(config, clock=self.clock)
+        self.access: ResolvedClientConfig = kubeconfig_config(config, clock=self.clock)
 
     async def sent(self) -> str | None:
         return (await self.access.credentials()).authorization
@@ -189,7 +189,7 @@ async def test_a_clock_that_is_set_back_does_not_stop_the_looking(rotated: Rotat
 async def test_the_token_beside_the_file_helps_out_until_the_file_is_there(tmp_path: Path) -> None:
     path = write(tmp_path / "config", user={"tokenFile": "token", "token": "spare"})
     clock = FakeClock()
-    access = kubeconfig_access(path, clock=clock)
+    access = kubeconfig_config(path, clock=clock)
     assert (await access.credentials()).authorization == "Bearer spare"
     (tmp_path / "token").write_bytes(b"first")
     await clock.advance(1)
@@ -228,7 +228,7 @@ class Certified:
         fields = {"certificate-authority": "ca.crt"}
         user = {"client-certificate": "me.crt", "client-key": "me.key"}
         config = write(folder / "config", cluster=fields, user=user)
-        self.access = kubeconfig_access(config, clock=self.clock)
+        self.access = kubeconfig_config(config, clock=self.clock)
 
     def put(self, name: str, content: bytes) -> None:
         replace(self.folder / name, content)

@@ -10,8 +10,8 @@ from pathlib import Path
 from aiohttp import web
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.auth.config import Access
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.config import ClientConfig
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.resources import NODES
 from tests.client.auth.plugins import V1BETA1, Plugin, answer
 from tests.client.auth.test_rotation import replace
@@ -79,7 +79,7 @@ async def strict_server(folder: Path) -> AsyncIterator[StrictServer]:
 
 
 async def rotate_under_load(
-    server: StrictServer, access: Access, publish: Callable[[str], object]
+    server: StrictServer, access: ClientConfig, publish: Callable[[str], object]
 ) -> None:
     """Call without a pause while tokens are published and become the only one, in turn."""
     ended = False
@@ -105,7 +105,7 @@ async def test_no_call_fails_while_a_token_file_is_replaced(tmp_path: Path) -> N
     token.write_text("token-0")
     async with strict_server(tmp_path) as server:
         config = write(tmp_path / "config", cluster=server.cluster, user={"tokenFile": str(token)})
-        access = kubeconfig_access(config)
+        access = kubeconfig_config(config)
         await rotate_under_load(server, access, lambda new: replace(token, new.encode()))
     assert 1 <= server.refused <= ROTATIONS * CALLERS
 

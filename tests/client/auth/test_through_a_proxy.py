@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.resources import PODS
 from podstatus.kube.errors import UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
@@ -71,7 +71,7 @@ async def listed(server: ApiServerThread, folder: Path, proxy_url: str) -> bytes
         "proxy-url": proxy_url,
     }
     config = write(folder / "config", cluster=cluster, user={"token": server.token})
-    async with ApiClient(kubeconfig_access(config)) as client:
+    async with ApiClient(kubeconfig_config(config)) as client:
         return await client.list(PODS)
 
 

@@ -10,15 +10,15 @@ import pytest
 
 pytest.importorskip("cryptography", reason="needs podstatus[agent]")
 
-from podstatus.client.auth.tls import KeyPair, Loaded, tls_context
+from podstatus.client.auth.tls import KeyPair, PemContent, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from tests.client.auth.tls_servers import peer_name, tls_server
 from tests.support.certificates import Pair, authority
 from tests.support.loops import in_loop
 
 
-def loaded(content: bytes) -> Loaded:
-    return Loaded(Pem(field="it", data=content), content)
+def loaded(content: bytes) -> PemContent:
+    return PemContent(Pem(field="it", data=content), content)
 
 
 def key_pair(pair: Pair) -> KeyPair:

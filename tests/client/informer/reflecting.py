@@ -7,7 +7,7 @@ from typing import Any
 
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_policy import ReflectorPolicy
-from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
@@ -43,7 +43,7 @@ class Scene:
             random=lambda: chance,
         )
 
-    def _hear(self, change: Change[ConfigMap]) -> None:
+    def _hear(self, change: ObjectChange[ConfigMap]) -> None:
         match change:
             case Added(new):
                 self.told.append(f"+{new.metadata.name}")

@@ -3,7 +3,7 @@
 from typing import Generic
 
 from podstatus.client.informer.decode import HasMetadata, ObjectKey, T, key_of
-from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 
 
 class Story(Generic[T]):
@@ -15,11 +15,11 @@ class Story(Generic[T]):
     def __init__(self, *, versions_grow: bool = True) -> None:
         self._versions_grow = versions_grow
         self.objects: dict[ObjectKey, T] = {}
-        self.changes: list[Change[T]] = []
+        self.changes: list[ObjectChange[T]] = []
         self._versions: dict[ObjectKey, int] = {}
         self._gone: set[str] = set()
 
-    def __call__(self, change: Change[T]) -> None:
+    def __call__(self, change: ObjectChange[T]) -> None:
         self.changes.append(change)
         match change:
             case Added(new):

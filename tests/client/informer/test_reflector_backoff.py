@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from podstatus.client.errors import SilentError
+from podstatus.client.errors import WatchIdleError
 from podstatus.kube.errors import ApiError, RejectedError, UnavailableError
 from tests.client.informer.reflecting import Scene, run
 from tests.support.fake_source import FakeSource
 
-SILENT = SilentError("nothing was said for 90 s")
+SILENT = WatchIdleError("nothing was said for 90 s")
 
 
 @pytest.mark.parametrize(

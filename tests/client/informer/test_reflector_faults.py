@@ -21,7 +21,7 @@ from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_policy import ReflectorPolicy
-from podstatus.client.informer.store import Change
+from podstatus.client.informer.store import ObjectChange
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.encoding.codec import decode
@@ -59,7 +59,7 @@ class Listener:
         self._objection: AssertionError | None = None
         self.news = asyncio.Event()
 
-    def __call__(self, change: Change[ConfigMap]) -> None:
+    def __call__(self, change: ObjectChange[ConfigMap]) -> None:
         self.news.set()
         try:
             self._story(change)
@@ -205,7 +205,7 @@ async def play(seed: int, scene: Scene) -> None:
     is_repaired = "mix" in faults or chance.random() < 0.5
     policy = ReflectorPolicy(
         list_seconds=0.05 if is_repaired else 3600,
-        silence_seconds=0.2,
+        idle_timeout_seconds=0.2,
         backoff=Backoff(initial_seconds=0.005, max_seconds=0.05),
         page=chance.choice((5, 500)),
     )
@@ -264,7 +264,7 @@ def test_a_server_that_lost_everything_is_followed_as_it_is_now(tmp_path: Path) 
         await scene.write(24)
         listener = Listener(versions_grow=False)
         policy = ReflectorPolicy(
-            silence_seconds=5, backoff=Backoff(initial_seconds=0.005, max_seconds=0.05)
+            idle_timeout_seconds=5, backoff=Backoff(initial_seconds=0.005, max_seconds=0.05)
         )
         async with reflecting(scene, listener, policy) as reflector:
             await caught_up(reflector, listener, scene)

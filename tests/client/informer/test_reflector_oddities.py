@@ -10,7 +10,7 @@ import pytest
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_policy import ReflectorPolicy
 from podstatus.client.informer.resource_version import ResourceVersion
-from podstatus.client.informer.store import Added, Change
+from podstatus.client.informer.store import Added, ObjectChange
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.client.rest.watch import ADDED, BOOKMARK, MODIFIED
 from podstatus.kube.errors import UnavailableError
@@ -153,7 +153,7 @@ def test_what_has_no_version_is_no_place_to_resume_at() -> None:
     run(play)
 
 
-@pytest.mark.parametrize("wrong", [{"list_seconds": 0}, {"silence_seconds": -1}, {"page": -1}])
+@pytest.mark.parametrize("wrong", [{"list_seconds": 0}, {"idle_timeout_seconds": -1}, {"page": -1}])
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="expected"):
         ReflectorPolicy(**wrong)  # type: ignore[arg-type]
@@ -162,7 +162,7 @@ def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
 def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[str] = []
 
-    def handler(change: Change[ConfigMap]) -> None:
+    def handler(change: ObjectChange[ConfigMap]) -> None:
         match change:
             case Added(new):
                 heard.append(new.metadata.name)
@@ -192,7 +192,7 @@ def test_a_flood_of_events_leaves_others_their_turn() -> None:
     heard: list[int] = []
     turns = 0
 
-    def slow(_: Change[ConfigMap]) -> None:
+    def slow(_: ObjectChange[ConfigMap]) -> None:
         time.sleep(0.005)
         heard.append(turns)
 

@@ -10,9 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstatus.client.informer import store as replica_module
-from podstatus.client.informer.decode import ObjectKey, Sighting
+from podstatus.client.informer.decode import ObjectKey, ObjectState
 from podstatus.client.informer.resource_version import ResourceVersion
-from podstatus.client.informer.store import Added, Changes, Listing, Removed, Replica, Updated
+from podstatus.client.informer.store import (
+    Added,
+    ListResult,
+    ObjectChanges,
+    ObjectStore,
+    Removed,
+    Updated,
+)
 from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.objects.meta import ObjectMeta
 from tests.client.informer.story import Story, version_of
@@ -24,20 +31,20 @@ def thing(name: str, version: Version, uid: str = "u") -> KubeObject:
     return KubeObject(metadata=ObjectMeta(name=name, uid=uid, resource_version=str(version)))
 
 
-def seen(object_: KubeObject, *, decodable: bool = True) -> Sighting[KubeObject]:
+def seen(object_: KubeObject, *, decodable: bool = True) -> ObjectState[KubeObject]:
     metadata = object_.metadata
     version = ResourceVersion.parse(metadata.resource_version)
     key = ObjectKey(metadata.namespace, metadata.name)
-    return Sighting(key, metadata.uid, version, object_ if decodable else None)
+    return ObjectState(key, metadata.uid, version, object_ if decodable else None)
 
 
-def listing(version: Version, *objects: KubeObject) -> Listing[KubeObject]:
-    return Listing(ResourceVersion.parse(str(version)), [seen(o) for o in objects])
+def listing(version: Version, *objects: KubeObject) -> ListResult[KubeObject]:
+    return ListResult(ResourceVersion.parse(str(version)), [seen(o) for o in objects])
 
 
-def knowing(version: Version, *objects: KubeObject) -> Replica[KubeObject]:
-    replica = Replica[KubeObject]()
-    replica.take(listing(version, *objects))
+def knowing(version: Version, *objects: KubeObject) -> ObjectStore[KubeObject]:
+    replica = ObjectStore[KubeObject]()
+    replica.apply_list(listing(version, *objects))
     return replica
 
 
@@ -47,8 +54,8 @@ B6 = thing("b", 6)
 
 
 def test_the_first_list_adds_all() -> None:
-    replica = Replica[KubeObject]()
-    assert replica.take(listing(6, A5, B6)) == (Added(A5), Added(B6))
+    replica = ObjectStore[KubeObject]()
+    assert replica.apply_list(listing(6, A5, B6)) == (Added(A5), Added(B6))
     assert replica.objects() == [A5, B6]
     assert replica.get(ObjectKey("", "a")) == A5
     assert replica.get(ObjectKey("elsewhere", "a")) is None
@@ -66,9 +73,9 @@ def test_the_first_list_adds_all() -> None:
     ids=["newer", "unknown", "another UID", "known", "covered by the list"],
 )
 def test_added_and_modified_mean_the_same(
-    known: list[KubeObject], event: KubeObject, told: Changes[KubeObject] | None
+    known: list[KubeObject], event: KubeObject, told: ObjectChanges[KubeObject] | None
 ) -> None:
-    assert knowing(6, *known).see(seen(event)) == told
+    assert knowing(6, *known).upsert(seen(event)) == told
 
 
 @pytest.mark.parametrize(
@@ -82,52 +89,52 @@ def test_added_and_modified_mean_the_same(
     ids=["known", "another UID", "unknown", "covered by the list"],
 )
 def test_deleted_removes_what_was_told(
-    known: list[KubeObject], event: KubeObject, told: Changes[KubeObject] | None
+    known: list[KubeObject], event: KubeObject, told: ObjectChanges[KubeObject] | None
 ) -> None:
-    assert knowing(6, *known).see_deleted(seen(event)) == told
+    assert knowing(6, *known).delete(seen(event)) == told
 
 
 def test_what_was_deleted_does_not_come_back_by_an_older_event() -> None:
     replica = knowing(6, A5)
-    replica.see_deleted(seen(A9))
-    assert replica.see(seen(A7)) is None
-    assert replica.see_deleted(seen(A9)) is None
-    assert replica.see(seen(thing("a", 10, "v"))) == (Added(thing("a", 10, "v")),)
+    replica.delete(seen(A9))
+    assert replica.upsert(seen(A7)) is None
+    assert replica.delete(seen(A9)) is None
+    assert replica.upsert(seen(thing("a", 10, "v"))) == (Added(thing("a", 10, "v")),)
 
 
 def test_a_deletion_that_comes_before_the_creation_is_remembered() -> None:
     replica = knowing(4)
-    assert replica.see_deleted(seen(A9)) == ()
-    assert replica.see(seen(A7)) is None
+    assert replica.delete(seen(A9)) == ()
+    assert replica.upsert(seen(A7)) is None
 
 
 def test_a_deletion_that_is_older_than_what_is_known_is_no_news() -> None:
     replica = knowing(4)
-    replica.see(seen(OTHER_A9))
-    assert replica.see_deleted(seen(A7)) is None
+    replica.upsert(seen(OTHER_A9))
+    assert replica.delete(seen(A7)) is None
     assert replica.objects() == [OTHER_A9]
 
 
 def test_what_is_newer_than_a_list_stays() -> None:
     replica = knowing(4)
-    replica.see(seen(A9))
-    assert replica.take(listing(8, A5)) == ()
-    assert replica.take(listing(8)) == ()
+    replica.upsert(seen(A9))
+    assert replica.apply_list(listing(8, A5)) == ()
+    assert replica.apply_list(listing(8)) == ()
     assert replica.objects() == [A9]
 
 
 def test_what_was_deleted_after_the_list_stays_away() -> None:
     replica = knowing(6, A5)
-    replica.see_deleted(seen(A9))
-    assert replica.take(listing(8, A7)) == ()
-    assert replica.see(seen(thing("a", 9))) is None, "the tombstone is newer than the list"
+    replica.delete(seen(A9))
+    assert replica.apply_list(listing(8, A7)) == ()
+    assert replica.upsert(seen(thing("a", 9))) is None, "the tombstone is newer than the list"
 
 
 def test_a_list_removes_updates_and_replaces() -> None:
     gone, same, changed, other = (thing(name, 5) for name in "gsco")
     replica = knowing(6, gone, same, changed, other)
     newer, another = thing("c", 8), thing("o", 9, "v")
-    assert replica.take(listing(9, newer, another, same)) == (
+    assert replica.apply_list(listing(9, newer, another, same)) == (
         Removed(gone),
         Updated(changed, newer),
         Removed(other),
@@ -137,55 +144,55 @@ def test_a_list_removes_updates_and_replaces() -> None:
 
 def test_a_list_that_is_older_than_the_last_says_nothing() -> None:
     replica = knowing(8, A7)
-    assert replica.take(listing(6, A5, B6)) == ()
+    assert replica.apply_list(listing(6, A5, B6)) == ()
 
 
 def test_tombstones_are_forgotten_when_a_list_covers_them() -> None:
     replica = knowing(6, A5)
-    replica.see_deleted(seen(A9))
-    replica.take(listing(9))
+    replica.delete(seen(A9))
+    replica.apply_list(listing(9))
     assert not replica._tombstones
-    assert replica.see(seen(A7)) is None
+    assert replica.upsert(seen(A7)) is None
 
 
 def test_tombstones_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replica_module, "MOST_TOMBSTONES", 3)
+    monkeypatch.setattr(replica_module, "MAX_TOMBSTONES", 3)
     replica = knowing(6)
     for index in range(10):
-        replica.see_deleted(seen(thing(f"n{index}", 10 + index)))
+        replica.delete(seen(thing(f"n{index}", 10 + index)))
     assert [key.name for key in replica._tombstones] == ["n7", "n8", "n9"]
 
 
 def test_what_cannot_be_decoded_is_skipped() -> None:
     replica = knowing(6, A5)
-    assert replica.see(seen(A7, decodable=False)) == ()
+    assert replica.upsert(seen(A7, decodable=False)) == ()
     assert replica.objects() == [A5]
-    assert replica.see(seen(thing("x", 8), decodable=False)) == ()
-    assert replica.see(seen(A9)) == (Updated(A5, A9),)
+    assert replica.upsert(seen(thing("x", 8), decodable=False)) == ()
+    assert replica.upsert(seen(A9)) == (Updated(A5, A9),)
 
 
 def test_what_cannot_be_decoded_in_a_list_is_not_removed() -> None:
     replica = knowing(6, A5, B6)
-    unread = Listing(ResourceVersion.parse("8"), [seen(A7, decodable=False)])
-    assert replica.take(unread) == (Removed(B6),)
+    unread = ListResult(ResourceVersion.parse("8"), [seen(A7, decodable=False)])
+    assert replica.apply_list(unread) == (Removed(B6),)
     assert replica.objects() == [A5]
 
 
 def test_another_one_that_cannot_be_decoded_takes_the_place_of_ours() -> None:
     replica = knowing(4)
-    replica.see(seen(A5))
-    assert replica.see(seen(OTHER_A9, decodable=False)) == (Removed(A5),)
-    assert replica.see(seen(A7)) is None
+    replica.upsert(seen(A5))
+    assert replica.upsert(seen(OTHER_A9, decodable=False)) == (Removed(A5),)
+    assert replica.upsert(seen(A7)) is None
 
 
 def test_versions_that_are_no_numbers_count_in_the_order_of_delivery() -> None:
     first, second = thing("a", "x"), thing("a", "b")
     replica = knowing("list", first)
-    assert replica.see(seen(first)) is None
-    assert replica.see(seen(second)) == (Updated(first, second),)
-    assert replica.see(seen(first)) == (Updated(second, first),)
-    assert replica.see_deleted(seen(first)) == (Removed(first),)
-    assert replica.see(seen(second)) == (Added(second),)
+    assert replica.upsert(seen(first)) is None
+    assert replica.upsert(seen(second)) == (Updated(first, second),)
+    assert replica.upsert(seen(first)) == (Updated(second, first),)
+    assert replica.delete(seen(first)) == (Removed(first),)
+    assert replica.upsert(seen(second)) == (Added(second),)
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "+1", "1_0", " 1", "1.0", "٣", "9" * 41])
@@ -204,7 +211,7 @@ def test_versions_are_compared_as_numbers() -> None:
 def test_a_list_from_another_history_replaces_everything() -> None:
     old, gone, same = thing("a", 90), thing("g", 80), thing("s", 5)
     replica = knowing(100, old, gone, same)
-    replica.see_deleted(seen(thing("d", 110)))
+    replica.delete(seen(thing("d", 110)))
     older, buried = thing("a", 3), thing("d", 4)
     assert replica.replace(listing(7, older, buried, same)) == (
         Removed(gone),
@@ -212,15 +219,15 @@ def test_a_list_from_another_history_replaces_everything() -> None:
         Added(buried),
     )
     newer = thing("s", 8)
-    assert replica.see(seen(same)) is None
-    assert replica.see(seen(newer)) == (Updated(same, newer),), "versions count from here on"
+    assert replica.upsert(seen(same)) is None
+    assert replica.upsert(seen(newer)) == (Updated(same, newer),), "versions count from here on"
 
 
 def test_what_cannot_be_decoded_in_another_history_can_be_updated_there() -> None:
     replica = knowing(100, thing("a", 90))
-    unread = Listing(ResourceVersion.parse("7"), [seen(thing("a", 5), decodable=False)])
+    unread = ListResult(ResourceVersion.parse("7"), [seen(thing("a", 5), decodable=False)])
     assert replica.replace(unread) == ()
-    assert replica.see(seen(A9)) == (Updated(thing("a", 90), A9),)
+    assert replica.upsert(seen(A9)) == (Updated(thing("a", 90), A9),)
 
 
 def test_others_may_look_while_it_changes() -> None:
@@ -234,7 +241,7 @@ def test_others_may_look_while_it_changes() -> None:
     with ThreadPoolExecutor() as threads:
         looking = threads.submit(look)
         for version in range(1, 20_000):
-            take = replica.see if version % 300 < 200 else replica.see_deleted
+            take = replica.upsert if version % 300 < 200 else replica.delete
             take(seen(thing(f"n{version % 100}", version)))
         stopped.set()
         looking.result(timeout=90)
@@ -284,13 +291,13 @@ class Delivery:
         self._writes = writes
         self._next = 0
         self._listed = 0
-        self.replica = Replica[KubeObject]()
+        self.replica = ObjectStore[KubeObject]()
         self.story = Story[KubeObject]()
 
     def deliver(self, index: int) -> None:
         write = self._writes[index % len(self._writes)]
         sighting = seen(write.object, decodable=write.decodable)
-        take = self.replica.see_deleted if write.deleted else self.replica.see
+        take = self.replica.delete if write.deleted else self.replica.upsert
         self._tell(take(sighting) or ())
 
     def go_on(self) -> None:
@@ -304,13 +311,15 @@ class Delivery:
         self._listed = min(newest, self._listed + ahead)
         items = state_at(self._writes, self._listed).values()
         sightings = [seen(write.object, decodable=write.decodable) for write in items]
-        self._tell(self.replica.take(Listing(ResourceVersion.parse(str(self._listed)), sightings)))
+        self._tell(
+            self.replica.apply_list(ListResult(ResourceVersion.parse(str(self._listed)), sightings))
+        )
 
     def finish(self) -> None:
         while self._next < len(self._writes):
             self.go_on()
 
-    def _tell(self, changes: Changes[KubeObject]) -> None:
+    def _tell(self, changes: ObjectChanges[KubeObject]) -> None:
         for change in changes:
             self.story(change)
 

@@ -10,8 +10,8 @@ import pytest
 
 from podstatus.client.informer import managed_fields
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, Change, Removed, Updated
-from podstatus.client.informer.transform import Digest
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
+from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, settle
@@ -34,9 +34,13 @@ class Kept(msgspec.Struct, frozen=True):
 class Scene:
     def __init__(self, source: FakeSource) -> None:
         self.made = 0
-        self.told: list[Change[Kept]] = []
+        self.told: list[ObjectChange[Kept]] = []
         self.reflector = Reflector(
-            source, CONFIG_MAPS, Digest(ConfigMap, self.make), self.told.append, clock=FakeClock()
+            source,
+            CONFIG_MAPS,
+            Transform(ConfigMap, self.make),
+            self.told.append,
+            clock=FakeClock(),
         )
 
     def make(self, config: ConfigMap) -> Kept:
@@ -84,11 +88,11 @@ def test_a_list_that_shows_nothing_new_makes_nothing() -> None:
         scene = Scene(source)
         async with scene.running():
             assert scene.made == 3
-            await scene.reflector.repair_once()
+            await scene.reflector.resync_once()
             assert (scene.made, len(scene.told)) == (3, 3)
             source.streams[-1].is_held = True
             source.put("b")
-            await scene.reflector.repair_once()
+            await scene.reflector.resync_once()
             assert (scene.made, len(scene.told)) == (4, 4)
 
     run(play)
@@ -99,18 +103,18 @@ def test_no_object_is_remembered_for_who_may_ask_again() -> None:
         source = FakeSource()
         for number in range(5):
             source.put(f"config-{number}")
-        before = managed_fields._remembered.cache_info()
+        before = managed_fields._decode_with_cache.cache_info()
         scene = Scene(source)
         async with scene.running():
             source.put("config-3")
             await settle()
         assert scene.made == 6
-        assert managed_fields._remembered.cache_info() == before
+        assert managed_fields._decode_with_cache.cache_info() == before
 
     run(play)
 
 
 def test_a_kind_that_is_none_is_refused_in_a_digest_too() -> None:
-    digest: Any = Digest(dict, lambda it: it)  # type: ignore[type-var]
+    digest: Any = Transform(dict, lambda it: it)  # type: ignore[type-var]
     with pytest.raises(TypeError, match="is no kind of object"):
         Reflector(FakeSource(), CONFIG_MAPS, digest, print, clock=FakeClock())

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.auth import files
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.errors import KubeconfigError
 from tests.client.bad_kubeconfigs import CASES, SECRET, Case
 from tests.client.kubeconfigs import document, write
@@ -19,7 +19,7 @@ from tests.client.kubeconfigs import document, write
 
 def complaint(path: Path) -> str:
     with pytest.raises(KubeconfigError) as caught:
-        kubeconfig_access(path, environment={})
+        kubeconfig_config(path, environment={})
     return str(caught.value)
 
 
@@ -40,7 +40,7 @@ def test_a_pipe_is_read_once() -> None:
     reader, writer = os.pipe()
     os.write(writer, json.dumps(document()).encode())
     os.close(writer)
-    assert kubeconfig_access(Path(f"/dev/fd/{reader}")).server == "https://127.0.0.1:6443"
+    assert kubeconfig_config(Path(f"/dev/fd/{reader}")).server == "https://127.0.0.1:6443"
     os.close(reader)
 
 
@@ -71,5 +71,5 @@ def test_a_large_kubeconfig_is_no_problem(tmp_path: Path) -> None:
     entry = {"certificate-authority-data": "QUJD" * 500, "server": "https://x"}
     config["clusters"] += [{"name": f"c{n}", "cluster": entry} for n in range(300)]
     started = time.monotonic()
-    kubeconfig_access(write(tmp_path / "config", config))
+    kubeconfig_config(write(tmp_path / "config", config))
     assert time.monotonic() - started < 30

@@ -11,9 +11,9 @@ pytest.importorskip("yaml", reason="needs podstatus[agent]")
 
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.kubeconfig.model import Kubeconfig, merged, pick
+from podstatus.client.kubeconfig.model import Kubeconfig, merge_kubeconfigs, resolve_context
 from podstatus.client.kubeconfig.parse import parse_kubeconfig
-from podstatus.client.kubeconfig.validate import check_choice
+from podstatus.client.kubeconfig.validate import validate_context
 from tests.client.kubeconfigs import data, document, write
 
 FULL = """
@@ -65,7 +65,7 @@ def parsed(config: Any, origin: str = "/home/me/.kube/config") -> Kubeconfig:
 
 def test_all_fields_are_read() -> None:
     config = parse_kubeconfig(FULL.encode(), "/home/me/.kube/config")
-    choice = pick(config)
+    choice = resolve_context(config)
     assert choice.namespace == "team"
     assert choice.source == 'context "dev" of /home/me/.kube/config'
     cluster, user = choice.cluster, choice.user
@@ -110,8 +110,8 @@ def test_a_file_may_say_nothing(empty: bytes) -> None:
 def test_null_is_as_good_as_nothing() -> None:
     config = document(user={"token": None, "exec": None, "as-groups": None})
     config |= {"preferences": None, "extensions": None}
-    choice = pick(parsed(config))
-    check_choice(choice)
+    choice = resolve_context(parsed(config))
+    validate_context(choice)
     assert not choice.user.token
 
 
@@ -121,7 +121,7 @@ def test_whoever_says_it_first_is_right() -> None:
     second["users"].append({"name": "other", "user": {"token": "other"}})
     second["contexts"][0]["context"]["namespace"] = "second"
     second["clusters"][0]["cluster"]["server"] = "https://second"
-    both = merged([parsed(first, "/first"), parsed(second, "/second")])
+    both = merge_kubeconfigs([parsed(first, "/first"), parsed(second, "/second")])
     assert both.current_context == "dev"
     assert [both.users[name].token for name in ("me", "other")] == ["first", "other"]
     assert not both.users["me"].username, "entries are not mixed"
@@ -167,8 +167,8 @@ def test_a_named_file_wins_and_has_to_be_there(tmp_path: Path) -> None:
 def test_a_named_context_wins() -> None:
     config = document()
     config["contexts"].append({"name": "prod", "context": {"cluster": "kind", "user": "me"}})
-    assert pick(parsed(config), "prod").context == "prod"
-    assert pick(parsed(config)).context == "dev"
+    assert resolve_context(parsed(config), "prod").context == "prod"
+    assert resolve_context(parsed(config)).context == "dev"
 
 
 @pytest.mark.parametrize(
@@ -184,4 +184,4 @@ def test_a_named_context_wins() -> None:
     ],
 )
 def test_what_client_go_takes_is_taken(user: dict[str, str]) -> None:
-    check_choice(pick(parsed(document(user=user))))
+    validate_context(resolve_context(parsed(document(user=user))))

@@ -19,7 +19,7 @@ def asked(skew: float, starts: Iterable[float], took: float = 0.01) -> float | N
     for start in starts:
         at = NOON + start
         date = formatdate(at + took / 2 - skew, usegmt=True)
-        known.answered(date, asked=int(at * SECOND), now=int((at + took) * SECOND))
+        known.record(date, requested_at=int(at * SECOND), now=int((at + took) * SECOND))
     return known.seconds
 
 
@@ -47,7 +47,7 @@ def test_a_slow_answer_does_not_look_like_a_wrong_clock() -> None:
 @pytest.mark.parametrize("date", [None, "", "yesterday", "Mon, 99 Foo 2026 00:00:00 GMT"])
 def test_nothing_is_known_without_a_date(date: str | None) -> None:
     known = ClockSkew()
-    known.answered(date, asked=0, now=1)
+    known.record(date, requested_at=0, now=1)
     assert known.seconds is None
 
 
@@ -57,6 +57,6 @@ def test_a_clock_that_is_set_is_told_within_a_minute_by_one_who_asks_seldom(step
     for number in range(27):
         at, skew = NOON + number * 10, 0 if number < 20 else step
         ours = int((at + skew) * SECOND)
-        known.answered(formatdate(at, usegmt=True), asked=ours, now=ours + SECOND // 100)
+        known.record(formatdate(at, usegmt=True), requested_at=ours, now=ours + SECOND // 100)
     assert known.seconds is not None
     assert abs(step) - 1.1 <= known.seconds <= abs(step)

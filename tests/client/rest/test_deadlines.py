@@ -2,12 +2,12 @@
 
 import asyncio
 
-from podstatus.client.rest.deadlines import Deadlines
+from podstatus.client.rest.deadlines import RequestDeadlines
 
 SOON, NEVER = 0.01, 3600.0
 
 
-async def wait(deadlines: Deadlines, until: asyncio.Event) -> str:
+async def wait(deadlines: RequestDeadlines, until: asyncio.Event) -> str:
     """How waiting for something ends."""
     task = deadlines.begin()
     try:
@@ -21,7 +21,7 @@ async def wait(deadlines: Deadlines, until: asyncio.Event) -> str:
 
 def test_what_takes_too_long_is_ended_and_the_task_goes_on() -> None:
     async def scene() -> tuple[str, int, str]:
-        deadlines, never = Deadlines(SOON), asyncio.Event()
+        deadlines, never = RequestDeadlines(SOON), asyncio.Event()
         first = await wait(deadlines, never)
         task = asyncio.current_task()
         return first, 0 if task is None else task.cancelling(), await wait(deadlines, never)
@@ -31,7 +31,7 @@ def test_what_takes_too_long_is_ended_and_the_task_goes_on() -> None:
 
 def test_each_is_ended_at_its_own_time() -> None:
     async def scene() -> list[str]:
-        deadlines, never, done = Deadlines(SOON), asyncio.Event(), asyncio.Event()
+        deadlines, never, done = RequestDeadlines(SOON), asyncio.Event(), asyncio.Event()
         ended: list[str] = []
 
         async def note(name: str, until: asyncio.Event) -> None:
@@ -51,7 +51,7 @@ def test_each_is_ended_at_its_own_time() -> None:
 
 def test_who_is_cancelled_by_others_is_not_told_to_be_late() -> None:
     async def scene() -> str:
-        deadlines = Deadlines(NEVER)
+        deadlines = RequestDeadlines(NEVER)
         waiting = asyncio.create_task(wait(deadlines, asyncio.Event()))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -62,7 +62,7 @@ def test_who_is_cancelled_by_others_is_not_told_to_be_late() -> None:
 
 def test_who_is_late_and_cancelled_by_others_at_once_is_cancelled() -> None:
     async def scene() -> tuple[str, int]:
-        waiting = asyncio.create_task(wait(Deadlines(0), asyncio.Event()))
+        waiting = asyncio.create_task(wait(RequestDeadlines(0), asyncio.Event()))
         await asyncio.sleep(0)
         # So that both have cancelled it before it can tell.
         asyncio.get_running_loop().call_soon(waiting.cancel)

@@ -6,11 +6,11 @@ import pytest
 
 from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
-from podstatus.client.auth.config import ServerAccess
-from podstatus.client.auth.file_credentials import FileIdentity, FixedHeader
+from podstatus.client.auth.config import ResolvedClientConfig
+from podstatus.client.auth.file_credentials import FileCredentials, StaticHeader
 from podstatus.client.auth.tls import TlsFiles
 from podstatus.client.rest.resources import NODES
-from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.transport import Timeouts
 from podstatus.kube.errors import UnavailableError
 from tests.client.raw_server import chunk, chunked_head, hang, raw_server
 from tests.support.loops import in_loop
@@ -20,14 +20,16 @@ from tests.support.plain_access import PlainAccess
 @in_loop
 async def test_a_proxy_that_never_answers_is_given_up_by_a_watch_too() -> None:
     async with raw_server(hang, greets=True) as proxy:
-        access = ServerAccess(
+        access = ResolvedClientConfig(
             server="https://127.0.0.1:1",
             source="the test",
             namespace="default",
-            identity=FileIdentity(FixedHeader(None), TlsFiles(insecure=True), SystemClock()),
+            credential_provider=FileCredentials(
+                StaticHeader(None), TlsFiles(insecure=True), SystemClock()
+            ),
             proxy=proxy,
         )
-        async with ApiClient(access, timing=Timing(connect_seconds=0.1)) as client:
+        async with ApiClient(access, timeouts=Timeouts(connect_seconds=0.1)) as client:
             with pytest.raises(UnavailableError, match="no answer in time"):
                 async with asyncio.timeout(60), client.watch(NODES):
                     pass
@@ -46,7 +48,7 @@ async def test_a_stream_that_is_no_proper_one_any_more_is_given_up() -> None:
     async with (
         raw_server(say) as address,
         ApiClient(PlainAccess(address)) as client,
-        client.watch(NODES, silence_seconds=2.0) as events,
+        client.watch(NODES, idle_timeout_seconds=2.0) as events,
     ):
         await anext(events)
         parsed.set()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podstatus.client.rest.rate_limit import TokenBucket
+from podstatus.client.rest.rate_limit import RateLimiter
 from podstatus.testing.clock import FakeClock
 
 
@@ -12,11 +12,11 @@ def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
     async def go() -> list[float]:
         clock = FakeClock()
         start = clock.now()
-        bucket = TokenBucket(10, 3, clock)
+        bucket = RateLimiter(10, 3, clock)
         went: list[float] = []
 
         async def one() -> None:
-            await bucket.take()
+            await bucket.wait()
             went.append((clock.now() - start) / 1e9)
 
         async with asyncio.TaskGroup() as tasks:
@@ -31,11 +31,11 @@ def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
 def test_what_was_not_used_is_saved_up_to_a_burst() -> None:
     async def go() -> int:
         clock = FakeClock()
-        bucket = TokenBucket(10, 3, clock)
+        bucket = RateLimiter(10, 3, clock)
         for _ in range(3):
-            await bucket.take()
+            await bucket.wait()
         await clock.advance(100)
-        tasks = [asyncio.create_task(bucket.take()) for _ in range(5)]
+        tasks = [asyncio.create_task(bucket.wait()) for _ in range(5)]
         await asyncio.sleep(0)
         went = sum(task.done() for task in tasks)
         await clock.advance(1)
@@ -47,13 +47,13 @@ def test_what_was_not_used_is_saved_up_to_a_burst() -> None:
 def test_who_gives_up_gives_the_token_back() -> None:
     async def go() -> bool:
         clock = FakeClock()
-        bucket = TokenBucket(1, 1, clock)
-        await bucket.take()
-        waiting = asyncio.create_task(bucket.take())
+        bucket = RateLimiter(1, 1, clock)
+        await bucket.wait()
+        waiting = asyncio.create_task(bucket.wait())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        later = asyncio.create_task(bucket.take())
+        later = asyncio.create_task(bucket.wait())
         await clock.advance(1.01)
         return later.done()
 
@@ -69,10 +69,10 @@ def test_a_clock_that_was_set_back_keeps_nobody_waiting_for_ever() -> None:
 
     async def go() -> bool:
         clock = Back()
-        bucket = TokenBucket(1, 1, clock)
-        await bucket.take()
+        bucket = RateLimiter(1, 1, clock)
+        await bucket.wait()
         clock.behind = 3600 * 10**9
-        waiting = asyncio.create_task(bucket.take())
+        waiting = asyncio.create_task(bucket.wait())
         await clock.advance(1.01)
         return waiting.done()
 
@@ -82,4 +82,4 @@ def test_a_clock_that_was_set_back_keeps_nobody_waiting_for_ever() -> None:
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (5, 0)])
 def test_a_bucket_that_lets_nothing_through_is_refused(qps: float, burst: int) -> None:
     with pytest.raises(ValueError, match="lets nothing through"):
-        TokenBucket(qps, burst)
+        RateLimiter(qps, burst)

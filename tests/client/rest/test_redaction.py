@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.rest.redaction import redacted, secrets_of
+from podstatus.client.rest.redaction import authorization_secrets, redact_secrets
 from podstatus.client.rest.resources import PODS
 from podstatus.kube.errors import ApiError
 from tests.client.raw_server import answer, raw_server
@@ -36,16 +36,16 @@ HUGE = TOKEN + "A" * 100_000
     ],
 )
 def test_no_part_of_a_token_is_shown(text: str, shown: str) -> None:
-    assert redacted(text, (TOKEN,)) == shown
+    assert redact_secrets(text, (TOKEN,)) == shown
 
 
 def test_short_secrets_are_left_out_as_a_whole() -> None:
-    assert redacted("it is s3cret here", ("s3cret",)) == "it is … here"
-    assert redacted("an odd one", ("o",)) == "an odd one"
+    assert redact_secrets("it is s3cret here", ("s3cret",)) == "it is … here"
+    assert redact_secrets("an odd one", ("o",)) == "an odd one"
 
 
 def test_nothing_is_shown_to_which_a_token_of_no_use_was_sent() -> None:
-    assert redacted("whatever it says", (HUGE,)) == "…"
+    assert redact_secrets("whatever it says", (HUGE,)) == "…"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_nothing_is_shown_to_which_a_token_of_no_use_was_sent() -> None:
     ],
 )
 def test_what_is_secret_of_a_header(header: str | None, secrets: tuple[str, ...]) -> None:
-    assert secrets_of(header) == secrets
+    assert authorization_secrets(header) == secrets
 
 
 def refused(body: bytes) -> bytes:

@@ -7,8 +7,8 @@ import pytest
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.metrics import OVERFLOW_LABEL_VALUE
-from podstatus.client import PODS, ApiClient, kubeconfig_access
-from podstatus.client.rest.server_health import Contact, RequestCounts, host_of
+from podstatus.client import PODS, ApiClient, kubeconfig_config
+from podstatus.client.rest.server_health import RequestMetrics, ServerHealth, server_host
 from podstatus.kube.errors import ApiError
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.clock import FakeClock
@@ -18,10 +18,10 @@ def test_answers_refusals_and_events_are_heard_and_silence_is_not(
     api_server: ApiServerThread,
 ) -> None:
     clock = FakeClock()
-    contact = Contact(clock)
+    contact = ServerHealth(clock)
 
     def is_there() -> bool:
-        return contact.is_there
+        return contact.is_reachable
 
     async def refused(client: ApiClient) -> None:
         try:
@@ -31,7 +31,7 @@ def test_answers_refusals_and_events_are_heard_and_silence_is_not(
         raise AssertionError("it was answered")
 
     async def scene() -> None:
-        async with ApiClient(kubeconfig_access(api_server.kubeconfig), contact=contact) as client:
+        async with ApiClient(kubeconfig_config(api_server.kubeconfig), health=contact) as client:
             await clock.advance(5)
             await client.list(PODS)
             assert is_there()
@@ -63,8 +63,8 @@ def test_answers_refusals_and_events_are_heard_and_silence_is_not(
 
 def test_answers_tell_how_far_the_clocks_are_apart(api_server: ApiServerThread) -> None:
     async def skew(clock: Clock) -> float | None:
-        contact = Contact(clock)
-        async with ApiClient(kubeconfig_access(api_server.kubeconfig), contact=contact) as client:
+        contact = ServerHealth(clock)
+        async with ApiClient(kubeconfig_config(api_server.kubeconfig), health=contact) as client:
             await client.list(PODS)
         return contact.clock_skew_seconds
 
@@ -77,11 +77,11 @@ def test_answers_tell_how_far_the_clocks_are_apart(api_server: ApiServerThread) 
 def test_every_request_is_counted_by_its_answer_and_calls_are_timed(
     api_server: ApiServerThread,
 ) -> None:
-    contact = Contact(FakeClock())
+    contact = ServerHealth(FakeClock())
 
     async def scene() -> str:
-        access = kubeconfig_access(api_server.kubeconfig)
-        async with ApiClient(access, contact=contact) as client:
+        access = kubeconfig_config(api_server.kubeconfig)
+        async with ApiClient(access, health=contact) as client:
             await client.list(PODS)
             await client.list(PODS)
             for fault in ((), ({"action": "drop"},)):
@@ -98,7 +98,7 @@ def test_every_request_is_counted_by_its_answer_and_calls_are_timed(
 
     host = asyncio.run(scene())
     counts = contact.requests
-    assert counts.answers.snapshot() == {
+    assert counts.responses.snapshot() == {
         ("200", "GET", host): 3,
         ("404", "GET", host): 1,
         ("<error>", "GET", host): 1,
@@ -109,12 +109,14 @@ def test_every_request_is_counted_by_its_answer_and_calls_are_timed(
 
 
 def test_a_server_that_answers_with_all_kinds_of_codes_fills_nothing() -> None:
-    counts = RequestCounts()
+    counts = RequestMetrics()
     for code in range(100, 1000):
-        counts.sent(code, "GET", "host")
-    assert len(counts.answers.snapshot()) == 101
+        counts.record_response(code, "GET", "host")
+    assert len(counts.responses.snapshot()) == 101
     assert (
-        counts.answers.snapshot()[OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE]
+        counts.responses.snapshot()[
+            OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE
+        ]
         == 800
     )
 
@@ -128,4 +130,4 @@ def test_a_server_that_answers_with_all_kinds_of_codes_fills_nothing() -> None:
     ],
 )
 def test_the_host_is_told_without_a_password(server: str, host: str) -> None:
-    assert host_of(server) == host
+    assert server_host(server) == host

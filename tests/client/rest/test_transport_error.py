@@ -10,7 +10,7 @@ import pytest
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.resources import NODES
-from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.transport import Timeouts
 from podstatus.kube.errors import UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.servers.free_port import free_port
@@ -19,7 +19,7 @@ from tests.support.certificates import DAY, authority
 from tests.support.plain_access import PlainAccess
 
 
-def failing(access: PlainAccess, timing: Timing | None = None) -> str:
+def failing(access: PlainAccess, timing: Timeouts | None = None) -> str:
     """What a request that cannot succeed says, within the time that is promised."""
     began = time.monotonic()
     told = asyncio.run(_failing(access, timing))
@@ -27,8 +27,8 @@ def failing(access: PlainAccess, timing: Timing | None = None) -> str:
     return told
 
 
-async def _failing(access: PlainAccess, timing: Timing | None = None) -> str:
-    async with ApiClient(access, timing=timing) as client:
+async def _failing(access: PlainAccess, timing: Timeouts | None = None) -> str:
+    async with ApiClient(access, timeouts=timing) as client:
         with pytest.raises(UnavailableError) as caught:
             await client.get(NODES, "n1")
     told = str(caught.value)
@@ -37,7 +37,7 @@ async def _failing(access: PlainAccess, timing: Timing | None = None) -> str:
     return told
 
 
-def failing_at(say: Say, timing: Timing | None = None, *, scheme: str = "http") -> str:
+def failing_at(say: Say, timing: Timeouts | None = None, *, scheme: str = "http") -> str:
     """The same, of a server that behaves like this."""
 
     async def call() -> str:
@@ -63,7 +63,7 @@ def test_a_name_without_an_address() -> None:
 def test_a_name_server_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [answered.wait()][:0])
-    told = failing(PlainAccess("https://api.example.com"), Timing(connect_seconds=0.1))
+    told = failing(PlainAccess("https://api.example.com"), Timeouts(connect_seconds=0.1))
     answered.set()
     assert "no answer from the name server in 0.1 s" in told
 
@@ -118,7 +118,7 @@ def test_tls_where_there_is_none() -> None:
 
 
 def test_a_server_that_does_not_finish_the_handshake() -> None:
-    told = failing_at(hang, Timing(connect_seconds=0.2), scheme="https")
+    told = failing_at(hang, Timeouts(connect_seconds=0.2), scheme="https")
     assert "no answer in time from https://127.0.0.1" in told
 
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.errors import SilentError
+from podstatus.client.errors import WatchIdleError
 from podstatus.client.rest.resources import CONFIG_MAPS, PODS
 from podstatus.client.rest.watch import WatchEvent
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
@@ -95,7 +95,7 @@ def watch(say: Say, silence_seconds: float = 30.0) -> tuple[list[tuple[str, str]
         seen: list[tuple[str, str]] = []
         async with raw_server(say) as address, ApiClient(PlainAccess(address)) as client:
             try:
-                async with client.watch(PODS, silence_seconds=silence_seconds) as events:
+                async with client.watch(PODS, idle_timeout_seconds=silence_seconds) as events:
                     async for event in events:
                         seen += [told(event)]
             except ApiError as error:
@@ -145,7 +145,7 @@ def test_a_stream_that_falls_silent_is_given_up() -> None:
 
     seen, error = watch(say, silence_seconds=1.5)
     assert seen == [("ADDED", "a")]
-    assert isinstance(error, SilentError)
+    assert isinstance(error, WatchIdleError)
     assert "nothing was said for 1.5 s" in str(error)
 
 

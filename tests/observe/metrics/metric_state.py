@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.client.rest.server_health import RequestCounts
+from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.events.counts import EventCounts
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
@@ -80,7 +80,7 @@ class Watched:
             self.board.put(summarize(pod))
         self.counters = _counted()
         self.work = _worked(self.pods)
-        self.requests = RequestCounts()
+        self.requests = RequestMetrics()
         _request(self.requests)
         self.watching = WatchCounts()
         self.watching.connected, self.watching.events = 3, 70
@@ -177,11 +177,11 @@ def _life(pod: Pod) -> PodLife:
     return PodLife(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
 
 
-def _request(requests: RequestCounts) -> None:
+def _request(requests: RequestMetrics) -> None:
     """Two: the first was refused as somebody else, the second was not answered."""
-    requests.sent(401, "PATCH", "api:6443")
-    requests.sent(None, "PATCH", "api:6443")
-    requests.called(0.001, "PATCH", "api:6443")
+    requests.record_response(401, "PATCH", "api:6443")
+    requests.record_response(None, "PATCH", "api:6443")
+    requests.record_call(0.001, "PATCH", "api:6443")
 
 
 def _counted() -> Counters:

@@ -20,9 +20,9 @@ from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_policy import ReflectorPolicy
-from podstatus.client.informer.store import Added, Change, Updated
+from podstatus.client.informer.store import Added, ObjectChange, Updated
 from podstatus.client.rest.resources import NAMESPACES, PODS
-from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.transport import Timeouts
 from podstatus.client.typed.pods import HttpPodApi, pod_reflector
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import decode
@@ -78,7 +78,7 @@ class Witness:
             policy=ReflectorPolicy(backoff=Backoff(initial_seconds=0.05, max_seconds=0.5)),
         )
 
-    def _see(self, change: Change[Pod]) -> None:
+    def _see(self, change: ObjectChange[Pod]) -> None:
         match change:
             case Updated(old, new):
                 if is_terminal_phase(old.status.phase) and not is_terminal_phase(new.status.phase):
@@ -270,7 +270,7 @@ async def playing(
     *,
     seed: int,
     policy: SyncPolicy,
-    timing: Timing | None = None,
+    timing: Timeouts | None = None,
     pods: int = PODS_OF_NODE,
     users_work: bool = True,
     gives_up: bool = False,
@@ -280,8 +280,8 @@ async def playing(
     proxy = FaultyProxy(server, random.Random(seed))
     async with (
         proxy.running(),
-        ApiClient(proxy.access, timing=timing or Timing()) as agent,
-        ApiClient(PlainAccess.of(server), timing=Timing(total_seconds=60)) as straight,
+        ApiClient(proxy.access, timeouts=timing or Timeouts()) as agent,
+        ApiClient(PlainAccess.of(server), timeouts=Timeouts(total_seconds=60)) as straight,
     ):
         body = json.dumps({"metadata": {"name": namespace}}).encode()
         await straight.create(NAMESPACES, body)

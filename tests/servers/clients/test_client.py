@@ -18,12 +18,12 @@ from podstatus.client import (
     PODS,
     Added,
     ApiClient,
-    Change,
     HttpPodApi,
+    ObjectChange,
     Reflector,
     Removed,
     Updated,
-    kubeconfig_access,
+    kubeconfig_config,
     pod_reflector,
 )
 from podstatus.kube.conditions import is_condition_true
@@ -41,7 +41,7 @@ OTHER = ApiUID("11111111-2222-3333-4444-555555555555")
 
 @asynccontextmanager
 async def client_of(access: ServerAccess) -> AsyncIterator[ApiClient]:
-    async with ApiClient(kubeconfig_access(access.kubeconfig)) as client, asyncio.timeout(90):
+    async with ApiClient(kubeconfig_config(access.kubeconfig)) as client, asyncio.timeout(90):
         yield client
 
 
@@ -69,7 +69,7 @@ class Story:
         self.told: list[tuple[str, str]] = []
         self._more = asyncio.Event()
 
-    def __call__(self, change: Change[ConfigMap]) -> None:
+    def __call__(self, change: ObjectChange[ConfigMap]) -> None:
         match change:
             case Added(new) | Updated(_, new):
                 told = new

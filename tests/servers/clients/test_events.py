@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from msgspec import structs
 
-from podstatus.client import ApiClient, kubeconfig_access
+from podstatus.client import ApiClient, kubeconfig_config
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.correlator import COMBINED
@@ -44,7 +44,7 @@ class Scene:
 
 def played(access: ServerAccess, play: Play) -> EventCounts:
     async def main() -> EventCounts:
-        async with ApiClient(kubeconfig_access(access.kubeconfig)) as client, asyncio.timeout(90):
+        async with ApiClient(kubeconfig_config(access.kubeconfig)) as client, asyncio.timeout(90):
             scene = Scene(HttpEventSink(client))
             await play(scene)
             await scene.send()

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="sources need podstatus[agent]")
 
 from podstatus.base.backoff import Backoff
-from podstatus.client import ApiClient, ReflectorPolicy, kubeconfig_access
+from podstatus.client import ApiClient, ReflectorPolicy, kubeconfig_config
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.sources.api_source import ApiSource
 from podstatus.sources.file_source import FolderSource
@@ -48,7 +48,7 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with ApiClient(kubeconfig_access(self.access.kubeconfig)) as client:
+        async with ApiClient(kubeconfig_config(self.access.kubeconfig)) as client:
             self.mirrors = MirrorPods(
                 client,
                 NODE,

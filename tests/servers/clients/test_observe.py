@@ -13,7 +13,7 @@ import pytest
 
 from podstatus.cli.client.query_client import ShownPod, read_answer
 from podstatus.client import ApiClient
-from podstatus.client.auth.load_config import kubeconfig_access
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import PODS
 from podstatus.kube.encoding.codec import decode
@@ -78,7 +78,7 @@ class Storm:
         asyncio.run(self._blow(changes))
 
     async def _blow(self, changes: int) -> None:
-        async with ApiClient(kubeconfig_access(self._access.kubeconfig)) as client:
+        async with ApiClient(kubeconfig_config(self._access.kubeconfig)) as client:
             for _ in range(changes // 4):
                 await asyncio.gather(*(self._change(client) for _ in range(4)))
 

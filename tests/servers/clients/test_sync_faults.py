@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
-from podstatus.client.rest.transport import Timing
+from podstatus.client.rest.transport import Timeouts
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.sync.state.circuit_breaker import PROBE_FRACTION
 from tests.servers.clients.faulty_proxy import Asked, Fault, Refusal, Trouble
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 AS_SHIPPED = SyncPolicy()
 NO_RECONCILE = SyncPolicy(full_sync_period=3600)
 SENDING = ParallelSyncOptions()
-IMPATIENT = Timing(connect_seconds=1.0, total_seconds=3.0)
+IMPATIENT = Timeouts(connect_seconds=1.0, total_seconds=3.0)
 """Long enough for answers of a real server on a busy machine."""
 STORM_SECONDS = 2.0
 OUTAGE_SECONDS = 60.0
@@ -58,7 +58,7 @@ def play(
     *,
     seed: int = 1,
     policy: SyncPolicy = NO_RECONCILE,
-    timing: Timing | None = None,
+    timing: Timeouts | None = None,
     rest: float = REST_SECONDS,
     gives_up: bool = False,
 ) -> None:

@@ -30,8 +30,8 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.checkpoint.state import FileState
-from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, Timing, TokenBucket
-from podstatus.client.rest.server_health import Contact
+from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, RateLimiter, Timeouts
+from podstatus.client.rest.server_health import ServerHealth
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.policy import EventPolicy
@@ -58,7 +58,7 @@ _DRAIN_SECONDS = 2.0
 stops us waits 5."""
 _PROBES_SECONDS = 1.0
 """After which a runtime is asked again that could not say what its probes find."""
-_LEASE_TIMING = Timing(total_seconds=10.0)
+_LEASE_TIMING = Timeouts(total_seconds=10.0)
 
 
 class NodeAgent:
@@ -78,14 +78,14 @@ class NodeAgent:
         self._clock = clock = clock or SystemClock()
         self._heartbeats = heartbeats or Heartbeats(boottime_ns)
         # Lease and node status never wait behind pod status or events.
-        access, contact = surroundings.access, Contact(clock)
+        access, contact = surroundings.access, ServerHealth(clock)
         self._pod_client = ApiClient(
-            access, user_agent=_agent("status"), limit=_limit(settings), contact=contact
+            access, user_agent=_agent("status"), limit=_limit(settings), health=contact
         )
         self._node_client = ApiClient(
-            access, timing=_LEASE_TIMING, user_agent=_agent("node"), contact=contact
+            access, timeouts=_LEASE_TIMING, user_agent=_agent("node"), health=contact
         )
-        self._event_client = ApiClient(access, user_agent=_agent("events"), contact=contact)
+        self._event_client = ApiClient(access, user_agent=_agent("events"), health=contact)
         self._history = KeptHistory(settings, surroundings.root.path, clock)
         self._recorder = Recorder(
             HttpEventSink(self._event_client),
@@ -418,10 +418,10 @@ def health_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _limit(settings: AgentSettings) -> TokenBucket | None:
+def _limit(settings: AgentSettings) -> RateLimiter | None:
     if not settings.kube_api_qps:
         return None
-    return TokenBucket(settings.kube_api_qps, settings.kube_api_burst)
+    return RateLimiter(settings.kube_api_qps, settings.kube_api_burst)
 
 
 def _agent(part: str) -> str:

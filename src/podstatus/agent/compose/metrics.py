@@ -8,7 +8,7 @@ from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.client.rest.server_health import RequestCounts
+from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.events.recorder import Recorder
 from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
 from podstatus.observe.metrics.kubelet_collector import NodeState, kubelet_metrics, probe_metrics
@@ -42,7 +42,7 @@ def make_pages(
     observatory: Observatory,
     *,
     alerts: Alerts | None,
-    requests: RequestCounts,
+    requests: RequestMetrics,
     watching: WatchCounts,
     metered: bool,
     heartbeats: Heartbeats,

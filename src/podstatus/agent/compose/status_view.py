@@ -8,7 +8,7 @@ from podstatus.agent.compose.node import NodeSide
 from podstatus.agent.compose.pods import PodSide
 from podstatus.agent.compose.snapshot_updater import PodPoster
 from podstatus.base.clock import Clock
-from podstatus.client.rest.server_health import Contact
+from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.time import Time
@@ -29,7 +29,7 @@ class AgentObservatory:
         node: NodeSide,
         view: RuntimeView,
         *,
-        contact: Contact,
+        contact: ServerHealth,
         history: KeptHistory,
         clock: Clock,
     ) -> None:
@@ -108,7 +108,7 @@ class AgentObservatory:
     def knowledge(self) -> Knowledge:
         """When the API server and the runtime were last heard."""
         return Knowledge(
-            server_reachable=self._contact.is_there,
+            server_reachable=self._contact.is_reachable,
             server_age_seconds=self._contact.age_seconds,
             runtime_age_seconds=self._view.age_seconds,
             clock_skew_seconds=self._contact.clock_skew_seconds,

@@ -15,13 +15,13 @@ from podstatus.agent.daemon.root_dir import RootDir, RootDirError
 from podstatus.agent.daemon.run import MISTAKE, CannotRunError
 from podstatus.base.msgspec_json import decode_json
 from podstatus.client import ApiClient
-from podstatus.client.rest.resources import NAMESPACES, Resource
+from podstatus.client.rest.resources import NAMESPACES, ApiResource
 from podstatus.kube.errors import DeniedError, GoneError
 
 logger = logging.getLogger(__name__)
 
 SERVER = "server.json"
-_SERVICES = Resource("services")
+_SERVICES = ApiResource("services")
 
 
 class ServerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -92,7 +92,7 @@ class SameServer:
             address=self._client.server,
         )
 
-    async def _uid(self, resource: Resource, name: str, namespace: str | None = None) -> str:
+    async def _uid(self, resource: ApiResource, name: str, namespace: str | None = None) -> str:
         try:
             found = await self._client.get(resource, name, namespace=namespace)
             return decode_json(found, _Object).metadata.uid

@@ -41,8 +41,8 @@ from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.apiserver.pki.certificates import AUTHORITY
 from podstatus.base.aio import wall_clock_ns
-from podstatus.client.auth.config import Access
-from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
+from podstatus.client.auth.config import ClientConfig
+from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
 from podstatus.client.errors import KubeconfigError
 from podstatus.workers.shutdown.plan import longest
 
@@ -69,7 +69,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: AgentSettings
     root: RootDir
-    access: Access
+    access: ClientConfig
     port: PortFiles | None = None
     """For the agent's HTTPS port; None: there is none."""
     rules: AlertRules | None = None
@@ -107,7 +107,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 class _Server(msgspec.Struct, frozen=True, kw_only=True):
     """The API server, ours or not."""
 
-    access: Access
+    access: ClientConfig
     token: str = ""
     kubeconfig: Path | None = None
     authority: Path | None = None
@@ -332,7 +332,7 @@ async def _server(
         except CannotStartApiServerError as error:
             raise CannotRunError(str(error)) from error
         kubeconfig = root.hand_out(files.kubeconfig)
-        access = kubeconfig_access(kubeconfig, environment={})
+        access = kubeconfig_config(kubeconfig, environment={})
         yield _Server(
             access=access,
             token=files.token,
@@ -345,8 +345,8 @@ async def _server(
 def _other_server(settings: AgentSettings) -> _Server:
     try:
         if settings.kubeconfig is None:
-            return _Server(access=in_cluster_access())
-        access = kubeconfig_access(settings.kubeconfig)
+            return _Server(access=in_cluster_config())
+        access = kubeconfig_config(settings.kubeconfig)
     except KubeconfigError as error:
         raise CannotRunError(str(error), code=MISTAKE) from error
     return _Server(access=access, kubeconfig=settings.kubeconfig.absolute())

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.client.informer.listwatch import Selection, Source
+from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, Change, Removed, Updated
-from podstatus.client.informer.transform import Digest
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
+from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import LEASES, NODES, PODS
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
@@ -51,7 +51,7 @@ class ClusterView:
 
     def __init__(
         self,
-        source: Source,
+        source: ListerWatcher,
         observed: Observed,
         board: Board,
         *,
@@ -65,7 +65,7 @@ class ClusterView:
         self._clock = clock
         self._renewals: dict[str, tuple[int, float]] = {}
         """By node: when its lease was seen to be renewed, and how many seconds old it was then."""
-        self._asked = asked = Selection(
+        self._asked = asked = ObjectSelection(
             resource=PODS,
             namespace=observed.namespace or None,
             label_selector=observed.selector,
@@ -75,7 +75,7 @@ class ClusterView:
         self.pods: Reflector[SeenPod] = Reflector(
             source,
             PODS,
-            Digest(Pod, self._see_pod),
+            Transform(Pod, self._see_pod),
             self._pod_changed,
             namespace=asked.namespace,
             label_selector=asked.label_selector,
@@ -84,12 +84,12 @@ class ClusterView:
         )
         by_name = f"metadata.name={observed.node}" if observed.node else ""
         self.nodes: Reflector[SeenNode] = Reflector(
-            source, NODES, Digest(Node, see_node), _nothing, field_selector=by_name, clock=clock
+            source, NODES, Transform(Node, see_node), _nothing, field_selector=by_name, clock=clock
         )
         self.leases: Reflector[SeenLease] = Reflector(
             source,
             LEASES,
-            Digest(Lease, see_lease),
+            Transform(Lease, see_lease),
             self._lease_changed,
             namespace=LEASE_NAMESPACE,
             field_selector=by_name,
@@ -123,7 +123,7 @@ class ClusterView:
         seen, age = renewal
         return age + (self._clock.monotonic() - seen) / _SECOND
 
-    def _lease_changed(self, change: Change[SeenLease]) -> None:
+    def _lease_changed(self, change: ObjectChange[SeenLease]) -> None:
         match change:
             case Added(lease):
                 self._renewed(lease, max(0, self._clock.now() - (lease.renewed or 0)) / _SECOND)
@@ -147,7 +147,7 @@ class ClusterView:
             return seen
         return msgspec.structs.replace(seen, summary=shown[1])
 
-    def _pod_changed(self, change: Change[SeenPod]) -> None:
+    def _pod_changed(self, change: ObjectChange[SeenPod]) -> None:
         match change:
             case Added(pod) | Updated(_, pod):
                 self.loads.put(pod.summary.uid, pod.summary.node, pod.requests)

@@ -23,7 +23,7 @@ from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient
-from podstatus.client.rest.server_health import Contact
+from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.observe.history.store import History, HistoryError, KnownPod
@@ -77,9 +77,9 @@ class Observer:
         self._heartbeats = Heartbeats(boottime_ns)
         self._away = ""
         """Why the API server did not answer."""
-        contact = Contact(clock)
+        contact = ServerHealth(clock)
         self._client = ApiClient(
-            surroundings.access, user_agent="podstatus/observe", contact=contact
+            surroundings.access, user_agent="podstatus/observe", health=contact
         )
         self._history = HistoryFile(settings, root.path)
         self._scribe = None if self._history.file is None else self._make_scribe(self._history.file)

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from podstatus.agent.compose.history import HistoryFile
 from podstatus.agent.observer.cluster_view import ClusterView
-from podstatus.client.rest.server_health import Contact
+from podstatus.client.rest.server_health import ServerHealth
 from podstatus.observe.history.store import Moment
 from podstatus.observe.history.writer import HistoryCounts
 from podstatus.observe.snapshot_cache import Board
@@ -17,7 +17,7 @@ from podstatus.observe.summary.cluster import SeenNode
 class ClusterObservatory:
     """The port `Observatory` of one who looks on. It reads what others know."""
 
-    def __init__(self, view: ClusterView, *, contact: Contact, history: HistoryFile) -> None:
+    def __init__(self, view: ClusterView, *, contact: ServerHealth, history: HistoryFile) -> None:
         self._view = view
         self._contact = contact
         self._history = history
@@ -47,9 +47,9 @@ class ClusterObservatory:
     def knowledge(self) -> Knowledge:
         """When the API server was last heard; one that answers but shows no pods is not there."""
         pods, contact = self._view.pods, self._contact
-        is_refused = contact.is_there and pods.is_failing and pods.has_synced
+        is_refused = contact.is_reachable and pods.is_failing and pods.has_synced
         return Knowledge(
-            server_reachable=contact.is_there and pods.has_synced and not pods.is_failing,
+            server_reachable=contact.is_reachable and pods.has_synced and not pods.is_failing,
             server_age_seconds=pods.staleness() if is_refused else contact.age_seconds,
         )
 

@@ -14,7 +14,7 @@ import msgspec
 from podstatus.agent.daemon.root_dir import Endpoints
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.api_server import CannotAskError, running_endpoints
-from podstatus.client.auth.tls import Loaded, UnusableTlsError, tls_context
+from podstatus.client.auth.tls import PemContent, UnusableTlsError, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
@@ -132,7 +132,7 @@ class NodePort:
         path = self._endpoints.agent_certificate
         try:
             pem = Pem(field="certificate of the agent", path=path)
-            return tls_context(Loaded(pem, Path(path).read_bytes()), None, insecure=False)
+            return tls_context(PemContent(pem, Path(path).read_bytes()), None, insecure=False)
         except OSError as error:
             raise CannotAskError(f"cannot read the certificate of the agent: {error}") from error
         except UnusableTlsError as error:

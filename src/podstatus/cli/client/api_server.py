@@ -12,12 +12,12 @@ from podstatus.agent.settings.load import ROOT_DIR, default_root_dir
 from podstatus.apiserver import resources
 from podstatus.apiserver.state_dir import FolderError, lock_holder
 from podstatus.base.aio import wall_clock_ns
-from podstatus.client.auth.config import Access
-from podstatus.client.auth.load_config import in_cluster_access, kubeconfig_access
+from podstatus.client.auth.config import ClientConfig
+from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.rest.resources import EVENTS, NODES, PODS, Resource
+from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
 from podstatus.client.rest.watch import BOOKMARK
-from podstatus.client.sync_client import BlockingClient
+from podstatus.client.sync_client import SyncClient
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_str, nested_time
@@ -37,7 +37,7 @@ class ServerAwayError(CannotAskError):
 class Shown(msgspec.Struct, frozen=True):
     """A kind of object that can be shown."""
 
-    asked: Resource
+    asked: ApiResource
     printed: resources.Resource
 
 
@@ -62,15 +62,15 @@ def shown_kind(name: str) -> Shown:
 
 def find_access(
     root_dir: Path | None, kubeconfig: Path | None, environment: Mapping[str, str]
-) -> Access:
+) -> ClientConfig:
     """The server of the kubeconfig, or of the agent in the root-dir. Raises CannotAskError."""
     try:
         if kubeconfig is not None:
-            return kubeconfig_access(kubeconfig.expanduser())
+            return kubeconfig_config(kubeconfig.expanduser())
         endpoints = running_endpoints(root_dir, environment, or_else=", or a --kubeconfig")
         if endpoints.kubeconfig:
-            return kubeconfig_access(endpoints.kubeconfig)
-        return in_cluster_access()
+            return kubeconfig_config(endpoints.kubeconfig)
+        return in_cluster_config()
     except KubeconfigError as error:
         raise CannotAskError(str(error)) from error
 
@@ -104,7 +104,7 @@ class Listed(msgspec.Struct, frozen=True):
 class Server:
     """What the commands need of a server. All methods raise CannotAskError."""
 
-    def __init__(self, client: BlockingClient) -> None:
+    def __init__(self, client: SyncClient) -> None:
         self._client = client
 
     @property

@@ -1,7 +1,7 @@
-"""Address, TLS and credentials of an API server: `Access`, the port of the client.
+"""Address, TLS and credentials of an API server: `ClientConfig`, the port of the client.
 
-`ServerAccess` implements it; the factories of `podstatus.client.auth.load_config` return one.
-"""
+`ResolvedClientConfig` implements it; the factories of `podstatus.client.auth.load_config` return
+one."""
 
 import ssl
 from collections.abc import Coroutine
@@ -22,7 +22,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return "Credentials(…)"
 
 
-class Access(Protocol):
+class ClientConfig(Protocol):
     """A server, and the credentials for it, renewed as they run out."""
 
     @property
@@ -59,7 +59,7 @@ class Access(Protocol):
         """
 
 
-class Identity(Protocol):
+class CredentialProvider(Protocol):
     """Who we are: the part of an access that changes."""
 
     async def credentials(self) -> Credentials:
@@ -69,7 +69,7 @@ class Identity(Protocol):
         """Others than these, if there are any. Raises CredentialsError."""
 
 
-class ServerAccess:
+class ResolvedClientConfig:
     """Satisfies `podstatus.client.auth.config.Access`."""
 
     def __init__(
@@ -78,14 +78,14 @@ class ServerAccess:
         server: str,
         source: str,
         namespace: str,
-        identity: Identity,
+        credential_provider: CredentialProvider,
         server_hostname: str | None = None,
         proxy: str | None = None,
     ) -> None:
         self._server = server.strip().rstrip("/")
         self._source = source
         self._namespace = namespace
-        self._identity = identity
+        self._credential_provider = credential_provider
         self._server_hostname = server_hostname
         self._proxy = proxy
 
@@ -119,8 +119,8 @@ class ServerAccess:
 
     def credentials(self) -> Coroutine[Any, Any, Credentials]:
         """What to send now. Raises CredentialsError."""
-        return self._identity.credentials()
+        return self._credential_provider.credentials()
 
     async def renew(self, refused: Credentials) -> Credentials | None:
         """Others than these, which were refused; None if there are none."""
-        return await self._identity.renew(refused)
+        return await self._credential_provider.renew(refused)

@@ -16,7 +16,7 @@ from podstatus.client.kubeconfig.validate import is_header_text
 from podstatus.kube.scalars.time import Time, TimeError
 
 
-class BadAnswerError(Exception):
+class InvalidExecCredentialError(Exception):
     """A plugin's answer cannot be used; the message says why, as in `it printed no JSON`."""
 
 
@@ -43,7 +43,7 @@ class _Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return "_Status(…)"
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class _ExecCredential(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     api_version: str = ""
     kind: str = ""
     status: _Status | None = None
@@ -70,29 +70,29 @@ def _cluster_info(cluster: Cluster, authority: bytes) -> dict[str, Any]:
     return {name: value for name, value in info.items() if value}
 
 
-def parse_credential(printed: bytes, api_version: str) -> PluginCredential:
+def parse_credential(output: bytes, api_version: str) -> PluginCredential:
     """What a plugin printed. Raises BadAnswerError."""
-    if not printed.strip():
-        raise BadAnswerError("it printed nothing")
-    answer = _decoded(printed)
+    if not output.strip():
+        raise InvalidExecCredentialError("it printed nothing")
+    answer = _decode(output)
     if answer.kind != "ExecCredential":
-        raise BadAnswerError("it printed an object that is no ExecCredential")
+        raise InvalidExecCredentialError("it printed an object that is no ExecCredential")
     if answer.api_version != api_version:
-        raise BadAnswerError(
+        raise InvalidExecCredentialError(
             f"it did not answer in {api_version}; set the apiVersion that it speaks in `exec`"
         )
     if answer.status is None:
-        raise BadAnswerError("its ExecCredential has no status")
+        raise InvalidExecCredentialError("its ExecCredential has no status")
     return _credential(answer.status)
 
 
-def _decoded(printed: bytes) -> _Answer:
+def _decode(output: bytes) -> _ExecCredential:
     try:
-        return decode_json(printed, _Answer)
+        return decode_json(output, _ExecCredential)
     except msgspec.ValidationError:
-        raise BadAnswerError("it printed an object that is no ExecCredential") from None
+        raise InvalidExecCredentialError("it printed an object that is no ExecCredential") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BadAnswerError("it printed no JSON") from None
+        raise InvalidExecCredentialError("it printed no JSON") from None
 
 
 def _credential(status: _Status) -> PluginCredential:
@@ -102,11 +102,13 @@ def _credential(status: _Status) -> PluginCredential:
         status.client_key_data or "",
     )
     if not (token or certificate or key):
-        raise BadAnswerError("its ExecCredential has neither a token nor a certificate")
+        raise InvalidExecCredentialError("its ExecCredential has neither a token nor a certificate")
     if bool(certificate) != bool(key):
-        raise BadAnswerError("its ExecCredential has a certificate or a key, but not both")
+        raise InvalidExecCredentialError(
+            "its ExecCredential has a certificate or a key, but not both"
+        )
     if not is_header_text(token):
-        raise BadAnswerError("its token has characters in it that no token has")
+        raise InvalidExecCredentialError("its token has characters in it that no token has")
     return PluginCredential(
         token=token,
         certificate=certificate.encode(),
@@ -121,4 +123,4 @@ def _expires(timestamp: str | None) -> int | None:
     try:
         return Time.parse(timestamp).unix_nanos()
     except TimeError:
-        raise BadAnswerError("its expirationTimestamp is no time") from None
+        raise InvalidExecCredentialError("its expirationTimestamp is no time") from None

@@ -13,21 +13,21 @@ from podstatus.base.clock import Clock
 from podstatus.client.auth.config import Credentials
 from podstatus.client.auth.exec_credential import PluginCredential
 from podstatus.client.auth.exec_process import PluginCommand
-from podstatus.client.auth.tls import KeyPair, Loaded, TlsFiles, UnusableTlsError
+from podstatus.client.auth.tls import KeyPair, PemContent, TlsFiles, UnusableTlsError
 from podstatus.client.errors import CredentialsError
 from podstatus.client.kubeconfig.model import Pem
 
 logger = logging.getLogger(__name__)
 
 _SECOND = 10**9
-_EARLY = 30 * _SECOND
+_RENEW_BEFORE_NS = 30 * _SECOND
 """How long before its end a credential is renewed, unless it is short-lived: then it is a
 fifth of its time. Requests go on with the old one meanwhile."""
-_AGAIN_AFTER = _SECOND
+_MIN_RUN_INTERVAL_NS = _SECOND
 """A plugin that has failed, or said what was refused already, is not run again before."""
 
 
-class _Held(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class _CachedCredential(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the plugin said last, and what became of it."""
 
     credential: PluginCredential
@@ -41,7 +41,7 @@ class _Held(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return "_Held(…)"
 
 
-class PluginIdentity:
+class ExecCredentials:
     """Credentials from a plugin. It runs once at a time, however many wait for it.
 
     A run belongs to nobody who waits: who gives up does not stop it for the others.
@@ -52,48 +52,51 @@ class PluginIdentity:
         self._command = command
         self._tls = tls
         self._clock = clock
-        self._held: _Held | None = None
+        self._cached: _CachedCredential | None = None
         self._failure: CredentialsError | None = None
-        self._ran_at: int | None = None
+        self._last_run_at: int | None = None
         """When the last run that brought nothing new ended."""
         self._run: asyncio.Task[None] | None = None
-        self._looked = 0
+        self._reloaded_at = 0
 
     async def credentials(self) -> Credentials:
         """What to send now. Raises CredentialsError."""
-        held, now = self._held, self._clock.now()
+        held, now = self._cached, self._clock.now()
         if held is None:
-            return await self._renewed()
-        if not 0 <= now - self._looked < _SECOND:
-            held = self._with_files(held, now)
+            return await self._renew_now()
+        if not 0 <= now - self._reloaded_at < _SECOND:
+            held = self._with_current_files(held, now)
         if held.renew_at is None or now < held.renew_at:
             return held.credentials
         if held.expires is not None and held.expires <= now:
-            return await self._renewed()
-        if not self._ran_just_now():
-            self._running()
+            return await self._renew_now()
+        if not self._ran_recently():
+            self._ensure_running()
         return held.credentials
 
     async def renew(self, refused: Credentials) -> Credentials | None:
         """Others than these, by another run unless there was one. Raises CredentialsError."""
-        if self._held is not None and self._held.credentials is not refused:
-            return self._held.credentials
-        renewed = await self._renewed()
+        if self._cached is not None and self._cached.credentials is not refused:
+            return self._cached.credentials
+        renewed = await self._renew_now()
         return None if renewed is refused else renewed
 
-    async def _renewed(self) -> Credentials:
-        if not self._ran_just_now():
+    async def _renew_now(self) -> Credentials:
+        if not self._ran_recently():
             # Shielded: the run goes on for the others, and for whoever comes next.
-            await asyncio.shield(self._running())
-        if self._failure is not None or self._held is None:
+            await asyncio.shield(self._ensure_running())
+        if self._failure is not None or self._cached is None:
             # A new one each time: many may raise it, each with a traceback of its own.
             raise CredentialsError(str(self._failure))
-        return self._held.credentials
+        return self._cached.credentials
 
-    def _ran_just_now(self) -> bool:
-        return self._ran_at is not None and 0 <= self._clock.now() - self._ran_at < _AGAIN_AFTER
+    def _ran_recently(self) -> bool:
+        return (
+            self._last_run_at is not None
+            and 0 <= self._clock.now() - self._last_run_at < _MIN_RUN_INTERVAL_NS
+        )
 
-    def _running(self) -> asyncio.Task[None]:
+    def _ensure_running(self) -> asyncio.Task[None]:
         if self._run is None or self._run.done():
             self._run = asyncio.create_task(self._run_once(), name="podstatus-exec-plugin")
         return self._run
@@ -101,36 +104,36 @@ class PluginIdentity:
     async def _run_once(self) -> None:
         try:
             self._tls.context(self._clock.now())
-            credential = await self._command.ask(self._tls.authority())
-            self._take(credential, self._clock.now())
+            credential = await self._command.run(self._tls.authority())
+            self._accept(credential, self._clock.now())
         except CredentialsError as error:
             self._fail(error)
 
-    def _take(self, credential: PluginCredential, now: int) -> None:
-        before = self._held
-        held = self._holding(credential, now)
-        self._held, self._failure = held, None
+    def _accept(self, credential: PluginCredential, now: int) -> None:
+        before = self._cached
+        held = self._build(credential, now)
+        self._cached, self._failure = held, None
         is_new = before is None or held.credentials is not before.credentials
         is_over = held.expires is not None and held.expires <= now
-        self._ran_at = now if is_over or not is_new else None
+        self._last_run_at = now if is_over or not is_new else None
         if is_over:
             logger.warning("credentials have expired already: source=%s", self._command.name)
         elif before is not None and is_new:
             logger.info("credentials renewed: source=%s", self._command.name)
 
     def _fail(self, error: CredentialsError) -> None:
-        if self._failure is None and self._held is not None:
+        if self._failure is None and self._cached is not None:
             logger.warning("credentials not renewed: error=%s", error)
-        self._failure, self._ran_at = error, self._clock.now()
+        self._failure, self._last_run_at = error, self._clock.now()
 
-    def _with_files(self, held: _Held, now: int) -> _Held:
+    def _with_current_files(self, cached: _CachedCredential, now: int) -> _CachedCredential:
         """The same, with the certificates to trust as they are now."""
-        self._looked = now
-        if self._tls.context(now) is not held.base:
-            self._held = held = self._holding(held.credential, now)
-        return held
+        self._reloaded_at = now
+        if self._tls.context(now) is not cached.base:
+            self._cached = cached = self._build(cached.credential, now)
+        return cached
 
-    def _holding(self, credential: PluginCredential, now: int) -> _Held:
+    def _build(self, credential: PluginCredential, now: int) -> _CachedCredential:
         base = self._tls.context(now)
         pair = self._key_pair(credential)
         try:
@@ -141,7 +144,7 @@ class PluginIdentity:
         except UnusableTlsError as error:
             raise CredentialsError(f"{self._command.name} is of no use: {error}") from error
         authorization = f"Bearer {credential.token}" if credential.token else None
-        return _Held(
+        return _CachedCredential(
             credential=credential,
             credentials=self._credentials(authorization, tls),
             base=base,
@@ -154,13 +157,15 @@ class PluginIdentity:
             return None
         certificate = Pem(field="its clientCertificateData", data=credential.certificate)
         key = Pem(field="its clientKeyData", data=credential.key)
-        return KeyPair(Loaded(certificate, credential.certificate), Loaded(key, credential.key))
+        return KeyPair(
+            PemContent(certificate, credential.certificate), PemContent(key, credential.key)
+        )
 
     def _context(
         self, pair: KeyPair, credential: PluginCredential, base: ssl.SSLContext
     ) -> ssl.SSLContext:
         """The same context for the same certificate, so that connections are used again."""
-        held = self._held
+        held = self._cached
         if held is not None and held.base is base and held.credentials.tls is not None:
             before = held.credential
             if (before.certificate, before.key) == (credential.certificate, credential.key):
@@ -169,7 +174,7 @@ class PluginIdentity:
 
     def _credentials(self, authorization: str | None, tls: ssl.SSLContext) -> Credentials:
         """The same value as long as nothing changed."""
-        before = None if self._held is None else self._held.credentials
+        before = None if self._cached is None else self._cached.credentials
         if before and before.authorization == authorization and before.tls is tls:
             return before
         return Credentials(authorization=authorization, tls=tls)
@@ -177,4 +182,4 @@ class PluginIdentity:
 
 def _renew_at(expires: int, now: int) -> int:
     """Seen from now: who says the same again close to the end is asked less and less early."""
-    return expires - min(_EARLY, max(0, expires - now) // 5)
+    return expires - min(_RENEW_BEFORE_NS, max(0, expires - now) // 5)

@@ -15,29 +15,29 @@ from pathlib import Path
 import msgspec
 
 from podstatus.client.auth.exec_credential import (
-    BadAnswerError,
+    InvalidExecCredentialError,
     PluginCredential,
     exec_info,
     parse_credential,
 )
-from podstatus.client.auth.output_redaction import shown_line
+from podstatus.client.auth.output_redaction import redact_line
 from podstatus.client.errors import CredentialsError
 from podstatus.client.kubeconfig.model import Cluster, ExecPlugin
 from podstatus.client.kubeconfig.validate import ALWAYS, NEVER
 
-MOST_OUTPUT = 2**20
+MAX_OUTPUT_BYTES = 2**20
 """More than any credential needs."""
-_MOST_ERRORS = 2**14
+_MAX_ERROR_BYTES = 2**14
 """Of what it complains about, the last bytes are kept, from the beginning of a line: half a line
 may be half a token, without the word before it that says so."""
-_STRAGGLER_SECONDS = 0.5
+_DRAIN_SECONDS = 0.5
 """How long output is awaited after the command has ended: a child of it may hold the pipe."""
 _KILL_SECONDS = 1.0
 """How long the end of what is killed is awaited; its guard goes on for as long as it takes."""
 _GUARD = Path(__file__).with_name("plugin_guard.py")
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class CompletedProcess(msgspec.Struct, frozen=True, kw_only=True):
     """How a command ended."""
 
     code: int | None
@@ -51,13 +51,13 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
 async def run_plugin(
     command: Sequence[str], environment: Mapping[str, str], *, seconds: float, interactive: bool
-) -> Ran:
+) -> CompletedProcess:
     """Run a command. One that takes too long is killed, with all that it started.
 
     So is what one that fails has left behind. An interactive one has our terminal for input and
     complaints, and stays in our group of processes. Raises OSError if it cannot be started.
     """
-    output, errors = _Pipe(MOST_OUTPUT + 1), _Pipe(_MOST_ERRORS, last=True)
+    output, errors = _Pipe(MAX_OUTPUT_BYTES + 1), _Pipe(_MAX_ERROR_BYTES, last=True)
     control, theirs = socket.socketpair()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -73,17 +73,19 @@ async def run_plugin(
         theirs.close()
         output.begin()
         errors.begin()
-        code = await _ended(process, (output, errors), seconds, control)
+        code = await _wait(process, (output, errors), seconds, control)
         _check_started(control)
     finally:
         theirs.close()
         control.close()
         output.close()
         errors.close()
-    return Ran(code=code, output=output.content, errors=errors.content.decode(errors="replace"))
+    return CompletedProcess(
+        code=code, output=output.content, errors=errors.content.decode(errors="replace")
+    )
 
 
-async def _ended(
+async def _wait(
     process: asyncio.subprocess.Process,
     pipes: Sequence["_Pipe"],
     seconds: float,
@@ -99,13 +101,13 @@ async def _ended(
     finally:
         if not ended:
             await _kill(process, control)
-    await _drained(pipes)
+    await _drain_pipes(pipes)
     return code
 
 
-async def _drained(pipes: Sequence["_Pipe"]) -> None:
+async def _drain_pipes(pipes: Sequence["_Pipe"]) -> None:
     try:
-        async with asyncio.timeout(_STRAGGLER_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             for pipe in pipes:
                 await pipe.ended.wait()
     except TimeoutError:
@@ -139,13 +141,13 @@ class _Pipe:
     started has closed them, in some versions of Python.
     """
 
-    def __init__(self, most: int, *, last: bool = False) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int, *, last: bool = False) -> None:
+        self._max_bytes = max_bytes
         self._last = last
         self._reader, self.writer = os.pipe()
         self._loop = asyncio.get_running_loop()
         self.content = b""
-        self._is_cut = False
+        self._is_truncated = False
         """Whether what comes next belongs to a line whose beginning is gone."""
         self.ended = asyncio.Event()
 
@@ -171,22 +173,22 @@ class _Pipe:
         if not part:
             self._loop.remove_reader(self._reader)
             self.ended.set()
-        joined = self.content + part if self._last or len(self.content) < self._most else None
+        joined = self.content + part if self._last or len(self.content) < self._max_bytes else None
         if joined is not None:
-            self.content = self._last_lines(joined) if self._last else joined[: self._most]
+            self.content = self._last_lines(joined) if self._last else joined[: self._max_bytes]
 
     def _last_lines(self, joined: bytes) -> bytes:
-        if len(joined) <= self._most and not self._is_cut:
+        if len(joined) <= self._max_bytes and not self._is_truncated:
             return joined
         # Also of what follows: the line that was cut goes on until its end.
-        _, end, rest = joined[-self._most :].partition(b"\n")
-        self._is_cut = not end
+        _, end, rest = joined[-self._max_bytes :].partition(b"\n")
+        self._is_truncated = not end
         return rest
 
 
 PLUGIN_SECONDS = 8.0
 """How long a plugin may take: a caller who wants to know within ten seconds still does."""
-_TYPING_SECONDS = 120.0
+_INTERACTIVE_SECONDS = 120.0
 """How long one may take that talks with a person."""
 
 
@@ -205,33 +207,35 @@ class PluginCommand:
         """What to call it in messages."""
         return f"exec plugin {self._plugin.command}"
 
-    async def ask(self, authority: bytes) -> PluginCredential:
+    async def run(self, authority: bytes) -> PluginCredential:
         """Run it once. Raises CredentialsError, with one line about what happened."""
         interactive = self._is_interactive()
-        command = [self._found(), *self._plugin.args]
+        command = [self._resolve_command(), *self._plugin.args]
         info = exec_info(self._plugin, self._cluster, authority, interactive=interactive)
         environment = {**os.environ, **dict(self._plugin.env), "KUBERNETES_EXEC_INFO": info}
-        seconds = max(self._seconds, _TYPING_SECONDS) if interactive else self._seconds
+        seconds = max(self._seconds, _INTERACTIVE_SECONDS) if interactive else self._seconds
         try:
             ran = await run_plugin(command, environment, seconds=seconds, interactive=interactive)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else None
             raise self._failed(f"cannot be run ({why or 'bad command'}); {self._hint()}") from None
-        return self._understood(ran, seconds)
+        return self._parse_result(ran, seconds)
 
-    def _understood(self, ran: Ran, seconds: float) -> PluginCredential:
-        if ran.code is None:
+    def _parse_result(self, result: CompletedProcess, seconds: float) -> PluginCredential:
+        if result.code is None:
             raise self._failed(
-                f"did not end within {seconds:g} s and was killed{_complaint(ran)}; "
+                f"did not end within {seconds:g} s and was killed{_stderr_suffix(result)}; "
                 "run it by hand to see what it waits for"
             )
-        if ran.code != 0:
-            raise self._failed(f"{_ending(ran.code)}{_complaint(ran)}; run it by hand, or log in")
-        if len(ran.output) > MOST_OUTPUT:
+        if result.code != 0:
+            raise self._failed(
+                f"{_exit_phrase(result.code)}{_stderr_suffix(result)}; run it by hand, or log in"
+            )
+        if len(result.output) > MAX_OUTPUT_BYTES:
             raise self._failed("printed more than 1 MiB; it has to print an ExecCredential alone")
         try:
-            return parse_credential(ran.output, self._plugin.api_version)
-        except BadAnswerError as error:
+            return parse_credential(result.output, self._plugin.api_version)
+        except InvalidExecCredentialError as error:
             raise self._failed(f"is of no use: {error}; run it by hand to see") from None
 
     def _is_interactive(self) -> bool:
@@ -247,7 +251,7 @@ class PluginCommand:
             )
         return has_terminal
 
-    def _found(self) -> str:
+    def _resolve_command(self) -> str:
         """Where the command is: a path as it is, a name on our own PATH."""
         command = self._plugin.command
         found = shutil.which(command)
@@ -275,10 +279,10 @@ def _is_terminal() -> bool:
         return False
 
 
-def _ending(code: int) -> str:
+def _exit_phrase(code: int) -> str:
     return f"failed with exit code {code}" if code > 0 else f"was ended by signal {-code}"
 
 
-def _complaint(ran: Ran) -> str:
-    line = shown_line(ran.errors)
+def _stderr_suffix(result: CompletedProcess) -> str:
+    line = redact_line(result.errors)
     return f" ({line})" if line else ""

@@ -6,7 +6,7 @@ import stat
 import time
 from pathlib import Path
 
-MOST_BYTES = 4 * 2**20
+MAX_FILE_BYTES = 4 * 2**20
 """Kubeconfigs, certificates and tokens are far smaller."""
 _PIPE_SECONDS = 5.0
 """How long whoever writes into a pipe may take: `--kubeconfig <(decrypt …)`."""
@@ -25,7 +25,7 @@ def read_file(path: str | Path, *, pipes: bool = False) -> bytes:
         # Opening a pipe that nobody writes to would wait for a writer.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        raise UnreadableError(_why(error)) from error
+        raise UnreadableError(_reason(error)) from error
     try:
         mode = os.fstat(file).st_mode
         if stat.S_ISDIR(mode):
@@ -34,7 +34,7 @@ def read_file(path: str | Path, *, pipes: bool = False) -> bytes:
             raise UnreadableError("it is a pipe, and would have to be read more than once")
         return _read_pipe(file) if stat.S_ISFIFO(mode) else _read(file)
     except OSError as error:
-        raise UnreadableError(_why(error)) from error
+        raise UnreadableError(_reason(error)) from error
     finally:
         os.close(file)
 
@@ -44,8 +44,8 @@ def _read(file: int) -> bytes:
     while part := os.read(file, 2**20):
         parts.append(part)
         size += len(part)
-        if size > MOST_BYTES:
-            raise UnreadableError(f"it is larger than {MOST_BYTES // 2**20} MiB")
+        if size > MAX_FILE_BYTES:
+            raise UnreadableError(f"it is larger than {MAX_FILE_BYTES // 2**20} MiB")
     return b"".join(parts)
 
 
@@ -55,11 +55,11 @@ def _read_pipe(file: int) -> bytes:
     while select.select([file], [], [], max(0.0, until - time.monotonic()))[0]:
         part = os.read(file, 2**16)
         content += part
-        if not part or len(content) > MOST_BYTES:
-            return content[:MOST_BYTES]
+        if not part or len(content) > MAX_FILE_BYTES:
+            return content[:MAX_FILE_BYTES]
     raise UnreadableError(f"nothing came through the pipe for {_PIPE_SECONDS:.0f} s")
 
 
-def _why(error: OSError | ValueError) -> str:
+def _reason(error: OSError | ValueError) -> str:
     told = error.strerror if isinstance(error, OSError) else None
     return (told or "it has no name that a file can have").lower()

@@ -14,18 +14,33 @@ from urllib.parse import urlsplit
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
-from podstatus.client.auth.config import Identity, ServerAccess
-from podstatus.client.auth.exec_plugin import PluginIdentity
+from podstatus.client.auth.config import CredentialProvider, ResolvedClientConfig
+from podstatus.client.auth.exec_plugin import ExecCredentials
 from podstatus.client.auth.exec_process import PLUGIN_SECONDS, PluginCommand
-from podstatus.client.auth.file_credentials import FileIdentity, FixedHeader, Header, TokenFile
+from podstatus.client.auth.file_credentials import (
+    AuthHeader,
+    FileCredentials,
+    StaticHeader,
+    TokenFile,
+)
 from podstatus.client.auth.files import UnreadableError, read_file
-from podstatus.client.auth.load_kubeconfig import found_kubeconfig, load_kubeconfig, missing_message
-from podstatus.client.auth.proxy import chosen_proxy
+from podstatus.client.auth.load_kubeconfig import (
+    discover_kubeconfig,
+    load_kubeconfig,
+    missing_message,
+)
+from podstatus.client.auth.proxy import select_proxy
 from podstatus.client.auth.tls import TlsFiles
 from podstatus.client.errors import CredentialsError, KubeconfigError
-from podstatus.client.kubeconfig.model import Choice, Kubeconfig, Pem, User, pick
-from podstatus.client.kubeconfig.server_url import host_and_port, is_loopback, server_problem
-from podstatus.client.kubeconfig.validate import check_choice, is_header_text
+from podstatus.client.kubeconfig.model import (
+    Kubeconfig,
+    Pem,
+    ResolvedContext,
+    User,
+    resolve_context,
+)
+from podstatus.client.kubeconfig.server_url import host_and_port, is_loopback, validate_server_url
+from podstatus.client.kubeconfig.validate import is_header_text, validate_context
 
 logger = logging.getLogger(__name__)
 
@@ -33,49 +48,51 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """What a cluster gives its pods."""
 
 
-def default_access(
+def load_config(
     kubeconfig: Path | str | None = None,
     context: str | None = None,
     *,
     service_account: Path | str = SERVICE_ACCOUNT,
     environment: Mapping[str, str] | None = None,
-) -> ServerAccess:
+) -> ResolvedClientConfig:
     """By the named kubeconfig, else by KUBECONFIG or ~/.kube/config, else inside of a cluster."""
     environment = os.environ if environment is None else environment
     if kubeconfig is not None:
-        return kubeconfig_access(kubeconfig, context, environment=environment)
-    config = found_kubeconfig(environment)
+        return kubeconfig_config(kubeconfig, context, environment=environment)
+    config = discover_kubeconfig(environment)
     if config.is_empty and context is None and is_in_cluster(environment):
-        return in_cluster_access(service_account, environment=environment)
+        return in_cluster_config(service_account, environment=environment)
     if not config.origins:
         elsewhere = "" if is_in_cluster(environment) else " (and this is no pod of a cluster)"
         raise KubeconfigError(f"{missing_message(environment)}{elsewhere}")
-    return _access(config, context or "", environment, SystemClock(), PLUGIN_SECONDS)
+    return _resolve_config(config, context or "", environment, SystemClock(), PLUGIN_SECONDS)
 
 
-def kubeconfig_access(
+def kubeconfig_config(
     path: Path | str | None = None,
     context: str | None = None,
     *,
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     plugin_seconds: float = PLUGIN_SECONDS,
-) -> ServerAccess:
+) -> ResolvedClientConfig:
     """By a kubeconfig and one of its contexts; by the usual ones if none is named.
 
     A plugin that takes longer than `plugin_seconds` is ended.
     """
     environment = os.environ if environment is None else environment
     config = load_kubeconfig(None if path is None else Path(path), environment)
-    return _access(config, context or "", environment, clock or SystemClock(), plugin_seconds)
+    return _resolve_config(
+        config, context or "", environment, clock or SystemClock(), plugin_seconds
+    )
 
 
-def in_cluster_access(
+def in_cluster_config(
     folder: Path | str = SERVICE_ACCOUNT,
     *,
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
-) -> ServerAccess:
+) -> ResolvedClientConfig:
     """As the service account of the pod that we run in.
 
     Upstream: InClusterConfig, rest/config.go, client-go v0.36.4.
@@ -92,20 +109,20 @@ def in_cluster_access(
     source = f"the service account in {folder}"
     _check_server(server, "KUBERNETES_SERVICE_HOST and _PORT")
     authority = Pem(field="the cluster's authority", path=str(folder / "ca.crt"))
-    identity = FileIdentity(
+    identity = FileCredentials(
         TokenFile(str(folder / "token")), TlsFiles(authority=authority), clock or SystemClock()
     )
-    _look_first(identity, source)
-    return ServerAccess(
+    _validate_now(identity, source)
+    return ResolvedClientConfig(
         server=server,
         source=source,
         namespace=environment.get("POD_NAMESPACE") or _namespace(folder / "namespace"),
-        identity=identity,
-        proxy=chosen_proxy(server, "", environment),
+        credential_provider=identity,
+        proxy=select_proxy(server, "", environment),
     )
 
 
-def token_access(
+def token_config(
     server: str,
     token: str,
     authority: Path | str | None = None,
@@ -113,7 +130,7 @@ def token_access(
     namespace: str = "default",
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
-) -> ServerAccess:
+) -> ResolvedClientConfig:
     """By an address, a token, and a file with the certificate to trust (else the system's).
 
     Without TLS only on this machine: a token must not travel in the open.
@@ -126,14 +143,14 @@ def token_access(
         raise KubeconfigError(f"a token is not sent to {server} without TLS; use https")
     pem = None if authority is None else Pem(field="authority", path=str(authority))
     tls = TlsFiles(authority=pem) if where.scheme == "https" else None
-    identity = FileIdentity(FixedHeader(f"Bearer {token}"), tls, clock or SystemClock())
-    _look_first(identity, "the token for it")
-    return ServerAccess(
+    identity = FileCredentials(StaticHeader(f"Bearer {token}"), tls, clock or SystemClock())
+    _validate_now(identity, "the token for it")
+    return ResolvedClientConfig(
         server=server,
         source="a token",
         namespace=namespace,
-        identity=identity,
-        proxy=chosen_proxy(server, "", os.environ if environment is None else environment),
+        credential_provider=identity,
+        proxy=select_proxy(server, "", os.environ if environment is None else environment),
     )
 
 
@@ -143,79 +160,81 @@ def is_in_cluster(environment: Mapping[str, str]) -> bool:
     return all(environment.get(name) for name in variables)
 
 
-def _access(
+def _resolve_config(
     config: Kubeconfig,
     context: str,
     environment: Mapping[str, str],
     clock: Clock,
     plugin_seconds: float,
-) -> ServerAccess:
-    choice = pick(config, context)
-    check_choice(choice)
+) -> ResolvedClientConfig:
+    choice = resolve_context(config, context)
+    validate_context(choice)
     cluster = choice.cluster
     if cluster.insecure:
         logger.warning("the server's certificate is not checked: source=%s", choice.source)
-    return ServerAccess(
+    return ResolvedClientConfig(
         server=cluster.server,
         source=choice.source,
         namespace=choice.namespace,
-        identity=_identity(choice, clock, plugin_seconds),
+        credential_provider=_credential_provider(choice, clock, plugin_seconds),
         server_hostname=cluster.tls_server_name or None,
         proxy=_proxy(choice, environment),
     )
 
 
-def _proxy(choice: Choice, environment: Mapping[str, str]) -> str | None:
+def _proxy(context: ResolvedContext, environment: Mapping[str, str]) -> str | None:
     try:
-        return chosen_proxy(choice.cluster.server, choice.cluster.proxy_url, environment)
+        return select_proxy(context.cluster.server, context.cluster.proxy_url, environment)
     except KubeconfigError as error:
-        raise KubeconfigError(f"{choice.source} cannot be used: {error}") from error
+        raise KubeconfigError(f"{context.source} cannot be used: {error}") from error
 
 
-def _identity(choice: Choice, clock: Clock, plugin_seconds: float) -> Identity:
-    user, cluster = choice.user, choice.cluster
+def _credential_provider(
+    context: ResolvedContext, clock: Clock, plugin_seconds: float
+) -> CredentialProvider:
+    user, cluster = context.user, context.cluster
     if urlsplit(cluster.server).scheme != "https":
         # As client-go: what says who we are never travels in the open.
         if user != User():
-            logger.warning("no credentials are sent without TLS: source=%s", choice.source)
-        return FileIdentity(FixedHeader(None), None, clock)
+            logger.warning("no credentials are sent without TLS: source=%s", context.source)
+        return FileCredentials(StaticHeader(None), None, clock)
     tls = TlsFiles(
         authority=next(iter(cluster.authority), None),
         certificate=next(iter(user.certificate), None),
         key=next(iter(user.key), None),
         insecure=cluster.insecure,
     )
-    written = FileIdentity(_header(user), tls, clock)
-    _look_first(written, choice.source)
+    written = FileCredentials(_header(user), tls, clock)
+    _validate_now(written, context.source)
     if user.plugin is None:
         return written
     if user.token or user.token_file or user.username or user.certificate:
-        logger.warning("exec plugin not used, there are credentials: source=%s", choice.source)
+        logger.warning("exec plugin not used, there are credentials: source=%s", context.source)
         return written
-    return PluginIdentity(PluginCommand(user.plugin, cluster, seconds=plugin_seconds), tls, clock)
+    return ExecCredentials(PluginCommand(user.plugin, cluster, seconds=plugin_seconds), tls, clock)
 
 
-def _header(user: User) -> Header:
+def _header(user: User) -> AuthHeader:
     if user.token_file:
         return TokenFile(user.token_file, user.token)
     if user.token:
-        return FixedHeader(f"Bearer {user.token}")
+        return StaticHeader(f"Bearer {user.token}")
     if user.username or user.password:
         pair = f"{user.username}:{user.password}".encode()
-        return FixedHeader(f"Basic {base64.b64encode(pair).decode()}")
-    return FixedHeader(None)
+        return StaticHeader(f"Basic {base64.b64encode(pair).decode()}")
+    return StaticHeader(None)
 
 
-def _look_first(identity: FileIdentity, source: str) -> None:
+def _validate_now(credentials: FileCredentials, source: str) -> None:
     """Find what is missing now, and not with the first request."""
     try:
-        identity.look()
+        credentials.reload()
     except (CredentialsError, KubeconfigError) as error:
         raise KubeconfigError(f"{source} cannot be used: {error}") from error
 
 
 def _check_server(server: str, what: str) -> None:
-    if problem := server_problem(server):
+    if problem := validate_server_url(server):
         raise KubeconfigError(f"{what}: {problem}")
 
 

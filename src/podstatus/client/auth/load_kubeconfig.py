@@ -10,7 +10,7 @@ from pathlib import Path
 
 from podstatus.client.auth.files import UnreadableError, read_file
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.kubeconfig.model import Kubeconfig, merged
+from podstatus.client.kubeconfig.model import Kubeconfig, merge_kubeconfigs
 from podstatus.client.kubeconfig.parse import parse_kubeconfig
 
 logger = logging.getLogger(__name__)
@@ -24,23 +24,23 @@ def load_kubeconfig(path: Path | None, environment: Mapping[str, str]) -> Kubeco
     Raises KubeconfigError if none is there, or one cannot be used.
     """
     if path is not None:
-        return _needed(path)
-    config = found_kubeconfig(environment)
+        return _load_required(path)
+    config = discover_kubeconfig(environment)
     if not config.origins:
         raise KubeconfigError(missing_message(environment))
     return config
 
 
-def found_kubeconfig(environment: Mapping[str, str]) -> Kubeconfig:
+def discover_kubeconfig(environment: Mapping[str, str]) -> Kubeconfig:
     """What the files say that nobody named, as far as they are there; perhaps nothing.
 
     Raises KubeconfigError if one cannot be used.
     """
-    found = [(path, _if_there(path)) for path in default_paths(environment)]
+    found = [(path, _load_if_exists(path)) for path in default_paths(environment)]
     for path, config in found:
         if config is None and environment.get(VARIABLE):
             logger.warning("kubeconfig skipped, it is not there: file=%s", path)
-    return merged(config for _, config in found if config is not None)
+    return merge_kubeconfigs(config for _, config in found if config is not None)
 
 
 def default_paths(environment: Mapping[str, str]) -> Sequence[Path]:
@@ -59,7 +59,7 @@ def missing_message(environment: Mapping[str, str]) -> str:
     return f"no kubeconfig at {where}{by}; pass the path of one, or set {VARIABLE}"
 
 
-def _needed(path: Path) -> Kubeconfig:
+def _load_required(path: Path) -> Kubeconfig:
     try:
         return _read(path)
     except UnreadableError as error:
@@ -70,7 +70,7 @@ def _needed(path: Path) -> Kubeconfig:
         raise _unreadable(path, error) from error
 
 
-def _if_there(path: Path) -> Kubeconfig | None:
+def _load_if_exists(path: Path) -> Kubeconfig | None:
     try:
         return _read(path)
     except UnreadableError as error:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-_LONGEST: Final = 300
+_MAX_LINE_LENGTH: Final = 300
 _MASK: Final = "…"
 
 _SECRETS: Final = (
@@ -25,7 +25,7 @@ _WORD: Final = re.compile(
 )
 
 
-def shown_line(text: str) -> str:
+def redact_line(text: str) -> str:
     """The last line with something in it, without what looks like a secret."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
@@ -33,9 +33,9 @@ def shown_line(text: str) -> str:
     line = "".join(char if char.isprintable() else " " for char in lines[-1]).strip()
     for pattern in _SECRETS:
         line = pattern.sub(rf"\1{_MASK}", line)
-    line = _RUN.sub(lambda found: _unless_words(found[0]), line)
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + _MASK
+    line = _RUN.sub(lambda found: _mask_unless_words(found[0]), line)
+    return line if len(line) <= _MAX_LINE_LENGTH else line[:_MAX_LINE_LENGTH] + _MASK
 
 
-def _unless_words(run: str) -> str:
+def _mask_unless_words(run: str) -> str:
     return _MASK if _WORD.sub("", run) else run

@@ -30,9 +30,9 @@ _FAILED = 1
 _KILL_SECONDS = 5.0
 """For what is killed to end; what hangs in the kernel then belongs to init."""
 _PAUSE_SECONDS = 0.002
-_CHASES = 1000
+_MAX_KILL_ROUNDS = 1000
 """How often new children are killed, before all descendants are stopped."""
-_STOP_ROUNDS = 100
+_MAX_STOP_ROUNDS = 100
 """How often newcomers are looked for and stopped, before all are killed."""
 _PARENT, _START_TICKS = 1, 19
 """Among the fields of /proc/<pid>/stat behind the name."""
@@ -53,14 +53,14 @@ def main(arguments: list[str]) -> NoReturn:
     _become_subreaper()
     woken = _wake_at_child_signals()
     try:
-        pid = os.posix_spawn(arguments[1], arguments[1:], os.environ, setsigdef=_reset())
+        pid = os.posix_spawn(arguments[1], arguments[1:], os.environ, setsigdef=_default_signals())
     except (OSError, ValueError) as error:
         control.sendall(str(getattr(error, "errno", 0) or 0).encode())
         sys.exit(_FAILED)
     code = _wait(pid, control, woken)
     if code != 0:
         end_descendants()
-    _end_like(code)
+    _exit_like(code)
 
 
 def _become_subreaper() -> None:
@@ -79,7 +79,7 @@ def _wake_at_child_signals() -> int:
     return reader
 
 
-def _reset() -> list[int]:
+def _default_signals() -> list[int]:
     """Signals that Python has changed, for the command to have as they were."""
     return [signal.SIGPIPE, signal.SIGXFSZ]
 
@@ -101,21 +101,21 @@ def end_descendants() -> None:
     """Kill all that has us as an ancestor; returns when there is nothing left, or after 5 s."""
     until = time.monotonic() + _KILL_SECONDS
     while _reap() and time.monotonic() < until:
-        if _chase():
+        if _kill_children():
             time.sleep(_PAUSE_SECONDS)
             continue
         for process in _stop_all():
             _send(process, signal.SIGKILL)
 
 
-def _chase() -> bool:
+def _kill_children() -> bool:
     """Kill children until there are no new ones; False if there is no end of them.
 
     What a child has started becomes ours when it ends. One that forks and ends, again and again,
     has another pid at every look: a look has to be shorter than its life.
     """
     killed: set[int] = set()
-    for _ in range(_CHASES):
+    for _ in range(_MAX_KILL_ROUNDS):
         found = _children()
         if found <= killed:
             return True
@@ -138,7 +138,7 @@ def _children() -> set[int]:
 def _stop_all() -> set[_Process]:
     """Stop first: what forks faster than it is killed would never end."""
     stopped: set[_Process] = set()
-    for _ in range(_STOP_ROUNDS):
+    for _ in range(_MAX_STOP_ROUNDS):
         newcomers = _descendants() - stopped
         if not newcomers:
             break
@@ -195,7 +195,7 @@ def _process(entry: Path) -> _Process | None:
     return _Process(int(entry.name), int(fields[_PARENT]), int(fields[_START_TICKS]))
 
 
-def _end_like(code: int | None) -> NoReturn:
+def _exit_like(code: int | None) -> NoReturn:
     if code is not None and code < 0:
         if -code != signal.SIGKILL:
             signal.signal(-code, signal.SIG_DFL)

@@ -12,27 +12,27 @@ from podstatus.client.kubeconfig.server_url import (
     PORTS,
     ip_address,
     is_loopback,
-    shown_address,
-    split_address,
+    redact_url,
+    split_url,
 )
 
 
-def chosen_proxy(server: str, named: str, environment: Mapping[str, str]) -> str | None:
+def select_proxy(server: str, named: str, environment: Mapping[str, str]) -> str | None:
     """The proxy for a server. What is named wins, even on the way to this machine.
 
     Raises KubeconfigError for a proxy that cannot be used.
     """
     if named:
-        return _checked(named, "proxy-url")
+        return _validate_proxy(named, "proxy-url")
     where = urlsplit(server)
     variable, value = _variable(environment, f"{where.scheme}_proxy")
     if not value or where.hostname is None or is_loopback(where.hostname):
         return None
     port = where.port or PORTS[where.scheme]
     _, exceptions = _variable(environment, "no_proxy")
-    if any(_covers(rule, where.hostname, port) for rule in exceptions.split(",")):
+    if any(_matches_rule(rule, where.hostname, port) for rule in exceptions.split(",")):
         return None
-    return _checked(value if "://" in value else f"http://{value}", variable)
+    return _validate_proxy(value if "://" in value else f"http://{value}", variable)
 
 
 def _variable(environment: Mapping[str, str], name: str) -> tuple[str, str]:
@@ -43,21 +43,21 @@ def _variable(environment: Mapping[str, str], name: str) -> tuple[str, str]:
     return name.upper(), ""
 
 
-def _checked(proxy: str, source: str) -> str:
+def _validate_proxy(proxy: str, source: str) -> str:
     if proxy.partition(":")[0].lower() in ("socks5", "socks5h", "socks4", "socks"):
         raise KubeconfigError(
-            f"{source} is {shown_address(proxy)}, but SOCKS proxies are not supported; name an "
+            f"{source} is {redact_url(proxy)}, but SOCKS proxies are not supported; name an "
             "http or https proxy"
         )
-    if split_address(proxy) is None:
+    if split_url(proxy) is None:
         raise KubeconfigError(
-            f"{source} is {shown_address(proxy)}, which is no address; it has to look like "
+            f"{source} is {redact_url(proxy)}, which is no address; it has to look like "
             "http://host:3128"
         )
     return proxy
 
 
-def _covers(rule: str, host: str, port: int) -> bool:
+def _matches_rule(rule: str, host: str, port: int) -> bool:
     """Whether one entry of NO_PROXY is about a server."""
     rule = rule.strip().lower()
     if rule == "*":
@@ -72,10 +72,10 @@ def _covers(rule: str, host: str, port: int) -> bool:
     excepted = ip_address(name)
     if excepted is not None or address is not None:
         return excepted == address
-    return _covers_name(name.removeprefix("*"), host.lower())
+    return _matches_domain(name.removeprefix("*"), host.lower())
 
 
-def _covers_name(name: str, host: str) -> bool:
+def _matches_domain(name: str, host: str) -> bool:
     """`example.com` is about itself and all below, `.example.com` about all below."""
     if name.startswith("."):
         return len(name) > 1 and host.endswith(name)

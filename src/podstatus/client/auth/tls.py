@@ -23,7 +23,7 @@ class UnusableTlsError(Exception):
     """A certificate or a key cannot be used; the message names it and says why."""
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class PemContent(msgspec.Struct, frozen=True):
     """A PEM text, and where it came from."""
 
     pem: Pem
@@ -36,20 +36,20 @@ class Loaded(msgspec.Struct, frozen=True):
 class KeyPair(msgspec.Struct, frozen=True):
     """Our certificate, with its key."""
 
-    certificate: Loaded
-    key: Loaded
+    certificate: PemContent
+    key: PemContent
 
     def expires(self) -> int:
         """When the certificate runs out, in nanoseconds since the Unix epoch."""
         try:
             first = x509.load_pem_x509_certificates(self.certificate.content)[0]
         except ValueError as error:
-            raise UnusableTlsError(_no_certificate(self.certificate)) from error
+            raise UnusableTlsError(_certificate_error(self.certificate)) from error
         return int(first.not_valid_after_utc.timestamp()) * 10**9
 
 
 def tls_context(
-    authority: Loaded | None, pair: KeyPair | None, *, insecure: bool
+    authority: PemContent | None, pair: KeyPair | None, *, insecure: bool
 ) -> ssl.SSLContext:
     """A context for clients. Raises UnusableTlsError.
 
@@ -67,25 +67,25 @@ def tls_context(
     elif authority is None:
         context.load_default_certs()
     else:
-        _trust(context, authority)
+        _load_ca(context, authority)
     if pair is not None:
-        _introduce(context, pair)
+        _load_client_cert(context, pair)
     return context
 
 
-def _trust(context: ssl.SSLContext, authority: Loaded) -> None:
+def _load_ca(context: ssl.SSLContext, authority: PemContent) -> None:
     # Comments between the certificates may be in any language.
     text = authority.content.decode("ascii", "ignore")
     try:
         context.load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError) as error:
-        raise UnusableTlsError(_no_certificate(authority)) from error
+        raise UnusableTlsError(_certificate_error(authority)) from error
 
 
-def _introduce(context: ssl.SSLContext, pair: KeyPair) -> None:
+def _load_client_cert(context: ssl.SSLContext, pair: KeyPair) -> None:
     certificate, key = pair.certificate, pair.key
     if b"-----BEGIN CERTIFICATE-----" not in certificate.content:
-        raise UnusableTlsError(_no_certificate(certificate))
+        raise UnusableTlsError(_certificate_error(certificate))
     if b"PRIVATE KEY-----" not in key.content:
         raise UnusableTlsError(f"{key.pem.name} has no private key in PEM; name the right file")
     try:
@@ -96,22 +96,22 @@ def _introduce(context: ssl.SSLContext, pair: KeyPair) -> None:
             f"{key.pem.name} is encrypted; decrypt it with `openssl pkey`"
         ) from None
     except ssl.SSLError as error:
-        raise UnusableTlsError(_why_no_pair(pair, error)) from error
+        raise UnusableTlsError(_key_pair_error(pair, error)) from error
     except OSError as error:
         raise UnusableTlsError(
             f"{certificate.pem.name} and its key cannot be loaded: {error.strerror}"
         ) from error
 
 
-def _why_no_pair(pair: KeyPair, error: ssl.SSLError) -> str:
+def _key_pair_error(pair: KeyPair, error: ssl.SSLError) -> str:
     certificate, key = pair.certificate.pem.name, pair.key.pem.name
     if error.reason == "KEY_VALUES_MISMATCH":
         return f"{key} is not the key of {certificate}; name the one that belongs to it"
     return f"{certificate} or {key} is damaged; fetch both anew"
 
 
-def _no_certificate(loaded: Loaded) -> str:
-    return f"{loaded.pem.name} has no certificate in PEM that can be read; fetch it anew"
+def _certificate_error(pem: PemContent) -> str:
+    return f"{pem.pem.name} has no certificate in PEM that can be read; fetch it anew"
 
 
 class _EncryptedError(Exception):
@@ -123,15 +123,15 @@ def _no_password() -> str:
 
 
 @contextmanager
-def _as_file(loaded: Loaded) -> Iterator[str]:
+def _as_file(content: PemContent) -> Iterator[str]:
     """A file with the text: its own, or one for this moment. OpenSSL reads pairs from files."""
-    if loaded.pem.path:
-        yield loaded.pem.path
+    if content.pem.path:
+        yield content.pem.path
         return
     with tempfile.TemporaryDirectory(prefix="podstatus-") as folder:  # the owner's alone
         path = Path(folder) / "pem"
         path.touch(mode=0o600)
-        path.write_bytes(loaded.content)
+        path.write_bytes(content.content)
         yield str(path)
 
 
@@ -143,7 +143,7 @@ def expired_message(name: str, expires: int) -> str:
 
 logger = logging.getLogger(__name__)
 
-_Content = tuple[Loaded | None, KeyPair | None]
+_Content = tuple[PemContent | None, KeyPair | None]
 
 
 class TlsFiles:
@@ -167,7 +167,7 @@ class TlsFiles:
         self._content: _Content = (None, None)
         self._context: ssl.SSLContext | None = None
         self._expires: int | None = None
-        self._warned = ""
+        self._last_warning = ""
 
     def authority(self) -> bytes:
         """The certificates to trust, PEM; empty if those of the system are. For plugins."""
@@ -179,7 +179,7 @@ class TlsFiles:
         Raises KubeconfigError if there never was a good one, CredentialsError if our certificate
         has run out meanwhile.
         """
-        context = self._looked(now)
+        context = self._reload(now)
         if self._expires is not None and self._expires <= now and self._certificate is not None:
             raise CredentialsError(expired_message(self._certificate.name, self._expires))
         return context
@@ -188,9 +188,9 @@ class TlsFiles:
         """A context with the certificate of somebody else. Raises UnusableTlsError."""
         return tls_context(self._content[0], pair, insecure=self._insecure)
 
-    def _looked(self, now: int) -> ssl.SSLContext:
+    def _reload(self, now: int) -> ssl.SSLContext:
         try:
-            return self._made(self._read(), now)
+            return self._build(self._read(), now)
         except UnusableTlsError as error:
             if self._context is None:
                 raise KubeconfigError(str(error)) from error
@@ -198,12 +198,12 @@ class TlsFiles:
             return self._context
 
     def _read(self) -> _Content:
-        authority = None if self._authority is None else _loaded(self._authority)
+        authority = None if self._authority is None else _load_pem(self._authority)
         if self._certificate is None or self._key is None:
             return authority, None
-        return authority, KeyPair(_loaded(self._certificate), _loaded(self._key))
+        return authority, KeyPair(_load_pem(self._certificate), _load_pem(self._key))
 
-    def _made(self, content: _Content, now: int) -> ssl.SSLContext:
+    def _build(self, content: _Content, now: int) -> ssl.SSLContext:
         if self._context is not None and content == self._content:
             return self._context
         authority, pair = content
@@ -214,21 +214,21 @@ class TlsFiles:
         if self._context is not None:
             logger.info("certificates changed, new connections use them")
         self._content, self._context, self._expires = content, context, expires
-        self._warned = ""
+        self._last_warning = ""
         return context
 
     def _warn(self, problem: str) -> None:
         """Once per problem: files may be halfway through being replaced."""
-        if problem != self._warned:
+        if problem != self._last_warning:
             logger.warning("certificates not reloaded, the last good ones stay: error=%s", problem)
-        self._warned = problem
+        self._last_warning = problem
 
 
-def _loaded(pem: Pem) -> Loaded:
+def _load_pem(pem: Pem) -> PemContent:
     if not pem.path:
-        return Loaded(pem, pem.data)
+        return PemContent(pem, pem.data)
     try:
-        return Loaded(pem, read_file(pem.path))
+        return PemContent(pem, read_file(pem.path))
     except UnreadableError as error:
         raise UnusableTlsError(
             f"{pem.name} cannot be read: {error}; put the file there, or correct its name"

@@ -6,11 +6,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from podstatus.client.informer.resource_version import ResourceVersion
-from podstatus.client.informer.transform import Digest, read_kept
+from podstatus.client.informer.transform import Transform, decode_and_transform
 from podstatus.kube.encoding.codec import DecodeError
 
 
-class Identity(Protocol):
+class ObjectIdentity(Protocol):
     """Which state of which object: an `ObjectMeta` says so, or as much of one as is kept."""
 
     @property
@@ -34,7 +34,7 @@ class HasMetadata(Protocol):
     """What every object has."""
 
     @property
-    def metadata(self) -> Identity:
+    def metadata(self) -> ObjectIdentity:
         """Its name, its UID, its version."""
 
 
@@ -51,7 +51,7 @@ class ObjectKey(NamedTuple):
     name: str
 
 
-class Sighting(msgspec.Struct, Generic[T], frozen=True):
+class ObjectState(msgspec.Struct, Generic[T], frozen=True):
     """An object, as it was at a version."""
 
     key: ObjectKey
@@ -66,52 +66,52 @@ def key_of(object_: HasMetadata) -> ObjectKey:
     return ObjectKey(object_.metadata.namespace, object_.metadata.name)
 
 
-def read_object(data: bytes, kind: type[T] | Digest[T]) -> Sighting[T] | None:
+def read_object(data: bytes, kind: type[T] | Transform[T]) -> ObjectState[T] | None:
     """The object, without its content if that cannot be decoded.
 
     None if not even its name and its UID can be read.
     """
     try:
-        found = read_kept(bytes(data), kind)
+        found = decode_and_transform(bytes(data), kind)
     except DecodeError:
         return read_metadata(data)
     metadata = found.metadata
     key = ObjectKey(metadata.namespace, metadata.name)
-    if not _is_one(key, metadata.uid):
+    if not _is_valid_identity(key, metadata.uid):
         return None
-    return Sighting(key, metadata.uid, ResourceVersion.parse(metadata.resource_version), found)
+    return ObjectState(key, metadata.uid, ResourceVersion.parse(metadata.resource_version), found)
 
 
 def read_item(
-    data: bytes, kind: type[T] | Digest[T], known: Callable[[ObjectKey], T | None]
-) -> Sighting[T] | None:
+    data: bytes, kind: type[T] | Transform[T], cached: Callable[[ObjectKey], T | None]
+) -> ObjectState[T] | None:
     """The object in a list; one that is known as it is there is not decoded again.
 
     So the list that confirms what we have costs a fraction of the first one, and no memory.
     """
-    seen: Sighting[T] | None = read_metadata(data)
+    seen: ObjectState[T] | None = read_metadata(data)
     if seen is None:
         return None
-    ours = known(seen.key)
+    ours = cached(seen.key)
     if ours is None or ours.metadata.uid != seen.uid:
         return read_object(data, kind)
     if ours.metadata.resource_version != seen.version.text:
         return read_object(data, kind)
-    return Sighting(seen.key, seen.uid, seen.version, ours)
+    return ObjectState(seen.key, seen.uid, seen.version, ours)
 
 
-def read_metadata(data: bytes) -> Sighting[T] | None:
+def read_metadata(data: bytes) -> ObjectState[T] | None:
     """Where an object is, which one and how new; None if that cannot be read."""
     metadata = _metadata(data)
     if metadata is None:
         return None
     key = ObjectKey(metadata.namespace or "", metadata.name or "")
-    if not _is_one(key, metadata.uid or ""):
+    if not _is_valid_identity(key, metadata.uid or ""):
         return None
-    return Sighting(key, metadata.uid or "", read_version(metadata))
+    return ObjectState(key, metadata.uid or "", read_version(metadata))
 
 
-def _is_one(key: ObjectKey, uid: str) -> bool:
+def _is_valid_identity(key: ObjectKey, uid: str) -> bool:
     """Whether an object can have this name and this UID.
 
     One without could not be identified; a name with a slash would lead to another path.

@@ -5,11 +5,11 @@ from typing import Generic
 
 import msgspec
 
-from podstatus.client.informer.decode import ObjectKey, Sighting, T, read_item
-from podstatus.client.informer.listwatch import Selection, Source
+from podstatus.client.informer.decode import ObjectKey, ObjectState, T, read_item
+from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.resource_version import ResourceVersion
-from podstatus.client.informer.store import Listing
-from podstatus.client.informer.transform import Digest
+from podstatus.client.informer.store import ListResult
+from podstatus.client.informer.transform import Transform
 from podstatus.kube.errors import GoneError, UnavailableError
 
 _MAX_PAGES = 10_000
@@ -22,9 +22,9 @@ class Lister(Generic[T]):
 
     def __init__(
         self,
-        source: Source,
-        selection: Selection,
-        kind: type[T] | Digest[T],
+        source: ListerWatcher,
+        selection: ObjectSelection,
+        kind: type[T] | Transform[T],
         *,
         page: int,
         max_objects: int,
@@ -35,28 +35,28 @@ class Lister(Generic[T]):
         self._page = page
         self._max_objects = max_objects
 
-    async def read(self, known: Callable[[ObjectKey], T | None]) -> Listing[T]:
-        """All objects at one version, of now; `known` ones are not decoded again.
+    async def read(self, cached: Callable[[ObjectKey], T | None]) -> ListResult[T]:
+        """All objects at one version, of now; `cached` ones are not decoded again.
 
         A list that takes so long that the server forgets its version is asked for in one piece.
         Raises ApiError.
         """
         try:
-            return await self._list(known, self._page)
+            return await self._list(cached, self._page)
         except GoneError as error:
             if error.code != 410:
                 raise
-        return await self._list(known, 0)
+        return await self._list(cached, 0)
 
-    async def _list(self, known: Callable[[ObjectKey], T | None], limit: int) -> Listing[T]:
-        items: list[Sighting[T]] = []
+    async def _list(self, cached: Callable[[ObjectKey], T | None], limit: int) -> ListResult[T]:
+        items: list[ObjectState[T]] = []
         undecodable, nameless, size, token = 0, 0, 0, ""
         for _ in range(_MAX_PAGES):
-            body = await self._ask(limit, token)
+            body = await self._request_page(limit, token)
             size += len(body)
             page = _read_page(body)
             for data in page.items or ():
-                seen = read_item(data, self._kind, known)
+                seen = read_item(data, self._kind, cached)
                 if seen is not None and not self._selection.has(seen.key):
                     seen = None
                 if seen is not None:
@@ -67,7 +67,7 @@ class Lister(Generic[T]):
             before, token = token, page.metadata.continue_token or ""
             if not token:
                 version = ResourceVersion.parse(page.metadata.resource_version or "")
-                return Listing(version, items, undecodable, is_whole=not nameless)
+                return ListResult(version, items, undecodable, is_whole=not nameless)
             if token == before:
                 raise UnavailableError("the list has no end: its pages lead to themselves")
         raise UnavailableError(f"the list has no end: it has more than {_MAX_PAGES} pages")
@@ -78,7 +78,7 @@ class Lister(Generic[T]):
         if size > _MAX_BYTES:
             raise UnavailableError(f"the list has more than {_MAX_BYTES >> 20} MiB")
 
-    async def _ask(self, limit: int, token: str) -> bytes:
+    async def _request_page(self, limit: int, token: str) -> bytes:
         asked = self._selection
         return await self._source.list(
             asked.resource,

@@ -7,14 +7,14 @@ from typing import Protocol
 import msgspec
 
 from podstatus.client.informer.decode import ObjectKey
-from podstatus.client.rest.resources import Resource
+from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.watch import WatchEvent
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectSelection(msgspec.Struct, frozen=True, kw_only=True):
     """Which objects."""
 
-    resource: Resource
+    resource: ApiResource
     namespace: str | None = None
     """None for all of them."""
     label_selector: str = ""
@@ -32,12 +32,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.resource.plural}{where}" + (f" selector={selectors}" if selectors else "")
 
 
-class Source(Protocol):
+class ListerWatcher(Protocol):
     """Lists and watches. Both raise the errors of `podstatus.kube.errors`, and never hang."""
 
     async def list(
         self,
-        resource: Resource,
+        resource: ApiResource,
         *,
         namespace: str | None = None,
         label_selector: str = "",
@@ -49,14 +49,14 @@ class Source(Protocol):
 
     def watch(
         self,
-        resource: Resource,
+        resource: ApiResource,
         *,
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
         resource_version: str = "",
         timeout_seconds: int = 300,
-        silence_seconds: float = 90.0,
+        idle_timeout_seconds: float = 90.0,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """The changes after a version, and bookmarks.
 

@@ -15,9 +15,9 @@ from podstatus.kube.encoding.wire import Wire
 
 W = TypeVar("W", bound=Wire)
 
-_MOST_TEXTS = 128
+_MAX_CACHED_OBJECTS = 128
 """That are remembered: more than there are between an answer and its event."""
-_LONGEST_TEXT = 32 << 10
+_MAX_CACHED_BYTES = 32 << 10
 """Bytes. Ten times what a pod has; longer ones must not fill the memory."""
 
 _KEY = b'"managedFields":'
@@ -34,29 +34,29 @@ class _Object(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Object)
 
 
-def decode_trimmed(data: bytes, kind: type[W]) -> W:
+def decode_cached(data: bytes, kind: type[W]) -> W:
     """An object without its managed fields. Raises DecodeError.
 
     The answer to a patch and the event that tells of it are the same text, which is decoded once.
     """
     text = data.rstrip(b"\n")
-    read = _remembered if len(text) <= _LONGEST_TEXT else _decode
+    read = _decode_with_cache if len(text) <= _MAX_CACHED_BYTES else _decode
     return cast(W, read(text, kind))
 
 
-def decode_once(data: bytes, kind: type[W]) -> W:
+def decode_uncached(data: bytes, kind: type[W]) -> W:
     """The same for one who will not see that text again, and remembers nothing of it."""
-    return decode(without_managed_fields(data), kind)
+    return decode(strip_managed_fields(data), kind)
 
 
 def _decode(text: bytes, kind: type[Wire]) -> Wire:
-    return decode_once(text, kind)
+    return decode_uncached(text, kind)
 
 
-_remembered = lru_cache(maxsize=_MOST_TEXTS)(_decode)
+_decode_with_cache = lru_cache(maxsize=_MAX_CACHED_OBJECTS)(_decode)
 
 
-def without_managed_fields(data: bytes) -> bytes:
+def strip_managed_fields(data: bytes) -> bytes:
     """The text of an object without its managed fields; as it is, if they cannot be told."""
     start = data.find(_KEY) + len(_KEY)
     if start < len(_KEY):

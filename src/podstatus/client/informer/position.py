@@ -9,17 +9,17 @@ from collections.abc import Iterable
 
 from podstatus.client.informer.decode import HasMetadata, ObjectKey, T, key_of
 from podstatus.client.informer.resource_version import UNKNOWN, ResourceVersion
-from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 
 
-class Progress:
+class WatchPosition:
     """The position of one watch, kept from stream to stream."""
 
     def __init__(self) -> None:
         self._watched = UNKNOWN
         """Up to here the watch has told everything."""
         self._listed = UNKNOWN
-        self._awaited: dict[ObjectKey, ResourceVersion | None] = {}
+        self._pending: dict[ObjectKey, ResourceVersion | None] = {}
         """What the last list was ahead in: the state to be delivered, None for a deletion."""
         self.must_list = True
         """Whether there is nothing to begin a watch from."""
@@ -30,44 +30,44 @@ class Progress:
         return self._listed if self._listed.is_after(self._watched) else self._watched
 
     @property
-    def resume_at(self) -> str:
+    def resume_version(self) -> str:
         """Where the next stream begins: at the list's version, unless it is to show what it
         makes of the differences."""
-        return self._watched.text if self._awaited else self.newest.text
+        return self._watched.text if self._pending else self.newest.text
 
     def begin_at(self, version: ResourceVersion) -> None:
         """A list told everything, and the watch begins there."""
         self._watched = self._listed = version
-        self._awaited.clear()
+        self._pending.clear()
         self.must_list = False
 
-    def begin_anew(self) -> None:
+    def invalidate(self) -> None:
         """The watch cannot go on: it needs a list to begin at."""
         self.must_list = True
 
-    def listed(self, version: ResourceVersion, changes: Iterable[Change[T]]) -> None:
+    def record_list(self, version: ResourceVersion, changes: Iterable[ObjectChange[T]]) -> None:
         """A list beside the watch made these changes."""
         self._listed = version
         for change in changes:
             match change:
                 case Added(new) | Updated(_, new):
-                    self._awaited[key_of(new)] = _version(new)
+                    self._pending[key_of(new)] = _version(new)
                 case Removed(last):
-                    self._awaited[key_of(last)] = None
+                    self._pending[key_of(last)] = None
 
-    def delivered(self, key: ObjectKey, version: ResourceVersion, *, deleted: bool) -> None:
+    def record_event(self, key: ObjectKey, version: ResourceVersion, *, deleted: bool) -> None:
         """The watch told this about an object."""
-        if key not in self._awaited:
+        if key not in self._pending:
             return
-        state = self._awaited[key]
+        state = self._pending[key]
         if deleted if state is None else not state.is_after(version):
-            del self._awaited[key]
+            del self._pending[key]
 
     def is_past(self, version: ResourceVersion) -> bool:
         """Whether the watch has already delivered a newer version than this one."""
         return self._watched.is_after(version)
 
-    def reached(self, version: ResourceVersion) -> bool:
+    def advance(self, version: ResourceVersion) -> bool:
         """The watch is here; whether that is further than before.
 
         No version is nowhere: a stream that began there would leave deletions out.
@@ -77,12 +77,12 @@ class Progress:
         self._watched = version
         return True
 
-    def take_missed(self) -> int:
+    def pop_missed(self) -> int:
         """How many changes the watch has missed for good, since the last time."""
-        if not self._awaited or self._listed.is_after(self._watched):
+        if not self._pending or self._listed.is_after(self._watched):
             return 0
-        missed = len(self._awaited)
-        self._awaited.clear()
+        missed = len(self._pending)
+        self._pending.clear()
         return missed
 
 

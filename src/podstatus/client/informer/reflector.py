@@ -15,17 +15,17 @@ from typing import Generic
 from podstatus.base.aio import SystemClock, wait_event_or_timeout
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.client.errors import SilentError
+from podstatus.client.errors import WatchIdleError
 from podstatus.client.informer.decode import ObjectKey, T
 from podstatus.client.informer.lister import Lister
-from podstatus.client.informer.listwatch import Selection, Source
+from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_policy import ReflectorPolicy
-from podstatus.client.informer.reflector_state import Reflection
-from podstatus.client.informer.store import Change
-from podstatus.client.informer.transform import Digest
-from podstatus.client.rest.failure_backoff import Outage
-from podstatus.client.rest.resources import Resource
+from podstatus.client.informer.reflector_state import ReflectorState
+from podstatus.client.informer.store import ObjectChange
+from podstatus.client.informer.transform import Transform
+from podstatus.client.rest.failure_backoff import FailureBackoff
+from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.watch import WatchEvent
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
@@ -36,22 +36,22 @@ WATCH_SECONDS = 300
 """The shortest time for which a watch is asked for; the longest is twice that, so that watches
 that began together do not end together. Upstream: defaultMinWatchTimeout, reflector.go of
 client-go v0.36.4."""
-SHORT_SECONDS = 1.0
+MIN_WATCH_SECONDS = 1.0
 """A watch that is over sooner and told nothing new has failed, however it ended."""
-SPREAD = 0.2
+LIST_JITTER = 0.2
 """The part of the time between two full lists that is left to chance."""
 FIRST_RELIST_SECONDS = 2.0
 """After an event that could not be decoded or came out of order. Longer each time, up to the time
 between two full lists: an object that never can be decoded must not cost a list per change."""
 _SECOND = 1_000_000_000
-_TURN_SECONDS = 0.02
+_MAX_BURST_SECONDS = 0.02
 """For which events may be taken in a row."""
 
 
 class Reflector(Generic[T]):
     """A copy of a set of objects; `run` keeps it like the server's, but for managed fields.
 
-    With a `Digest` for a kind it is a copy of what is made of each object, and of nothing else.
+    With a `Transform` for a kind it is a copy of what is made of each object, and of nothing else.
 
     The handler is told of every change, in order, in the event loop: it must not block. The copy
     has changed already when it is told. If it raises, that is logged and counted, and the change
@@ -63,10 +63,10 @@ class Reflector(Generic[T]):
 
     def __init__(
         self,
-        source: Source,
-        resource: Resource,
-        kind: type[T] | Digest[T],
-        handler: Callable[[Change[T]], None],
+        source: ListerWatcher,
+        resource: ApiResource,
+        kind: type[T] | Transform[T],
+        handler: Callable[[ObjectChange[T]], None],
         *,
         namespace: str | None = None,
         label_selector: str = "",
@@ -76,7 +76,7 @@ class Reflector(Generic[T]):
         random: Callable[[], float] = chance.random,
     ) -> None:
         _check_kind_and_handler(kind, handler)
-        self._selection = selection = Selection(
+        self._selection = selection = ObjectSelection(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -86,26 +86,30 @@ class Reflector(Generic[T]):
         self._policy = policy = policy or ReflectorPolicy()
         self._clock = clock or SystemClock()
         self._random = random
-        self._reflection = Reflection(selection, kind, handler)
+        self._state = ReflectorState(selection, kind, handler)
         self._lister = Lister(
             source, selection, kind, page=policy.page, max_objects=policy.max_objects
         )
-        self._listing = asyncio.Lock()
+        self._list_lock = asyncio.Lock()
         self._synced = asyncio.Event()
-        self._doubts = asyncio.Event()
-        self._relisting = Backoff(
+        self._relist_needed = asyncio.Event()
+        self._relist_backoff = Backoff(
             initial_seconds=min(FIRST_RELIST_SECONDS, policy.list_seconds),
             max_seconds=policy.list_seconds,
         )
-        self._following = Outage(logger, f"watch of {selection}", policy.backoff, random)
-        self._repairing = Outage(logger, f"full list of {selection}", policy.backoff, random)
+        self._watch_failures = FailureBackoff(
+            logger, f"watch of {selection}", policy.backoff, random
+        )
+        self._resync_failures = FailureBackoff(
+            logger, f"full list of {selection}", policy.backoff, random
+        )
         self._stream: asyncio.Timeout | None = None
-        self._opened: int | None = None
+        self._opened_at: int | None = None
         """When the stream was opened; None if it was not, this time."""
-        self._is_idle = True
+        self._no_progress = True
         """Whether the stream has told nothing new since it was opened."""
-        self._turn_ends = 0.0
-        self._is_unproven = False
+        self._yield_at = 0.0
+        self._watch_suspect = False
         """Whether a watch was refused from where it was to begin, and none has worked since."""
 
     @property
@@ -120,103 +124,103 @@ class Reflector(Generic[T]):
     @property
     def counts(self) -> ReflectorCounts:
         """What was seen until now."""
-        return self._reflection.counts
+        return self._state.counts
 
     def staleness(self) -> float:
         """Seconds since a list, an event or a bookmark confirmed that the copy is right.
 
         Infinite before the first list.
         """
-        return self._reflection.staleness(self._clock.monotonic())
+        return self._state.staleness(self._clock.monotonic())
 
     @property
     def is_failing(self) -> bool:
         """Whether the server cannot be followed at the moment, so that the copy grows old."""
-        return self._following.is_on
+        return self._watch_failures.is_failing
 
     def get(self, namespace: str, name: str) -> T | None:
         """An object, if it is there; those of a cluster have an empty namespace."""
-        return self._reflection.replica.get(ObjectKey(namespace, name))
+        return self._state.store.get(ObjectKey(namespace, name))
 
     def objects(self) -> list[T]:
         """All objects, in no particular order."""
-        return self._reflection.replica.objects()
+        return self._state.store.objects()
 
     async def run(self) -> None:
         """Follow the server until cancelled. What is known stays known for the next time."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow())
-            tasks.create_task(self._repair())
+            tasks.create_task(self._run_watch())
+            tasks.create_task(self._run_resync())
 
-    async def _follow(self) -> None:
+    async def _run_watch(self) -> None:
         while True:
-            await self._clock.wait(await self.follow_once())
+            await self._clock.wait(await self.list_and_watch_once())
 
-    async def _repair(self) -> None:
+    async def _run_resync(self) -> None:
         seconds = self._until_next_list()
         while True:
-            await wait_event_or_timeout(self._doubts, self._clock, seconds)
-            if self._doubts.is_set():
-                self._relisting = self._relisting.failed()
-                await self._clock.wait(self._relisting.delay(self._random()))
+            await wait_event_or_timeout(self._relist_needed, self._clock, seconds)
+            if self._relist_needed.is_set():
+                self._relist_backoff = self._relist_backoff.failed()
+                await self._clock.wait(self._relist_backoff.delay(self._random()))
             else:
-                self._relisting = self._relisting.reset()
-            self._doubts.clear()
-            seconds = await self.repair_once()
+                self._relist_backoff = self._relist_backoff.reset()
+            self._relist_needed.clear()
+            seconds = await self.resync_once()
 
-    async def follow_once(self) -> float:
+    async def list_and_watch_once(self) -> float:
         """List, if there is nothing to go on from, and watch until the stream ends.
 
         Returns the seconds to wait before the next time.
         """
-        self._opened = None
+        self._opened_at = None
         try:
-            if self._reflection.progress.must_list:
+            if self._state.position.must_list:
                 await self._list(beside=False)
             await self._watch()
         except Exception as error:  # noqa: BLE001 - logged, once
             return self._failed(error)
         return 0.0
 
-    async def repair_once(self) -> float:
+    async def resync_once(self) -> float:
         """List beside the watch, if there is one; returns the seconds until the next time."""
         try:
             if self.has_synced:
                 await self._list(beside=True)
         except Exception as error:  # noqa: BLE001 - logged, once
-            self._reflection.count(failures=1)
-            return self._repairing.failed(error, self._clock.monotonic())
-        self._repairing.over(self._clock.monotonic())
+            self._state.count(failures=1)
+            return self._resync_failures.failed(error, self._clock.monotonic())
+        self._resync_failures.recovered(self._clock.monotonic())
         return self._until_next_list()
 
     def _until_next_list(self) -> float:
-        return self._policy.list_seconds * (1 - SPREAD * self._random())
+        return self._policy.list_seconds * (1 - LIST_JITTER * self._random())
 
     async def _list(self, *, beside: bool) -> None:
-        reflection = self._reflection
+        reflection = self._state
         # One at a time: that versions went back shows by what was known before asking.
-        async with self._listing:
-            asked, newest = self._clock.monotonic(), reflection.progress.newest
-            listing = await self._lister.read(reflection.replica.get)
-            if reflection.take_list(listing, asked, newest, beside=beside):
+        async with self._list_lock:
+            asked, newest = self._clock.monotonic(), reflection.position.newest
+            listing = await self._lister.read(reflection.store.get)
+            if reflection.apply_list(listing, asked, newest, beside=beside):
                 self._end_stream()
-        self._note_doubts()
+        self._check_relist()
         self._synced.set()
         # That a list works does not say that the watch does, which may be what is refused.
-        if not self._is_unproven and not beside:
-            self._following.over(self._clock.monotonic())
+        if not self._watch_suspect and not beside:
+            self._watch_failures.recovered(self._clock.monotonic())
 
     async def _watch(self) -> None:
         self._stream = stream = asyncio.timeout(None)
         try:
             async with stream, self._open() as events:
                 self._stream_opened()
-                settling = asyncio.create_task(self._settle())
+                settling = asyncio.create_task(self._mark_healthy_later())
                 try:
                     async for event in events:
                         if stream.when() is None:
-                            self._take_event(event)
-                        await self._let_others_go_on()
+                            self._apply_event(event)
+                        await self._yield_to_loop()
                 finally:
                     settling.cancel()
         except TimeoutError:
@@ -234,9 +238,9 @@ class Reflector(Generic[T]):
             namespace=asked.namespace,
             label_selector=asked.label_selector,
             field_selector=asked.field_selector,
-            resource_version=self._reflection.progress.resume_at,
+            resource_version=self._state.position.resume_version,
             timeout_seconds=round(WATCH_SECONDS * (1 + self._random())),
-            silence_seconds=self._policy.silence_seconds,
+            idle_timeout_seconds=self._policy.idle_timeout_seconds,
         )
 
     def _end_stream(self) -> None:
@@ -244,77 +248,77 @@ class Reflector(Generic[T]):
             self._stream.reschedule(asyncio.get_running_loop().time())
 
     def _stream_opened(self) -> None:
-        self._opened, self._is_idle = self._clock.monotonic(), True
-        self._reflection.count(watches=1)
+        self._opened_at, self._no_progress = self._clock.monotonic(), True
+        self._state.count(watches=1)
 
-    async def _settle(self) -> None:
+    async def _mark_healthy_later(self) -> None:
         """Take a stream for a good one after a moment, though it has nothing to tell."""
-        await self._clock.wait(SHORT_SECONDS)
-        self._works(self._clock.monotonic())
+        await self._clock.wait(MIN_WATCH_SECONDS)
+        self._mark_healthy(self._clock.monotonic())
 
-    def _take_event(self, event: WatchEvent) -> None:
+    def _apply_event(self, event: WatchEvent) -> None:
         now = self._clock.monotonic()
-        if self._reflection.take_event(event, now):
-            self._is_idle = False
-        self._note_doubts()
-        if len(self._reflection.replica) > self._policy.max_objects:
+        if self._state.apply_event(event, now):
+            self._no_progress = False
+        self._check_relist()
+        if len(self._state.store) > self._policy.max_objects:
             raise UnavailableError(f"there are more than {self._policy.max_objects} objects")
-        if not self._is_short(now):
-            self._works(now)
+        if not self._ended_early(now):
+            self._mark_healthy(now)
 
-    def _note_doubts(self) -> None:
-        if self._reflection.is_doubtful:
-            self._doubts.set()
+    def _check_relist(self) -> None:
+        if self._state.needs_relist:
+            self._relist_needed.set()
 
-    async def _let_others_go_on(self) -> None:
+    async def _yield_to_loop(self) -> None:
         """Give way now and then: of events that have come already nobody waits for the next."""
         loop = asyncio.get_running_loop()
-        if loop.time() >= self._turn_ends:
+        if loop.time() >= self._yield_at:
             await asyncio.sleep(0)
-            self._turn_ends = loop.time() + _TURN_SECONDS
+            self._yield_at = loop.time() + _MAX_BURST_SECONDS
 
     def _stream_ended(self) -> None:
         now = self._clock.monotonic()
-        if self._is_short(now):
+        if self._ended_early(now):
             raise UnavailableError("the watch ended as soon as it had begun")
-        self._works(now)
+        self._mark_healthy(now)
 
-    def _works(self, now: int) -> None:
-        self._is_unproven = False
-        self._following.over(now)
+    def _mark_healthy(self, now: int) -> None:
+        self._watch_suspect = False
+        self._watch_failures.recovered(now)
 
-    def _is_short(self, now: int) -> bool:
+    def _ended_early(self, now: int) -> bool:
         """Whether the stream has been of no use yet: it would be no wonder if it failed again."""
-        if self._opened is None:
+        if self._opened_at is None:
             return True
-        return self._is_idle and now - self._opened < SHORT_SECONDS * _SECOND
+        return self._no_progress and now - self._opened_at < MIN_WATCH_SECONDS * _SECOND
 
     def _failed(self, error: Exception) -> float:
         """Decide how to go on, and when."""
         now = self._clock.monotonic()
-        if not self._is_short(now):
-            self._works(now)
-            if isinstance(error, SilentError):
+        if not self._ended_early(now):
+            self._mark_healthy(now)
+            if isinstance(error, WatchIdleError):
                 # Nothing to worry about: not all servers send bookmarks of what rests.
-                self._reflection.count(silences=1)
+                self._state.count(silences=1)
                 logger.debug("watch was silent, opened anew: %s", self._selection)
                 return 0.0
-        was_unproven = self._is_unproven
+        was_unproven = self._watch_suspect
         if _needs_list(error):
-            self._reflection.progress.begin_anew()
-            self._is_unproven = True
+            self._state.position.invalidate()
+            self._watch_suspect = True
         if _is_expired(error):
-            self._reflection.count(expired=1)
+            self._state.count(expired=1)
             if not was_unproven:
                 logger.info("watch expired, will list: %s error=%s", self._selection, error)
                 return 0.0
-        self._reflection.count(failures=1)
-        return self._following.failed(error, now)
+        self._state.count(failures=1)
+        return self._watch_failures.failed(error, now)
 
 
 def _check_kind_and_handler(kind: object, handler: object) -> None:
     """Raise TypeError for what can never work."""
-    kind = kind.kind if isinstance(kind, Digest) else kind
+    kind = kind.kind if isinstance(kind, Transform) else kind
     if not (isinstance(kind, type) and issubclass(kind, Wire) and hasattr(kind, "metadata")):
         raise TypeError(
             f"{kind!r} is no kind of object; pass a type of podstatus.kube, such as Pod or Node, "

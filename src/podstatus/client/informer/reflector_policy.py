@@ -10,7 +10,7 @@ class ReflectorPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     list_seconds: float = 300.0
     """A full list at least so often, beside the watch."""
-    silence_seconds: float = 90.0
+    idle_timeout_seconds: float = 90.0
     """A watch that says nothing for so long is opened anew: it may be broken. Bookmarks come once a
     minute, but from kube-apiserver only if something happened, or its etcd says how far it is."""
     backoff: Backoff = Backoff()
@@ -22,10 +22,10 @@ class ReflectorPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Objects of a list at once; 0 for all. Upstream: defaultPageSize, pager.go of client-go."""
 
     def __post_init__(self) -> None:
-        if not (self.list_seconds > 0 and self.silence_seconds > 0):
+        if not (self.list_seconds > 0 and self.idle_timeout_seconds > 0):
             raise ValueError(
                 f"list_seconds is {self.list_seconds!r} and silence_seconds is"
-                f" {self.silence_seconds!r}; numbers above 0 are expected"
+                f" {self.idle_timeout_seconds!r}; numbers above 0 are expected"
             )
         if self.max_objects < 1:
             raise ValueError(f"max_objects is {self.max_objects!r}; a number from 1 on is expected")

@@ -6,7 +6,7 @@ clients rely on it). A server that makes up others is taken at its word: what co
 
 import msgspec
 
-LONGEST = 40
+MAX_DIGITS = 40
 """Digits. A number has at most 20; Python refuses to read thousands of them."""
 
 
@@ -20,7 +20,7 @@ class ResourceVersion(msgspec.Struct, frozen=True):
     def parse(cls, text: str) -> "ResourceVersion":
         """Read it; anything is one."""
         # isdigit alone takes the digits of all scripts, int underscores and spaces.
-        if text.isdigit() and text.isascii() and len(text) <= LONGEST:
+        if text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS:
             return cls(text, int(text))
         return cls(text)
 

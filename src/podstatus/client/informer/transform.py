@@ -9,14 +9,14 @@ digest it is gone again before the next one is decoded.
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from podstatus.client.informer.managed_fields import decode_once, decode_trimmed
+from podstatus.client.informer.managed_fields import decode_cached, decode_uncached
 from podstatus.kube.encoding.wire import Wire
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Wire)
 
 
-class Digest(Generic[T]):
+class Transform(Generic[T]):
     """Objects of a kind, of each of which as much is kept as `make` makes of it.
 
     What it makes has `metadata` with a name, a namespace, a UID and a resource version: those of
@@ -29,12 +29,12 @@ class Digest(Generic[T]):
 
     def read(self, data: bytes) -> T:
         """What is kept of an object. Raises DecodeError."""
-        return self._make(decode_once(data, self.kind))
+        return self._make(decode_uncached(data, self.kind))
 
 
-def read_kept(data: bytes, kind: type[T] | Digest[T]) -> T:
+def decode_and_transform(data: bytes, kind: type[T] | Transform[T]) -> T:
     """What is kept of an object: all but its managed fields, or a digest. Raises DecodeError."""
-    if isinstance(kind, Digest):
+    if isinstance(kind, Transform):
         return kind.read(data)
     # A kind is a Wire that has metadata; Python cannot spell "both".
-    return cast(T, decode_trimmed(data, cast(type[Wire], kind)))
+    return cast(T, decode_cached(data, cast(type[Wire], kind)))

@@ -110,7 +110,7 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.current_context or self.clusters or self.users or self.contexts)
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedContext(msgspec.Struct, frozen=True, kw_only=True):
     """One context, with what it refers to."""
 
     context: str
@@ -127,7 +127,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         return f"context {go_quoted(self.context)} of {self.origin}"
 
 
-def merged(configs: Iterable[Kubeconfig]) -> Kubeconfig:
+def merge_kubeconfigs(configs: Iterable[Kubeconfig]) -> Kubeconfig:
     """Several files as one: whoever says something first is right, entry by entry."""
     result = Kubeconfig()
     for config in configs:
@@ -141,24 +141,24 @@ def merged(configs: Iterable[Kubeconfig]) -> Kubeconfig:
     return result
 
 
-def pick(config: Kubeconfig, context: str = "") -> Choice:
+def resolve_context(config: Kubeconfig, context: str = "") -> ResolvedContext:
     """The named context, or the current one. Raises KubeconfigError if something is missing."""
     where = " and ".join(config.origins)
     name = context or config.current_context
     if not name:
         raise KubeconfigError(
             f"{where} has no current-context; choose one with `kubectl config use-context`, or "
-            f"name one of its contexts: {_listed(config.contexts)}"
+            f"name one of its contexts: {_format_names(config.contexts)}"
         )
     found = _entry(config.contexts, name, f"{where} has no context {go_quoted(name)}", "contexts")
     said = f"context {go_quoted(name)} of {found.origin} names"
-    return Choice(
+    return ResolvedContext(
         context=name,
         origin=found.origin,
         cluster_name=found.cluster,
-        cluster=_referred(config.clusters, found.cluster, said, "cluster"),
+        cluster=_resolve_reference(config.clusters, found.cluster, said, "cluster"),
         user_name=found.user,
-        user=_referred(config.users, found.user, said, "user"),
+        user=_resolve_reference(config.users, found.user, said, "user"),
         namespace=found.namespace or "default",
     )
 
@@ -166,24 +166,28 @@ def pick(config: Kubeconfig, context: str = "") -> Choice:
 Entry = TypeVar("Entry")
 
 
-def _referred(entries: Mapping[str, Entry], name: str, said: str, kind: str) -> Entry:
+def _resolve_reference(entries: Mapping[str, Entry], name: str, prefix: str, kind: str) -> Entry:
     if not name:
-        raise KubeconfigError(f"{said} no {kind}; name one of its {kind}s: {_listed(entries)}")
-    return _entry(entries, name, f"{said} {kind} {go_quoted(name)}, which is not there", f"{kind}s")
+        raise KubeconfigError(
+            f"{prefix} no {kind}; name one of its {kind}s: {_format_names(entries)}"
+        )
+    return _entry(
+        entries, name, f"{prefix} {kind} {go_quoted(name)}, which is not there", f"{kind}s"
+    )
 
 
 def _entry(entries: Mapping[str, Entry], name: str, complaint: str, kind: str) -> Entry:
     try:
         return entries[name]
     except KeyError:
-        raise KubeconfigError(f"{complaint}; its {kind} are: {_listed(entries)}") from None
+        raise KubeconfigError(f"{complaint}; its {kind} are: {_format_names(entries)}") from None
 
 
-_MOST_NAMES = 10
+_MAX_NAMES = 10
 """As many as a line has room for."""
 
 
-def _listed(names: Iterable[str]) -> str:
+def _format_names(names: Iterable[str]) -> str:
     known = [name if name.isprintable() else go_quoted(name) for name in sorted(names)]
-    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return ", ".join(known[:_MOST_NAMES]) + more if known else "none"
+    more = f" and {len(known) - _MAX_NAMES} more" if len(known) > _MAX_NAMES else ""
+    return ", ".join(known[:_MAX_NAMES]) + more if known else "none"

@@ -21,18 +21,18 @@ from podstatus.base.msgspec_json import convert_json
 from podstatus.client.errors import KubeconfigError
 from podstatus.client.kubeconfig.model import Cluster, Context, ExecPlugin, Kubeconfig, Pem, User
 from podstatus.client.kubeconfig.raw import (
-    NamedEntry,
-    WrittenCluster,
-    WrittenConfig,
-    WrittenContext,
-    WrittenExec,
-    WrittenUser,
+    RawCluster,
+    RawContext,
+    RawEntry,
+    RawExecConfig,
+    RawKubeconfig,
+    RawUser,
 )
 from podstatus.kube.scalars.go_text import go_quoted
 
-_DEEPEST: Final = 50
+_MAX_DEPTH: Final = 50
 """Nothing in a kubeconfig is nested deeper, and deep nesting takes YAML parsers forever."""
-_MOST_NODES: Final = 100_000
+_MAX_NODES: Final = 100_000
 """Enough for thousands of clusters; takes a second at most."""
 _PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"
 """The name of the extension of a cluster that is meant for plugins."""
@@ -50,7 +50,7 @@ def parse_kubeconfig(content: bytes, origin: str) -> Kubeconfig:
         return Kubeconfig(origins=(origin,))
     if not isinstance(document, dict):
         raise KubeconfigError(f"{origin} is no kubeconfig: it has to have fields at the top")
-    written = _converted(document, WrittenConfig, origin)
+    written = _convert(document, RawKubeconfig, origin)
     if written.api_version not in _API_VERSIONS or written.kind not in _KINDS:
         raise KubeconfigError(
             f"{origin} is no kubeconfig: it has to have apiVersion v1 and kind Config"
@@ -68,7 +68,7 @@ def _document(content: bytes, origin: str) -> Any:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe one
     except yaml.MarkedYAMLError as error:
         # The error itself quotes the file.
-        raise KubeconfigError(_no_yaml(error, text, origin)) from None
+        raise KubeconfigError(_yaml_error(error, text, origin)) from None
     except (yaml.YAMLError, ValueError):
         raise KubeconfigError(f"{origin} is no YAML: repair it, or fetch it anew") from None
 
@@ -93,13 +93,13 @@ def _check_shape(text: str, origin: str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > _DEEPEST or number > _MOST_NODES:
+        if depth > _MAX_DEPTH or number > _MAX_NODES:
             raise KubeconfigError(
                 f"{origin} is no kubeconfig: it is too deep or has too much in it"
             )
 
 
-def _no_yaml(error: yaml.MarkedYAMLError, text: str, origin: str) -> str:
+def _yaml_error(error: yaml.MarkedYAMLError, text: str, origin: str) -> str:
     mark = error.problem_mark
     if mark is None:
         return f"{origin} is no YAML: repair it, or fetch it anew"
@@ -121,7 +121,7 @@ def _without_nulls(value: Any) -> Any:
 Written = TypeVar("Written")
 
 
-def _converted(document: Any, kind: type[Written], origin: str) -> Written:
+def _convert(document: Any, kind: type[Written], origin: str) -> Written:
     try:
         return convert_json(document, kind)
     except msgspec.ValidationError as error:
@@ -137,21 +137,19 @@ class _Reader:
         self._origin = origin
         self._folder = posixpath.dirname(origin)
 
-    def config(self, written: WrittenConfig) -> Kubeconfig:
-        self._check_names(written.clusters, "cluster")
-        self._check_names(written.users, "user")
-        self._check_names(written.contexts, "context")
+    def config(self, raw: RawKubeconfig) -> Kubeconfig:
+        self._check_names(raw.clusters, "cluster")
+        self._check_names(raw.users, "user")
+        self._check_names(raw.contexts, "context")
         return Kubeconfig(
             origins=(self._origin,),
-            current_context=written.current_context,
-            clusters={
-                each.name: self._cluster(each.name, each.cluster) for each in written.clusters
-            },
-            users={each.name: self._user(each.name, each.user) for each in written.users},
-            contexts={each.name: self._context(each.context) for each in written.contexts},
+            current_context=raw.current_context,
+            clusters={each.name: self._cluster(each.name, each.cluster) for each in raw.clusters},
+            users={each.name: self._user(each.name, each.user) for each in raw.users},
+            contexts={each.name: self._context(each.context) for each in raw.contexts},
         )
 
-    def _check_names(self, entries: Iterable[NamedEntry], kind: str) -> None:
+    def _check_names(self, entries: Iterable[RawEntry], kind: str) -> None:
         seen = set()
         for entry in entries:
             if entry.name in seen:
@@ -161,74 +159,74 @@ class _Reader:
                 )
             seen.add(entry.name)
 
-    def _context(self, written: WrittenContext) -> Context:
+    def _context(self, raw: RawContext) -> Context:
         return Context(
-            cluster=written.cluster,
-            user=written.user,
-            namespace=written.namespace,
+            cluster=raw.cluster,
+            user=raw.user,
+            namespace=raw.namespace,
             origin=self._origin,
         )
 
-    def _cluster(self, name: str, written: WrittenCluster) -> Cluster:
+    def _cluster(self, name: str, raw: RawCluster) -> Cluster:
         of = f"of cluster {go_quoted(name)}"
-        extensions = {each.name: each.extension for each in written.extensions}
+        extensions = {each.name: each.extension for each in raw.extensions}
         config = extensions.get(_PLUGIN_CONFIG)
         return Cluster(
-            server=written.server,
-            tls_server_name=written.tls_server_name,
-            insecure=written.insecure_skip_tls_verify,
+            server=raw.server,
+            tls_server_name=raw.tls_server_name,
+            insecure=raw.insecure_skip_tls_verify,
             authority=self._pems(
                 "certificate-authority",
                 of,
-                written.certificate_authority,
-                written.certificate_authority_data,
+                raw.certificate_authority,
+                raw.certificate_authority_data,
             ),
-            proxy_url=written.proxy_url,
+            proxy_url=raw.proxy_url,
             plugin_config=None if config is None else msgspec.Raw(msgspec.json.encode(config)),
         )
 
-    def _user(self, name: str, written: WrittenUser) -> User:
+    def _user(self, name: str, raw: RawUser) -> User:
         of = f"of user {go_quoted(name)}"
-        impersonates = (written.as_user, written.as_uid, written.as_groups, written.as_user_extra)
+        impersonates = (raw.as_user, raw.as_uid, raw.as_groups, raw.as_user_extra)
         return User(
-            token=written.token.strip(),
-            token_file=self._path(written.token_file),
-            username=written.username,
-            password=written.password,
+            token=raw.token.strip(),
+            token_file=self._path(raw.token_file),
+            username=raw.username,
+            password=raw.password,
             certificate=self._pems(
                 "client-certificate",
                 of,
-                written.client_certificate,
-                written.client_certificate_data,
+                raw.client_certificate,
+                raw.client_certificate_data,
             ),
-            key=self._pems("client-key", of, written.client_key, written.client_key_data),
-            plugin=None if written.exec is None else self._plugin(written.exec),
-            auth_provider=written.auth_provider.name or "?" if written.auth_provider else "",
+            key=self._pems("client-key", of, raw.client_key, raw.client_key_data),
+            plugin=None if raw.exec is None else self._plugin(raw.exec),
+            auth_provider=raw.auth_provider.name or "?" if raw.auth_provider else "",
             impersonates=any(impersonates),
         )
 
-    def _plugin(self, written: WrittenExec) -> ExecPlugin:
-        in_folder = "/" in written.command
+    def _plugin(self, raw: RawExecConfig) -> ExecPlugin:
+        in_folder = "/" in raw.command
         return ExecPlugin(
-            command=self._path(written.command) if in_folder else written.command,
-            api_version=written.api_version,
-            args=tuple(written.args),
-            env=tuple((each.name, each.value) for each in written.env),
-            install_hint=_one_line(written.install_hint),
-            provide_cluster_info=written.provide_cluster_info,
-            interactive_mode=written.interactive_mode,
+            command=self._path(raw.command) if in_folder else raw.command,
+            api_version=raw.api_version,
+            args=tuple(raw.args),
+            env=tuple((each.name, each.value) for each in raw.env),
+            install_hint=_one_line(raw.install_hint),
+            provide_cluster_info=raw.provide_cluster_info,
+            interactive_mode=raw.interactive_mode,
         )
 
     def _pems(self, field: str, of: str, path: str, data: str) -> tuple[Pem, ...]:
         found = []
         if data:
             named = f"{field}-data {of}"
-            found.append(Pem(field=named, data=self._decoded(data, named)))
+            found.append(Pem(field=named, data=self._decode_base64(data, named)))
         if path:
             found.append(Pem(field=f"{field} {of}", path=self._path(path)))
         return tuple(found)
 
-    def _decoded(self, data: str, field: str) -> bytes:
+    def _decode_base64(self, data: str, field: str) -> bytes:
         try:
             return base64.b64decode("".join(data.split()), validate=True)
         except (binascii.Error, ValueError):

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import msgspec
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+class RawFields(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """Fields with hyphens, as most are. They hold secrets: never shown."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
 
 
-class NamedEntry(Protocol):
+class RawEntry(Protocol):
     """An entry of one of the lists."""
 
     @property
@@ -23,14 +23,14 @@ class NamedEntry(Protocol):
         """What others call it."""
 
 
-class WrittenExtension(Written, frozen=True, kw_only=True):
+class RawExtension(RawFields, frozen=True, kw_only=True):
     """What somebody keeps in a kubeconfig for himself."""
 
     name: str = ""
     extension: Any = None
 
 
-class WrittenCluster(Written, frozen=True, kw_only=True):
+class RawCluster(RawFields, frozen=True, kw_only=True):
     """A server."""
 
     server: str = ""
@@ -39,35 +39,35 @@ class WrittenCluster(Written, frozen=True, kw_only=True):
     certificate_authority: str = ""
     certificate_authority_data: str = ""
     proxy_url: str = ""
-    extensions: tuple[WrittenExtension, ...] = ()
+    extensions: tuple[RawExtension, ...] = ()
 
 
-class WrittenVariable(Written, frozen=True, kw_only=True):
+class RawEnvVar(RawFields, frozen=True, kw_only=True):
     """A variable for a plugin."""
 
     name: str = ""
     value: str = ""
 
 
-class WrittenExec(Written, frozen=True, kw_only=True, rename="camel"):
+class RawExecConfig(RawFields, frozen=True, kw_only=True, rename="camel"):
     """A plugin."""
 
     command: str = ""
     api_version: str = ""
     args: tuple[str, ...] = ()
-    env: tuple[WrittenVariable, ...] = ()
+    env: tuple[RawEnvVar, ...] = ()
     install_hint: str = ""
     provide_cluster_info: bool = False
     interactive_mode: str = ""
 
 
-class WrittenProvider(Written, frozen=True, kw_only=True):
+class RawAuthProvider(RawFields, frozen=True, kw_only=True):
     """What plugins were before they were commands."""
 
     name: str = ""
 
 
-class WrittenUser(Written, frozen=True, kw_only=True):
+class RawUser(RawFields, frozen=True, kw_only=True):
     """Who we are."""
 
     token: str = ""
@@ -78,15 +78,15 @@ class WrittenUser(Written, frozen=True, kw_only=True):
     client_certificate_data: str = ""
     client_key: str = ""
     client_key_data: str = ""
-    exec: WrittenExec | None = None
-    auth_provider: WrittenProvider | None = None
+    exec: RawExecConfig | None = None
+    auth_provider: RawAuthProvider | None = None
     as_user: str = msgspec.field(default="", name="as")
     as_uid: str = ""
     as_groups: tuple[str, ...] = ()
     as_user_extra: dict[str, Any] = {}
 
 
-class WrittenContext(Written, frozen=True, kw_only=True):
+class RawContext(RawFields, frozen=True, kw_only=True):
     """Who, where."""
 
     cluster: str = ""
@@ -94,33 +94,33 @@ class WrittenContext(Written, frozen=True, kw_only=True):
     namespace: str = ""
 
 
-class NamedCluster(Written, frozen=True, kw_only=True):
+class RawClusterEntry(RawFields, frozen=True, kw_only=True):
     """An entry of `clusters`."""
 
     name: str = ""
-    cluster: WrittenCluster = WrittenCluster()
+    cluster: RawCluster = RawCluster()
 
 
-class NamedUser(Written, frozen=True, kw_only=True):
+class RawUserEntry(RawFields, frozen=True, kw_only=True):
     """An entry of `users`."""
 
     name: str = ""
-    user: WrittenUser = WrittenUser()
+    user: RawUser = RawUser()
 
 
-class NamedContext(Written, frozen=True, kw_only=True):
+class RawContextEntry(RawFields, frozen=True, kw_only=True):
     """An entry of `contexts`."""
 
     name: str = ""
-    context: WrittenContext = WrittenContext()
+    context: RawContext = RawContext()
 
 
-class WrittenConfig(Written, frozen=True, kw_only=True):
+class RawKubeconfig(RawFields, frozen=True, kw_only=True):
     """A whole file."""
 
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""
     current_context: str = ""
-    clusters: tuple[NamedCluster, ...] = ()
-    users: tuple[NamedUser, ...] = ()
-    contexts: tuple[NamedContext, ...] = ()
+    clusters: tuple[RawClusterEntry, ...] = ()
+    users: tuple[RawUserEntry, ...] = ()
+    contexts: tuple[RawContextEntry, ...] = ()

@@ -7,34 +7,34 @@ from urllib.parse import SplitResult, urlsplit
 PORTS: Final = {"http": 80, "https": 443}
 
 
-def split_address(text: str) -> SplitResult | None:
+def split_url(text: str) -> SplitResult | None:
     """The parts of an http or https address with a host; None if it is no such thing."""
     try:
         parts = urlsplit(text.strip())
         port_is_fine = parts.port is None or parts.port > 0
     except ValueError:
         return None
-    has_host = bool(parts.hostname) and not any(map(_is_odd, parts.netloc + parts.path))
+    has_host = bool(parts.hostname) and not any(map(_is_forbidden_char, parts.netloc + parts.path))
     return parts if parts.scheme in PORTS and has_host and port_is_fine else None
 
 
-def _is_odd(char: str) -> bool:
+def _is_forbidden_char(char: str) -> bool:
     return char.isspace() or not char.isprintable() or char in '\\"<>'
 
 
-def server_problem(text: str) -> str:
+def validate_server_url(text: str) -> str:
     """What is wrong with the address of a server, or nothing; never shows what may be secret."""
-    parts = split_address(text)
+    parts = split_url(text)
     if parts is None:
-        return f"{shown_address(text)} is no address; it has to look like https://host:6443"
+        return f"{redact_url(text)} is no address; it has to look like https://host:6443"
     if parts.username is not None or parts.password is not None:
         return "the address has a user in it; name the user under `users` instead"
     if parts.query or parts.fragment:
-        return f"{shown_address(text)} has a query; leave out what follows the path"
+        return f"{redact_url(text)} has a query; leave out what follows the path"
     return ""
 
 
-def shown_address(text: str) -> str:
+def redact_url(text: str) -> str:
     """An address for messages, quoted: no user, no password, not too long."""
     before, at, after = text.partition("://")
     scheme, rest = (before + at, after) if at else ("", text)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from podstatus.client.errors import KubeconfigError
-from podstatus.client.kubeconfig.model import Choice, Cluster, ExecPlugin, User
-from podstatus.client.kubeconfig.server_url import server_problem
+from podstatus.client.kubeconfig.model import Cluster, ExecPlugin, ResolvedContext, User
+from podstatus.client.kubeconfig.server_url import validate_server_url
 from podstatus.kube.scalars.go_text import go_quoted
 
 PLUGIN_VERSIONS: Final = (
@@ -22,28 +22,28 @@ ALWAYS: Final = "Always"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
-def check_choice(choice: Choice) -> None:
+def validate_context(context: ResolvedContext) -> None:
     """Raises KubeconfigError for the first thing that is wrong with a context."""
-    for problem in _problems(choice):
-        raise KubeconfigError(f"{choice.source} cannot be used: {problem}")
+    for problem in _problems(context):
+        raise KubeconfigError(f"{context.source} cannot be used: {problem}")
 
 
-def _problems(choice: Choice) -> Iterator[str]:
-    for problem in _cluster_problems(choice.cluster):
-        yield f"cluster {go_quoted(choice.cluster_name)}: {problem}"
-    for problem in _user_problems(choice.user):
-        yield f"user {go_quoted(choice.user_name)}: {problem}"
-    if not _NAMESPACE.fullmatch(choice.namespace):
-        yield f"{go_quoted(choice.namespace)} is no name of a namespace; correct `namespace`"
+def _problems(context: ResolvedContext) -> Iterator[str]:
+    for problem in _cluster_problems(context.cluster):
+        yield f"cluster {go_quoted(context.cluster_name)}: {problem}"
+    for problem in _user_problems(context.user):
+        yield f"user {go_quoted(context.user_name)}: {problem}"
+    if not _NAMESPACE.fullmatch(context.namespace):
+        yield f"{go_quoted(context.namespace)} is no name of a namespace; correct `namespace`"
 
 
 def _cluster_problems(cluster: Cluster) -> Iterator[str]:
     if not cluster.server:
         yield "it has no server; set `server` to something like https://host:6443"
-    elif problem := server_problem(cluster.server):
+    elif problem := validate_server_url(cluster.server):
         yield f"server: {problem}"
     if len(cluster.authority) > 1:
-        yield _both("certificate-authority")
+        yield _both_set("certificate-authority")
     if cluster.insecure and cluster.authority:
         yield (
             "insecure-skip-tls-verify is set although there is a certificate-authority; "
@@ -71,14 +71,14 @@ def _user_problems(user: User) -> Iterator[str]:
 
 def _certificate_problems(user: User) -> Iterator[str]:
     if len(user.certificate) > 1:
-        yield _both("client-certificate")
+        yield _both_set("client-certificate")
     if user.certificate and len(user.key) > 1:
-        yield _both("client-key")
+        yield _both_set("client-key")
     if user.certificate and not user.key:
         yield "there is a client-certificate without its key; set client-key or client-key-data"
 
 
-def _both(field: str) -> str:
+def _both_set(field: str) -> str:
     return f"both {field} and {field}-data are set; remove one of them"
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 Task: TypeAlias = asyncio.Task[Any]
 
 
-class Deadlines:
+class RequestDeadlines:
     """All that is under way has the same time, so who began first is due first.
 
     For one event loop. A task has one thing under way at a time:
@@ -26,7 +26,7 @@ class Deadlines:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._waiting: dict[Task, tuple[float, int]] = {}
+        self._pending: dict[Task, tuple[float, int]] = {}
         """When each is due, and how often others had cancelled the task when it began."""
         self._missed: dict[Task, int] = {}
         """The latter, of those that were ended."""
@@ -39,9 +39,9 @@ class Deadlines:
             raise RuntimeError("a deadline is for a task; call this from a coroutine")
         loop = task.get_loop()
         due = loop.time() + self._seconds
-        self._waiting[task] = due, task.cancelling()
+        self._pending[task] = due, task.cancelling()
         if self._timer is None:
-            self._timer = loop.call_at(due, self._look)
+            self._timer = loop.call_at(due, self._cancel_expired)
         return task
 
     def is_missed(self, task: Task) -> bool:
@@ -51,17 +51,17 @@ class Deadlines:
 
     def end(self, task: Task) -> None:
         """It is over, one way or another."""
-        if self._waiting.pop(task, None) is None:
+        if self._pending.pop(task, None) is None:
             self.is_missed(task)
 
-    def _look(self) -> None:
+    def _cancel_expired(self) -> None:
         """End what is due, and look again when the next one is."""
         self._timer = None
-        for task, (due, cancelling) in tuple(self._waiting.items()):
+        for task, (due, cancelling) in tuple(self._pending.items()):
             loop = task.get_loop()
             if loop.time() < due:
-                self._timer = loop.call_at(due, self._look)
+                self._timer = loop.call_at(due, self._cancel_expired)
                 return
-            del self._waiting[task]
+            del self._pending[task]
             self._missed[task] = cancelling
             task.cancel()

@@ -6,7 +6,7 @@ from podstatus.base.clock import Clock
 _SECOND = 1_000_000_000
 
 
-class TokenBucket:
+class RateLimiter:
     """Lets `burst` requests go at once, and `qps` a second from then on, in order."""
 
     def __init__(self, qps: float, burst: int, clock: Clock | None = None) -> None:
@@ -18,7 +18,7 @@ class TokenBucket:
         self._tokens = float(burst)
         self._filled_at = self._clock.monotonic()
 
-    async def take(self) -> None:
+    async def wait(self) -> None:
         """Come back when the next request may go."""
         seconds = self._reserve()
         if not seconds:

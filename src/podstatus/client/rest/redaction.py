@@ -16,7 +16,7 @@ _MAX_SECRET = 1 << 16
 """Characters. No server takes a header that is longer; what it says about one is not shown."""
 
 
-def secrets_of(authorization: str | None) -> tuple[str, ...]:
+def authorization_secrets(authorization: str | None) -> tuple[str, ...]:
     """What is secret in an Authorization header: the token, or the password in both spellings."""
     scheme, _, value = (authorization or "").partition(" ")
     if scheme.lower() != "basic":
@@ -28,14 +28,14 @@ def secrets_of(authorization: str | None) -> tuple[str, ...]:
     return tuple(filter(None, (value, password)))
 
 
-def redacted(text: str, secrets: tuple[str, ...]) -> str:
+def redact_secrets(text: str, secrets: tuple[str, ...]) -> str:
     """The text without what is a part of one of the secrets."""
     for secret in secrets:
-        text = _without(text, secret)
+        text = _remove_secret(text, secret)
     return text
 
 
-def _without(text: str, secret: str) -> str:
+def _remove_secret(text: str, secret: str) -> str:
     if len(secret) > _MAX_SECRET:
         return _MASK
     width = min(_WINDOW, len(secret))
@@ -47,11 +47,11 @@ def _without(text: str, secret: str) -> str:
             at += 1
             continue
         kept.append(text[begin:at])
-        begin = at = _end(text, secret, at, width)
+        begin = at = _match_end(text, secret, at, width)
     return _MASK.join([*kept, text[begin:]])
 
 
-def _end(text: str, secret: str, at: int, width: int) -> int:
+def _match_end(text: str, secret: str, at: int, width: int) -> int:
     """Where the part of a secret ends that begins here."""
     while at <= len(text) - width and text[at : at + width] in secret:
         at += 1

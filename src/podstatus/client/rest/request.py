@@ -15,7 +15,7 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
 
-class Request(msgspec.Struct, frozen=True):
+class RestRequest(msgspec.Struct, frozen=True):
     """What to ask of which path."""
 
     method: str
@@ -33,7 +33,7 @@ class Request(msgspec.Struct, frozen=True):
             raise TypeError(f"the body is a {kind}; its JSON text is expected, as bytes")
 
     @property
-    def bare_path(self) -> str:
+    def path_without_query(self) -> str:
         """The path without the query, for messages."""
         return self.path.partition("?")[0]
 

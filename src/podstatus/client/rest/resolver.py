@@ -24,7 +24,7 @@ class Resolver(AbstractResolver):
         loop = asyncio.get_running_loop()
         found: asyncio.Future[list[ResolveResult]] = loop.create_future()
         look_up = threading.Thread(
-            target=_look_up, args=(loop, found, host, port, family), daemon=True
+            target=_resolve_in_thread, args=(loop, found, host, port, family), daemon=True
         )
         look_up.start()
         try:
@@ -37,9 +37,9 @@ class Resolver(AbstractResolver):
         """Nothing is kept."""
 
 
-def _look_up(
+def _resolve_in_thread(
     loop: asyncio.AbstractEventLoop,
-    found: "asyncio.Future[list[ResolveResult]]",
+    future: "asyncio.Future[list[ResolveResult]]",
     host: str,
     port: int,
     family: socket.AddressFamily,
@@ -54,12 +54,12 @@ def _look_up(
         failure = OSError(None, f"not a host name: {error}")
 
     def tell() -> None:
-        if found.done():
+        if future.done():
             return
         if failure is not None:
-            found.set_exception(failure)
+            future.set_exception(failure)
         else:
-            found.set_result(addresses or [])
+            future.set_result(addresses or [])
 
     try:
         loop.call_soon_threadsafe(tell)

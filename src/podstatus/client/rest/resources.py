@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.kube.errors import RejectedError
 
-_MOST_PATHS = 1024
+_MAX_CACHED_PATHS = 1024
 """That are remembered: a node patches its pods again and again, and has some hundred of them."""
 
 
@@ -19,7 +19,7 @@ class NoSuchNameError(RejectedError, ValueError):
     """
 
 
-class Resource(msgspec.Struct, frozen=True):
+class ApiResource(msgspec.Struct, frozen=True):
     """A kind of object, by the name it has in paths."""
 
     plural: str
@@ -48,8 +48,8 @@ class Resource(msgspec.Struct, frozen=True):
         return [*root, "namespaces", _segment(namespace, "namespace")]
 
 
-@lru_cache(maxsize=_MOST_PATHS)
-def _object_path(kind: Resource, name: str, namespace: str | None, subresource: str) -> str:
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
+def _object_path(kind: ApiResource, name: str, namespace: str | None, subresource: str) -> str:
     if kind.namespaced and namespace is None:
         raise NoSuchNameError(f"{kind.plural} are in namespaces; pass the one of {name!r}")
     path = f"{kind.collection(namespace)}/{_segment(name, 'name')}"
@@ -62,11 +62,11 @@ def _segment(text: str, what: str) -> str:
     return quote(text, safe="")
 
 
-PODS = Resource("pods")
-NODES = Resource("nodes", namespaced=False)
-NAMESPACES = Resource("namespaces", namespaced=False)
-EVENTS = Resource("events")
-LEASES = Resource("leases", "coordination.k8s.io")
-CONFIG_MAPS = Resource("configmaps")
-SECRETS = Resource("secrets")
-SERVICE_ACCOUNTS = Resource("serviceaccounts")
+PODS = ApiResource("pods")
+NODES = ApiResource("nodes", namespaced=False)
+NAMESPACES = ApiResource("namespaces", namespaced=False)
+EVENTS = ApiResource("events")
+LEASES = ApiResource("leases", "coordination.k8s.io")
+CONFIG_MAPS = ApiResource("configmaps")
+SECRETS = ApiResource("secrets")
+SERVICE_ACCOUNTS = ApiResource("serviceaccounts")

@@ -6,7 +6,7 @@ MAX_ERROR_BYTES = 1 << 20
 """Of an answer that is no success; a Status has some hundred."""
 
 
-class TooLargeError(aiohttp.ClientError):
+class ResponseTooLargeError(aiohttp.ClientError):
     """A body is larger than it may be."""
 
 
@@ -31,7 +31,7 @@ async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
         return body
     response.close()
     if is_success(response.status):
-        raise TooLargeError(f"the answer has more than {max_bytes >> 20} MiB")
+        raise ResponseTooLargeError(f"the answer has more than {max_bytes >> 20} MiB")
     return body[:max_bytes]
 
 

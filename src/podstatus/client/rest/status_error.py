@@ -9,11 +9,11 @@ from msgspec import structs
 from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.errors import ApiError, ConflictError, api_error
 
-_MOST_TEXT = 200
+_MAX_TEXT_LENGTH = 200
 """Characters of an answer that is no Status, a proxy's page perhaps: enough to recognise it."""
-_MAX_MESSAGE = 4096
+_MAX_MESSAGE_LENGTH = 4096
 """Characters of the message of a Status. It goes into logs, events and conditions."""
-_MAX_REASON = 128
+_MAX_REASON_LENGTH = 128
 """Upstream's have 25 at most."""
 
 _MAX_RETRY_SECONDS = 3600.0
@@ -44,7 +44,7 @@ class Status(msgspec.Struct, frozen=True):
         return _bounded(self.details.retry_after_seconds) if self.details else None
 
     @property
-    def refused_fields(self) -> frozenset[str]:
+    def rejected_fields(self) -> frozenset[str]:
         """The fields of the object that were not accepted."""
         causes = self.details.causes if self.details else None
         return frozenset(cause.field for cause in causes or ())
@@ -58,28 +58,28 @@ def read_status(body: bytes, redact: Callable[[str], str] = str) -> Status:
     try:
         status = decode_json(body, Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        text = " ".join(body[: 4 * _MOST_TEXT].decode(errors="replace").split())
-        return Status(message=redact(_cut(text, _MOST_TEXT)))
+        text = " ".join(body[: 4 * _MAX_TEXT_LENGTH].decode(errors="replace").split())
+        return Status(message=redact(_truncate(text, _MAX_TEXT_LENGTH)))
     # Cut first: what is cut through is left out all the same.
     return structs.replace(
         status,
-        reason=redact(_cut(status.reason, _MAX_REASON)),
-        message=redact(_cut(status.message, _MAX_MESSAGE)),
+        reason=redact(_truncate(status.reason, _MAX_REASON_LENGTH)),
+        message=redact(_truncate(status.message, _MAX_MESSAGE_LENGTH)),
     )
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[:longest] + "…"
+def _truncate(text: str, max_length: int) -> str:
+    return text if len(text) <= max_length else text[:max_length] + "…"
 
 
-def refusal(
-    tried: str, source: str, code: int, status: Status, retry_after: str | None = None
+def status_error(
+    action: str, source: str, code: int, status: Status, retry_after: str | None = None
 ) -> ApiError:
     """The error for an answer: what was tried, what the server said, what to do."""
     what = status.message or _phrase(code)
-    told = f"{tried}: {what}" if status.reason else f"{tried}: {code} {_phrase(code)}: {what}"
+    told = f"{action}: {what}" if status.reason else f"{action}: {code} {_phrase(code)}: {what}"
     told += _advice(code, source)
-    if _UID in status.refused_fields:
+    if _UID in status.rejected_fields:
         # A patch that names another UID: to the caller what a failed precondition is, though
         # the server finds the patched object invalid (422), not the precondition failed (409).
         return ConflictError(told, code=code, reason=status.reason)

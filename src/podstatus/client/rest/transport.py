@@ -10,32 +10,32 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from podstatus.client.auth.config import Access, Credentials
-from podstatus.client.errors import SilentError
-from podstatus.client.rest.deadlines import Deadlines
-from podstatus.client.rest.redaction import redacted, secrets_of
-from podstatus.client.rest.request import JSON, Request
+from podstatus.client.auth.config import ClientConfig, Credentials
+from podstatus.client.errors import WatchIdleError
+from podstatus.client.rest.deadlines import RequestDeadlines
+from podstatus.client.rest.redaction import authorization_secrets, redact_secrets
+from podstatus.client.rest.request import JSON, RestRequest
 from podstatus.client.rest.resolver import Resolver
 from podstatus.client.rest.response_body import is_success, read_body
-from podstatus.client.rest.server_health import Contact, RequestCounts, host_of
-from podstatus.client.rest.status_error import read_status, refusal
-from podstatus.client.rest.transport_error import failure, not_an_api_server
+from podstatus.client.rest.server_health import RequestMetrics, ServerHealth, server_host
+from podstatus.client.rest.status_error import read_status, status_error
+from podstatus.client.rest.transport_error import not_an_api_server, transport_error
 from podstatus.kube.errors import UnavailableError
 
 _KEEP_ALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than the 10 s between two reconciles, and shorter
 than the 90 s after which an API server closes it."""
 
-_MOST_URLS = 1024
+_MAX_CACHED_URLS = 1024
 """That are remembered, with what is found out about each: a node's pods are patched again and
 again, and it has some hundred of them at most."""
 
 
-_FOREIGN = (aiohttp.ClientError, OSError, ValueError)
+_LIBRARY_ERRORS = (aiohttp.ClientError, OSError, ValueError)
 """What the HTTP library raises for what a server sends, and for a header that cannot be sent."""
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait for what."""
 
     connect_seconds: float = 5.0
@@ -48,32 +48,36 @@ class Transport:
     """The connections to one server. To be opened and closed in the loop that uses it."""
 
     def __init__(
-        self, access: Access, timing: Timing, user_agent: str, contact: Contact | None = None
+        self,
+        config: ClientConfig,
+        timeouts: Timeouts,
+        user_agent: str,
+        health: ServerHealth | None = None,
     ) -> None:
-        self._access = access
-        self._timing = timing
-        self._contact = contact
-        self._base = access.server
-        self._requests = RequestCounts() if contact is None else contact.requests
-        self._host = host_of(access.server)
-        self._url = lru_cache(maxsize=_MOST_URLS)(self._parse_url)
+        self._config = config
+        self._timeouts = timeouts
+        self._health = health
+        self._base = config.server
+        self._requests = RequestMetrics() if health is None else health.requests
+        self._host = server_host(config.server)
+        self._url = lru_cache(maxsize=_MAX_CACHED_URLS)(self._parse_url)
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
-        self._deadlines = Deadlines(timing.total_seconds)
-        self._unlimited = self._within(None)
+        self._deadlines = RequestDeadlines(timeouts.total_seconds)
+        self._no_timeout = self._client_timeout(None)
         """Of itself: whole calls have deadlines."""
         self._session: aiohttp.ClientSession | None = None
         self._secrets: tuple[str, ...] = ()
         """What was sent last that no message may repeat."""
-        self._streams: set[Stream] = set()
+        self._streams: set[ResponseStream] = set()
 
     def open(self) -> None:
         """Be ready to connect."""
-        self._deadlines = Deadlines(self._timing.total_seconds)
+        self._deadlines = RequestDeadlines(self._timeouts.total_seconds)
         connector = aiohttp.TCPConnector(
             # Callers bound what is under way: a lease must not wait behind pods' statuses.
             limit=0,
             keepalive_timeout=_KEEP_ALIVE_SECONDS,
-            resolver=Resolver(self._timing.connect_seconds),
+            resolver=Resolver(self._timeouts.connect_seconds),
         )
         self._session = aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers=self._headers
@@ -87,29 +91,29 @@ class Transport:
         if session is not None:
             await session.close()
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: RestRequest) -> bytes:
         """The body of the answer. Raises ApiError."""
         began = time.monotonic()
         try:
-            credentials = await self._access.credentials()
+            credentials = await self._config.credentials()
             response, body = await self._exchange(request, credentials)
             if response.status == 401:
-                renewed = await self._access.renew(credentials)
+                renewed = await self._config.renew(credentials)
                 if renewed is not None:
                     response, body = await self._exchange(request, renewed)
-        except _FOREIGN as error:
-            raise self._failed(request, error) from _cause(error)
+        except _LIBRARY_ERRORS as error:
+            raise self._record_failure(request, error) from _cause(error)
         finally:
-            self._requests.called(time.monotonic() - began, request.method, self._host)
-        return self._checked(request, response, body)
+            self._requests.record_call(time.monotonic() - began, request.method, self._host)
+        return self._check_response(request, response, body)
 
     async def _exchange(
-        self, request: Request, credentials: Credentials
+        self, request: RestRequest, credentials: Credentials
     ) -> tuple[aiohttp.ClientResponse, bytes]:
         """An answer with its body, in time."""
         task = self._deadlines.begin()
         try:
-            response = await self._send(request, credentials, self._unlimited)
+            response = await self._send(request, credentials, self._no_timeout)
             # Gives the connection back, or ends it if it fails: `async with` would do so again.
             return response, await read_body(response, request.max_bytes)
         except asyncio.CancelledError as error:
@@ -120,61 +124,63 @@ class Transport:
             self._deadlines.end(task)
 
     async def open_stream(
-        self, request: Request, *, total_seconds: float, silence_seconds: float
-    ) -> "Stream":
+        self, request: RestRequest, *, total_seconds: float, idle_timeout_seconds: float
+    ) -> "ResponseStream":
         """The body of an answer as it comes, to be closed. Raises ApiError."""
-        within = self._within(total_seconds, silence_seconds)
-        with self._translated(request):
+        within = self._client_timeout(total_seconds, idle_timeout_seconds)
+        with self._translate_errors(request):
             # A server may say `100 Continue` for as long as a watch may take.
-            async with asyncio.timeout(self._timing.total_seconds):
-                response = await self._answer(request, within)
-        stream = Stream(
+            async with asyncio.timeout(self._timeouts.total_seconds):
+                response = await self._send_with_renewal(request, within)
+        stream = ResponseStream(
             response,
-            silence_seconds=silence_seconds,
-            tried=_tried(request),
-            translation=self._translated(request),
-            closed=self._streams.discard,
-            contact=self._contact,
+            idle_timeout_seconds=idle_timeout_seconds,
+            action=_describe_request(request),
+            translation=self._translate_errors(request),
+            on_close=self._streams.discard,
+            health=self._health,
         )
         self._streams.add(stream)
         try:
-            if not is_success(response.status) or _is_page(response):
-                with self._translated(request):
-                    async with asyncio.timeout(self._timing.total_seconds):
+            if not is_success(response.status) or _is_html(response):
+                with self._translate_errors(request):
+                    async with asyncio.timeout(self._timeouts.total_seconds):
                         body = await read_body(response, request.max_bytes)
-                    self._checked(request, response, body)
+                    self._check_response(request, response, body)
         except BaseException:
             stream.close()
             raise
         return stream
 
-    def _within(self, total: float | None, silence: float | None = None) -> aiohttp.ClientTimeout:
-        connect = self._timing.connect_seconds
+    def _client_timeout(
+        self, total: float | None, idle: float | None = None
+    ) -> aiohttp.ClientTimeout:
+        connect = self._timeouts.connect_seconds
         # An address and a connection; a proxy that is asked to connect has to be as fast.
         return aiohttp.ClientTimeout(
-            total=total, connect=2 * connect, sock_connect=connect, sock_read=silence
+            total=total, connect=2 * connect, sock_connect=connect, sock_read=idle
         )
 
-    async def _answer(
-        self, request: Request, within: aiohttp.ClientTimeout
+    async def _send_with_renewal(
+        self, request: RestRequest, limit_seconds: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         """The answer; if our credentials were refused, the one to others, once."""
-        credentials = await self._access.credentials()
-        response = await self._send(request, credentials, within)
+        credentials = await self._config.credentials()
+        response = await self._send(request, credentials, limit_seconds)
         if response.status != 401:
             return response
         await read_body(response, request.max_bytes)  # gives the connection back
-        renewed = await self._access.renew(credentials)
-        return response if renewed is None else await self._send(request, renewed, within)
+        renewed = await self._config.renew(credentials)
+        return response if renewed is None else await self._send(request, renewed, limit_seconds)
 
     async def _send(
-        self, request: Request, credentials: Credentials, within: aiohttp.ClientTimeout
+        self, request: RestRequest, credentials: Credentials, limit_seconds: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client is not open; use it within `async with`")
-        asked = 0 if self._contact is None else self._contact.now()
+        asked = 0 if self._health is None else self._health.now()
         code = None
-        self._secrets = secrets_of(credentials.authorization)
+        self._secrets = authorization_secrets(credentials.authorization)
         try:
             response = await self._session.request(
                 request.method,
@@ -182,50 +188,54 @@ class Transport:
                 data=request.body,
                 headers=_headers(request, credentials),
                 allow_redirects=False,
-                proxy=self._access.proxy,
-                server_hostname=self._access.server_hostname,
+                proxy=self._config.proxy,
+                server_hostname=self._config.server_hostname,
                 ssl=credentials.tls or True,
-                timeout=within,
+                timeout=limit_seconds,
             )
             code = response.status
         finally:
-            self._requests.sent(code, request.method, self._host)
-        if self._contact is not None:
-            self._contact.heard()
-            self._contact.dated(response.headers.get("Date"), asked)
+            self._requests.record_response(code, request.method, self._host)
+        if self._health is not None:
+            self._health.record_response()
+            self._health.record_date(response.headers.get("Date"), asked)
         return response
 
     def _parse_url(self, path: str) -> URL:
         return URL(self._base + path, encoded=True)
 
-    def _checked(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> bytes:
-        source = self._access.source
+    def _check_response(
+        self, request: RestRequest, response: aiohttp.ClientResponse, body: bytes
+    ) -> bytes:
+        source = self._config.source
         if not is_success(response.status):
             after = response.headers.get("Retry-After")
             status = read_status(body, self.redact)
-            raise refusal(_tried(request), source, response.status, status, after)
-        if _is_page(response):
-            raise not_an_api_server(_tried(request), self._base, source)
+            raise status_error(_describe_request(request), source, response.status, status, after)
+        if _is_html(response):
+            raise not_an_api_server(_describe_request(request), self._base, source)
         return body
 
-    def _translated(self, request: Request) -> "Translation":
-        return Translation(lambda error: self._failed(request, error))
+    def _translate_errors(self, request: RestRequest) -> "ErrorTranslation":
+        return ErrorTranslation(lambda error: self._record_failure(request, error))
 
-    def _failed(self, request: Request, error: Exception) -> UnavailableError:
-        if self._contact is not None:
-            self._contact.failed()
-        return failure(_tried(request), self._base, self._access.source, error, self.redact)
+    def _record_failure(self, request: RestRequest, error: Exception) -> UnavailableError:
+        if self._health is not None:
+            self._health.record_failure()
+        return transport_error(
+            _describe_request(request), self._base, self._config.source, error, self.redact
+        )
 
     def redact(self, text: str) -> str:
         """The text of a server without what is secret of the credentials that it was sent."""
-        return redacted(text, self._secrets)
+        return redact_secrets(text, self._secrets)
 
 
-class Translation:
+class ErrorTranslation:
     """Within it what the HTTP library raises becomes an error of ours. May be entered again."""
 
-    def __init__(self, failed: Callable[[Exception], UnavailableError]) -> None:
-        self._failed = failed
+    def __init__(self, translate: Callable[[Exception], UnavailableError]) -> None:
+        self._translate = translate
 
     def __enter__(self) -> None:
         pass
@@ -236,32 +246,32 @@ class Translation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, _FOREIGN):
-            raise self._failed(error) from _cause(error)
+        if isinstance(error, _LIBRARY_ERRORS):
+            raise self._translate(error) from _cause(error)
 
 
-class Stream:
+class ResponseStream:
     """What is left of a body."""
 
     def __init__(
         self,
         response: aiohttp.ClientResponse,
         *,
-        silence_seconds: float,
-        tried: str,
-        translation: Translation,
-        closed: Callable[["Stream"], None],
-        contact: Contact | None = None,
+        idle_timeout_seconds: float,
+        action: str,
+        translation: ErrorTranslation,
+        on_close: Callable[["ResponseStream"], None],
+        health: ServerHealth | None = None,
     ) -> None:
         self._response = response
-        self._silence_seconds = silence_seconds
-        self._tried = tried
+        self._idle_timeout_seconds = idle_timeout_seconds
+        self._action = action
         self._translation = translation
-        self._closed = closed
-        self._contact = contact
+        self._on_close = on_close
+        self._health = health
         self._loop = asyncio.get_running_loop()
         self._waiting_since: float | None = None
-        self._watchdog = self._loop.call_later(silence_seconds, self._look)
+        self._watchdog = self._loop.call_later(idle_timeout_seconds, self._check_idle)
 
     async def read(self) -> bytes:
         """What has come, once there is something; empty at the end. Raises ApiError."""
@@ -270,15 +280,15 @@ class Stream:
             try:
                 said = await self._response.content.readany()
             except TimeoutError as error:
-                why = f"nothing was said for {self._silence_seconds:g} s"
-                raise SilentError(f"{self._tried}: {why}") from error
+                why = f"nothing was said for {self._idle_timeout_seconds:g} s"
+                raise WatchIdleError(f"{self._action}: {why}") from error
             finally:
                 self._waiting_since = None
-        if said and self._contact is not None:
-            self._contact.heard()
+        if said and self._health is not None:
+            self._health.record_response()
         return said
 
-    def _look(self) -> None:
+    def _check_idle(self) -> None:
         """End a read that has waited for too long, or look again when one could have.
 
         aiohttp's own limit ends with the connection, and a body that is no proper one may never
@@ -286,11 +296,13 @@ class Stream:
         else that is done here for an event.
         """
         now = self._loop.time()
-        due = self._silence_seconds + (now if (since := self._waiting_since) is None else since)
+        due = self._idle_timeout_seconds + (
+            now if (since := self._waiting_since) is None else since
+        )
         if due <= now:
             self._response.content.set_exception(TimeoutError())
         else:
-            self._watchdog = self._loop.call_at(due, self._look)
+            self._watchdog = self._loop.call_at(due, self._check_idle)
 
     def close(self) -> None:
         """End the connection at once: what was not read is of no use, and may never end."""
@@ -300,10 +312,10 @@ class Stream:
             # Without a goodbye in TLS, for which a server that hangs would be waited for.
             connection.protocol.abort()
         self._response.close()
-        self._closed(self)
+        self._on_close(self)
 
 
-def _is_page(response: aiohttp.ClientResponse) -> bool:
+def _is_html(response: aiohttp.ClientResponse) -> bool:
     """Whether a person was meant to read it: some other server, a portal, a proxy."""
     said = response.headers.get("Content-Type", "")
     return said != JSON and response.content_type == "text/html"
@@ -315,11 +327,11 @@ def _cause(error: Exception) -> Exception | None:
     return None if isinstance(error, aiohttp.ClientResponseError) else error
 
 
-def _tried(request: Request) -> str:
-    return f"{request.method} {request.bare_path}"
+def _describe_request(request: RestRequest) -> str:
+    return f"{request.method} {request.path_without_query}"
 
 
-def _headers(request: Request, credentials: Credentials) -> Mapping[str, str]:
+def _headers(request: RestRequest, credentials: Credentials) -> Mapping[str, str]:
     headers = {}
     if credentials.authorization is not None:
         headers["Authorization"] = credentials.authorization

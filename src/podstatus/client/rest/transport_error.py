@@ -11,24 +11,24 @@ import aiohttp
 from podstatus.kube.errors import UnavailableError
 
 
-def failure(
-    tried: str, server: str, source: str, error: Exception, redact: Callable[[str], str] = str
+def transport_error(
+    action: str, server: str, source: str, error: Exception, redact: Callable[[str], str] = str
 ) -> UnavailableError:
     """The error of the tree for one of the HTTP library's; that may quote what a server sent."""
-    what, advice = _told(server, source, error)
+    what, advice = _describe(server, source, error)
     cause = f" ({redact(_cause(error))})" if not isinstance(error, TimeoutError) else ""
-    return UnavailableError(f"{tried}: {what}{cause}; {advice}")
+    return UnavailableError(f"{action}: {what}{cause}; {advice}")
 
 
-def not_an_api_server(tried: str, server: str, source: str) -> UnavailableError:
+def not_an_api_server(action: str, server: str, source: str) -> UnavailableError:
     """The error for an answer that is a page for people."""
     return UnavailableError(
-        f"{tried}: what answers at {server} is a web page, no API server; "
+        f"{action}: what answers at {server} is a web page, no API server; "
         f"check the server of {source}: the host and the port"
     )
 
 
-def _told(server: str, source: str, error: Exception) -> tuple[str, str]:
+def _describe(server: str, source: str, error: Exception) -> tuple[str, str]:
     """What happened, and what to do."""
     named = f"the server of {source}"
     match error:
@@ -38,7 +38,7 @@ def _told(server: str, source: str, error: Exception) -> tuple[str, str]:
             host = urlsplit(server).hostname
             return f"no address is known for {host}", f"check {named}, and DNS"
         case aiohttp.ClientConnectorCertificateError():
-            return _distrust(source, _cause(error))
+            return _certificate_error(source, _cause(error))
         case TimeoutError():
             return f"no answer in time from {server}", f"check that it runs, and {named}"
         case aiohttp.ClientSSLError() | ssl.SSLError():
@@ -55,12 +55,12 @@ def _told(server: str, source: str, error: Exception) -> tuple[str, str]:
     return f"the connection to {server} broke", "try again"
 
 
-def _distrust(source: str, why: str) -> tuple[str, str]:
-    if "expired" in why:
+def _certificate_error(source: str, reason: str) -> tuple[str, str]:
+    if "expired" in reason:
         return "the server's certificate has expired", "renew it, or set this machine's clock"
-    if "not yet valid" in why:
+    if "not yet valid" in reason:
         return "the server's certificate is not valid yet", "set this machine's clock"
-    if "mismatch" in why or "not valid for" in why:
+    if "mismatch" in reason or "not valid for" in reason:
         advice = f"check the server of {source}, or set tls-server-name there"
         return "the server's certificate is for another name", advice
     advice = f"check certificate-authority in {source}"

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.client.rest.status_error import read_status, refusal
+from podstatus.client.rest.status_error import read_status, status_error
 from podstatus.kube.errors import ApiError, UnavailableError
 
 ADDED = "ADDED"
@@ -45,7 +45,7 @@ class Chunks(Protocol):
         """What has come, once there is something; empty at the end. Raises ApiError."""
 
 
-class Watching(AsyncIterator[WatchEvent]):
+class WatchStream(AsyncIterator[WatchEvent]):
     """The events of one watch, until the server ends it.
 
     Raises UnavailableError if it was cut or says nothing any more, and the error for the
@@ -53,43 +53,43 @@ class Watching(AsyncIterator[WatchEvent]):
     """
 
     def __init__(
-        self, chunks: Chunks, tried: str, source: str, redact: Callable[[str], str] = str
+        self, chunks: Chunks, action: str, source: str, redact: Callable[[str], str] = str
     ) -> None:
         self._chunks = chunks
-        self._tried = tried
+        self._action = action
         self._source = source
         self._redact = redact
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
         """The beginning of a line. Grown in place: a line may come byte by byte."""
 
-    def __aiter__(self) -> "Watching":
+    def __aiter__(self) -> "WatchStream":
         return self
 
     async def __anext__(self) -> WatchEvent:
         while not self._lines:
-            await self._read_on()
+            await self._read_chunk()
         event = self._read_event(self._lines.popleft())
         if event.type == ERROR:
-            raise self._told(event)
+            raise self._error_event(event)
         return event
 
-    async def _read_on(self) -> None:
+    async def _read_chunk(self) -> None:
         chunk = await self._chunks.read()
         if not chunk:
             if self._rest:
                 raise UnavailableError(
-                    f"{self._tried}: the stream was cut in the middle of an event"
+                    f"{self._action}: the stream was cut in the middle of an event"
                 )
             raise StopAsyncIteration
-        self._take(chunk)
+        self._split_lines(chunk)
 
-    def _take(self, chunk: bytes) -> None:
+    def _split_lines(self, chunk: bytes) -> None:
         first, *others = chunk.split(b"\n")
         self._rest += first
         if len(self._rest) > MAX_EVENT_BYTES:
             raise UnavailableError(
-                f"{self._tried}: an event is longer than {MAX_EVENT_BYTES >> 20} MiB"
+                f"{self._action}: an event is longer than {MAX_EVENT_BYTES >> 20} MiB"
             )
         if others:
             lines = [bytes(self._rest), *others[:-1]]
@@ -100,9 +100,9 @@ class Watching(AsyncIterator[WatchEvent]):
         try:
             told = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise UnavailableError(f"{self._tried}: not an event of a watch: {error}") from error
+            raise UnavailableError(f"{self._action}: not an event of a watch: {error}") from error
         return WatchEvent(told.type, bytes(told.object))
 
-    def _told(self, event: WatchEvent) -> ApiError:
+    def _error_event(self, event: WatchEvent) -> ApiError:
         status = read_status(event.object, self._redact)
-        return refusal(self._tried, self._source, status.code or 500, status)
+        return status_error(self._action, self._source, status.code or 500, status)

@@ -3,7 +3,7 @@
 import msgspec
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.managed_fields import without_managed_fields
+from podstatus.client.informer.managed_fields import strip_managed_fields
 from podstatus.client.rest.resources import EVENTS
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.errors import RejectedError
@@ -20,15 +20,15 @@ class HttpEventSink:
         """Create an event in the namespace it names; the event as the server has it."""
         body = msgspec.json.encode(to_document(event))
         namespace = event.metadata.namespace
-        return _read(await self._client.create(EVENTS, body, namespace=namespace))
+        return _decode_response(await self._client.create(EVENTS, body, namespace=namespace))
 
     async def patch(self, namespace: str, name: str, patch: bytes) -> Event:
         """Apply a strategic merge patch to an event; the event afterwards."""
-        return _read(await self._client.patch(EVENTS, name, patch, namespace=namespace))
+        return _decode_response(await self._client.patch(EVENTS, name, patch, namespace=namespace))
 
 
-def _read(body: bytes) -> Event:
+def _decode_response(body: bytes) -> Event:
     try:
-        return decode(without_managed_fields(body), Event)
+        return decode(strip_managed_fields(body), Event)
     except DecodeError as error:
         raise RejectedError(f"the server's answer cannot be read: {error}") from error

@@ -3,10 +3,10 @@
 from typing import Protocol, TypeVar
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import Source
-from podstatus.client.informer.managed_fields import without_managed_fields
+from podstatus.client.informer.listwatch import ListerWatcher
+from podstatus.client.informer.managed_fields import strip_managed_fields
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import LEASES, NODES
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.encoding.go_json import encode_document
@@ -30,7 +30,7 @@ class HttpNodeApi:
 
     async def create_node(self, node: Node) -> Node:
         """Create a node, with its status; the node afterwards."""
-        return _read_node(await self._client.create(NODES, _written(node)), node.metadata.name)
+        return _read_node(await self._client.create(NODES, _encode_body(node)), node.metadata.name)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
         """Apply a strategic merge patch; the node afterwards."""
@@ -42,37 +42,39 @@ class HttpNodeApi:
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
         """Read a lease."""
-        return _read(await self._client.get(LEASES, name, namespace=namespace), Lease)
+        return _decode_response(await self._client.get(LEASES, name, namespace=namespace), Lease)
 
     async def create_lease(self, lease: Lease) -> Lease:
         """Create a lease; the lease afterwards."""
         namespace = lease.metadata.namespace
-        return _read(await self._client.create(LEASES, _written(lease), namespace=namespace), Lease)
+        return _decode_response(
+            await self._client.create(LEASES, _encode_body(lease), namespace=namespace), Lease
+        )
 
     async def replace_lease(self, lease: Lease) -> Lease:
         """Put a lease in place of the one with its resource version; the lease afterwards."""
         meta = lease.metadata
         body = await self._client.replace(
-            LEASES, meta.name, _written(lease), namespace=meta.namespace
+            LEASES, meta.name, _encode_body(lease), namespace=meta.namespace
         )
-        return _read(body, Lease)
+        return _decode_response(body, Lease)
 
 
-def _written(value: Wire) -> bytes:
+def _encode_body(value: Wire) -> bytes:
     return encode_document(to_document(value))
 
 
 def _read_node(body: bytes, name: str) -> Node:
     """The node that was asked for. A server that answers with another one is broken."""
-    node = _read(body, Node)
+    node = _decode_response(body, Node)
     if node.metadata.name != name or not node.metadata.uid:
         raise RejectedError(f"the server's answer is not the node {name}")
     return node
 
 
-def _read(body: bytes, kind: type[W]) -> W:
+def _decode_response(body: bytes, kind: type[W]) -> W:
     try:
-        return decode(without_managed_fields(body), kind)
+        return decode(strip_managed_fields(body), kind)
     except DecodeError as error:
         raise RejectedError(f"the server's answer cannot be read: {error}") from error
 
@@ -87,10 +89,10 @@ class NodeWatcher(Protocol):
         """It is gone."""
 
 
-def node_reflector(source: Source, name: str, watcher: NodeWatcher) -> Reflector[Node]:
+def node_reflector(source: ListerWatcher, name: str, watcher: NodeWatcher) -> Reflector[Node]:
     """A reflector of one node that tells this one; `run()` it."""
 
-    def tell(change: Change[Node]) -> None:
+    def tell(change: ObjectChange[Node]) -> None:
         match change:
             case Added(new) | Updated(_, new):
                 watcher.update(new)

@@ -3,8 +3,8 @@
 from typing import TypeVar
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.managed_fields import without_managed_fields
-from podstatus.client.rest.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Resource
+from podstatus.client.informer.managed_fields import strip_managed_fields
+from podstatus.client.rest.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, ApiResource
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.encoding.wire import Wire
@@ -58,23 +58,27 @@ class HttpPodObjects:
             name=pod.spec.service_account_name or _DEFAULT_ACCOUNT,
             subresource="token",
         )
-        made = _read(answer, TokenRequest).status
+        made = _decode_response(answer, TokenRequest).status
         if not (made.token and made.expiration_timestamp):
             raise RejectedError("the server's answer has no token, or one without an end")
         return made
 
-    async def _get(self, resource: Resource, namespace: str, name: str, kind: type[W]) -> W | None:
+    async def _get(
+        self, resource: ApiResource, namespace: str, name: str, kind: type[W]
+    ) -> W | None:
         try:
-            return _read(await self._client.get(resource, name, namespace=namespace), kind)
+            return _decode_response(
+                await self._client.get(resource, name, namespace=namespace), kind
+            )
         except GoneError:
             return None
         except ValueError as error:  # a name that no object can have
             raise RejectedError(str(error)) from error
 
 
-def _read(body: bytes, kind: type[W]) -> W:
+def _decode_response(body: bytes, kind: type[W]) -> W:
     try:
-        return decode(without_managed_fields(body), kind)
+        return decode(strip_managed_fields(body), kind)
     except DecodeError as error:
         # Without what was read: it may be a secret.
         raise RejectedError(f"the server's answer is no {kind.__name__}") from error

@@ -6,10 +6,10 @@ from typing import Protocol
 import msgspec
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import Source
-from podstatus.client.informer.managed_fields import decode_trimmed
+from podstatus.client.informer.listwatch import ListerWatcher
+from podstatus.client.informer.managed_fields import decode_cached
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, Change, Removed, Updated
+from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import PODS
 from podstatus.kube.encoding.codec import DecodeError, decode
 from podstatus.kube.errors import RejectedError
@@ -25,7 +25,9 @@ class HttpPodApi:
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """Read one pod."""
-        return _read(await self._client.get(PODS, name, namespace=namespace), namespace, name)
+        return _decode_response(
+            await self._client.get(PODS, name, namespace=namespace), namespace, name
+        )
 
     async def managed_fields(
         self, namespace: str, name: str, *, uid: ApiUID
@@ -43,7 +45,7 @@ class HttpPodApi:
         answer = await self._client.patch(
             PODS, name, patch, namespace=namespace, subresource="status"
         )
-        return _read(answer, namespace, name)
+        return _decode_response(answer, namespace, name)
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int | None
@@ -60,10 +62,10 @@ class HttpPodApi:
         await self._client.delete(PODS, name, namespace=namespace, options=body)
 
 
-def _read(body: bytes, namespace: str, name: str) -> Pod:
+def _decode_response(body: bytes, namespace: str, name: str) -> Pod:
     """The pod that was asked for. A server that answers with another one is broken."""
     try:
-        pod = decode_trimmed(body, Pod)
+        pod = decode_cached(body, Pod)
     except DecodeError as error:
         raise RejectedError(f"the server's answer cannot be read: {error}") from error
     if pod.full_name != (namespace, name) or not pod.uid:
@@ -81,15 +83,17 @@ class PodWatcher(Protocol):
         """A pod is gone."""
 
 
-def pod_reflector(source: Source, node: str, watcher: PodWatcher) -> Reflector[Pod]:
+def pod_reflector(source: ListerWatcher, node: str, watcher: PodWatcher) -> Reflector[Pod]:
     """A reflector of the pods of a node that tells this one; `run()` it."""
-    return Reflector(source, PODS, Pod, telling(watcher), field_selector=f"spec.nodeName={node}")
+    return Reflector(
+        source, PODS, Pod, pod_event_handler(watcher), field_selector=f"spec.nodeName={node}"
+    )
 
 
-def telling(watcher: PodWatcher) -> Callable[[Change[Pod]], None]:
+def pod_event_handler(watcher: PodWatcher) -> Callable[[ObjectChange[Pod]], None]:
     """A handler for changes of pods."""
 
-    def tell(change: Change[Pod]) -> None:
+    def tell(change: ObjectChange[Pod]) -> None:
         match change:
             case Added(new) | Updated(_, new):
                 watcher.update_pod(new)

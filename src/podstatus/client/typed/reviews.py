@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.rest.resources import Resource
+from podstatus.client.rest.resources import ApiResource
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.encoding.wire import Wire
@@ -17,8 +17,8 @@ from podstatus.kube.objects.authentication import (
     TokenReviewStatus,
 )
 
-TOKEN_REVIEWS = Resource("tokenreviews", "authentication.k8s.io", namespaced=False)
-ACCESS_REVIEWS = Resource("subjectaccessreviews", "authorization.k8s.io", namespaced=False)
+TOKEN_REVIEWS = ApiResource("tokenreviews", "authentication.k8s.io", namespaced=False)
+ACCESS_REVIEWS = ApiResource("subjectaccessreviews", "authorization.k8s.io", namespaced=False)
 
 W = TypeVar("W", bound=Wire)
 
@@ -32,22 +32,24 @@ class HttpReviews:
     async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
         """Whose token it is."""
         asked = TokenReview(kind="TokenReview", api_version="authentication.k8s.io/v1", spec=spec)
-        return _read(await self._client.create(TOKEN_REVIEWS, _written(asked)), TokenReview).status
+        return _decode_response(
+            await self._client.create(TOKEN_REVIEWS, _encode_body(asked)), TokenReview
+        ).status
 
     async def review_access(self, spec: SubjectAccessReviewSpec) -> SubjectAccessReviewStatus:
         """Whether somebody may do something."""
         asked = SubjectAccessReview(
             kind="SubjectAccessReview", api_version="authorization.k8s.io/v1", spec=spec
         )
-        answer = await self._client.create(ACCESS_REVIEWS, _written(asked))
-        return _read(answer, SubjectAccessReview).status
+        answer = await self._client.create(ACCESS_REVIEWS, _encode_body(asked))
+        return _decode_response(answer, SubjectAccessReview).status
 
 
-def _written(value: Wire) -> bytes:
+def _encode_body(value: Wire) -> bytes:
     return encode_document(to_document(value))
 
 
-def _read(answer: bytes, kind: type[W]) -> W:
+def _decode_response(answer: bytes, kind: type[W]) -> W:
     try:
         return decode(answer, kind)
     except DecodeError as error:

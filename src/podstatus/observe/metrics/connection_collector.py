@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from podstatus.client.rest.server_health import RequestCounts
+from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.observe.metrics import kubelet_catalog, podstatus_catalog
 from podstatus.observe.metrics.model import Told, each, one, told
 from podstatus.observe.metrics.watch_counters import Cut, Places, WatchCounts
 
 
-def request_metrics(requests: RequestCounts) -> Iterator[Told]:
+def request_metrics(requests: RequestMetrics) -> Iterator[Told]:
     """What was asked of the API server."""
-    yield told(kubelet_catalog.REQUESTS, requests.answers.snapshot())
+    yield told(kubelet_catalog.REQUESTS, requests.responses.snapshot())
     yield told(kubelet_catalog.REQUEST_DURATION, requests.seconds.snapshot())
 
 

@@ -12,7 +12,7 @@ from podstatus.agent.daemon.run import Surroundings
 from podstatus.agent.settings.load import read_settings
 from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.client import kubeconfig_access
+from podstatus.client import kubeconfig_config
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
@@ -76,7 +76,7 @@ async def running_node(
     serving = asyncio.get_running_loop().create_future()
     with RootDir(folder) as root:
         surroundings = Surroundings(
-            settings=settings, root=root, access=kubeconfig_access(server.kubeconfig)
+            settings=settings, root=root, access=kubeconfig_config(server.kubeconfig)
         )
         node = NodeAgent(surroundings, runtime, heartbeats=ImpatientHeartbeats("relist"))
         task = asyncio.create_task(node.run(serving.set_result))

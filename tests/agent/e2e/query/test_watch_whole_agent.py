@@ -24,7 +24,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from podstatus.client import PODS, ApiClient, kubeconfig_access
+from podstatus.client import PODS, ApiClient, kubeconfig_config
 from podstatus.observe.history.store import reading
 from podstatus.web.watch.service import WatchLimits
 from tests.support.processes.agent_process import NODE, AgentProcess, agent
@@ -227,7 +227,7 @@ async def spend(process: psutil.Process, seconds: float) -> tuple[Cost, Cost]:
 
 async def start_pods(running: AgentProcess) -> None:
     """Have all pods there, and running."""
-    access = kubeconfig_access(running.root_dir / "kubeconfig", environment={})
+    access = kubeconfig_config(running.root_dir / "kubeconfig", environment={})
     few = asyncio.Semaphore(8)
     async with ApiClient(access) as client, sessions(running) as session:
 

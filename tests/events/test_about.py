@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.events.event import about_container, about_node, about_pod
+from podstatus.events.event import container_reference, node_reference, pod_reference
 from podstatus.kube.objects.containers import EphemeralContainer
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.testing.builders import make_pod
@@ -11,7 +11,7 @@ POD = make_pod("p", namespace="n", containers=["a"], init_containers=["i"], side
 
 def test_a_pod_is_named_with_its_version() -> None:
     pod = structs.replace(POD, metadata=structs.replace(POD.metadata, resource_version="7"))
-    assert about_pod(pod) == ObjectReference(
+    assert pod_reference(pod) == ObjectReference(
         kind="Pod",
         api_version="v1",
         namespace="n",
@@ -33,10 +33,10 @@ def test_a_pod_is_named_with_its_version() -> None:
 )
 def test_a_container_is_named_by_its_place_in_the_spec(container: str, path: str) -> None:
     spec = structs.replace(POD.spec, ephemeral_containers=(EphemeralContainer(name="debug"),))
-    about = about_container(structs.replace(POD, spec=spec), container)
-    assert about == structs.replace(about_pod(POD), field_path=path)
+    about = container_reference(structs.replace(POD, spec=spec), container)
+    assert about == structs.replace(pod_reference(POD), field_path=path)
 
 
 def test_a_node_has_its_name_for_a_uid() -> None:
     """`kubectl describe node` looks for it there."""
-    assert about_node("x") == ObjectReference(kind="Node", api_version="v1", name="x", uid="x")
+    assert node_reference("x") == ObjectReference(kind="Node", api_version="v1", name="x", uid="x")

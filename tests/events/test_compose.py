@@ -2,7 +2,13 @@ import re
 
 import pytest
 
-from podstatus.events.event import Occurrence, about_node, about_pod, event_name, event_of
+from podstatus.events.event import (
+    PendingEvent,
+    event_name,
+    new_event,
+    node_reference,
+    pod_reference,
+)
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.event import EventSource
 from podstatus.testing.builders import make_pod
@@ -12,8 +18,8 @@ AT = 1_706_693_400_123_456_789
 
 
 def test_an_event_is_written_as_the_kubelet_writes_it() -> None:
-    about = about_pod(make_pod("p", namespace="n", uid="u"))
-    event = event_of(Occurrence(about, "Warning", "BackOff", "Back-off", AT), SOURCE)
+    about = pod_reference(make_pod("p", namespace="n", uid="u"))
+    event = new_event(PendingEvent(about, "Warning", "BackOff", "Back-off", AT), SOURCE)
     assert to_document(event) == {
         "kind": "Event",
         "apiVersion": "v1",
@@ -39,7 +45,7 @@ def test_an_event_is_written_as_the_kubelet_writes_it() -> None:
 
 
 def test_what_is_in_no_namespace_has_its_events_in_default() -> None:
-    event = event_of(Occurrence(about_node("x"), "Normal", "Starting", "", AT), SOURCE)
+    event = new_event(PendingEvent(node_reference("x"), "Normal", "Starting", "", AT), SOURCE)
     assert event.metadata.namespace == "default"
     assert event.involved_object.namespace == ""
 

@@ -12,8 +12,14 @@ from typing import Any
 
 import msgspec
 
-from podstatus.events.correlator import COMBINED, Correlated, Correlator, Repeat, Spam
-from podstatus.events.event import Occurrence, event_of
+from podstatus.events.correlator import (
+    AGGREGATE_PREFIX,
+    CorrelateResult,
+    EventCorrelator,
+    Patch,
+    Suppressed,
+)
+from podstatus.events.event import PendingEvent, new_event
 from podstatus.kube.objects.event import Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference
 
@@ -31,13 +37,13 @@ def event(given: dict[str, Any]) -> Event:
         api_version="v1",
         field_path=given["field"],
     )
-    happened = Occurrence(about, given["type"], given["reason"], given["message"], given["at"])
-    return event_of(happened, SOURCE)
+    happened = PendingEvent(about, given["type"], given["reason"], given["message"], given["at"])
+    return new_event(happened, SOURCE)
 
 
-def result(correlated: Correlated) -> dict[str, Any] | None:
+def result(correlated: CorrelateResult) -> dict[str, Any] | None:
     """In the form of the recording, where what is held back is null."""
-    if isinstance(correlated, Spam):
+    if isinstance(correlated, Suppressed):
         return None
     event = correlated.event
     return {
@@ -46,14 +52,14 @@ def result(correlated: Correlated) -> dict[str, Any] | None:
         "message": event.message,
         "first": event.first_timestamp.wire,
         "last": event.last_timestamp.wire,
-        "patch": msgspec.json.decode(correlated.patch) if isinstance(correlated, Repeat) else None,
+        "patch": msgspec.json.decode(correlated.patch) if isinstance(correlated, Patch) else None,
     }
 
 
 def test_events_are_correlated_as_by_upstream() -> None:
     kinds: Counter[str] = Counter()
     for case in CASES:
-        correlator = Correlator()
+        correlator = EventCorrelator()
         for given, expected in zip(case["events"], case["results"], strict=True):
             assert result(correlator.correlate(event(given), given["at"])) == expected, given
             kinds[kind(expected)] += 1
@@ -63,6 +69,6 @@ def test_events_are_correlated_as_by_upstream() -> None:
 def kind(expected: dict[str, Any] | None) -> str:
     if expected is None:
         return "spam"
-    if expected["message"].startswith(COMBINED):
+    if expected["message"].startswith(AGGREGATE_PREFIX):
         return "combined"
     return "repeat" if expected["patch"] else "new"

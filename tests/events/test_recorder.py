@@ -10,11 +10,11 @@ import pytest
 
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.events.correlator import SPAM_BURST, SPAM_NANOS
+from podstatus.events.correlator import SPAM_BURST, SPAM_INTERVAL_NS
 from podstatus.events.counts import EventCounts
-from podstatus.events.event import about_node, about_pod
+from podstatus.events.event import node_reference, pod_reference
 from podstatus.events.policy import EventPolicy
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import (
     BusyError,
     ConflictError,
@@ -31,7 +31,7 @@ from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle
 from podstatus.testing.fakes import FakeEventSink
 
-POD = about_pod(make_pod("p", namespace="n"))
+POD = pod_reference(make_pod("p", namespace="n"))
 DOWN = UnavailableError("no answer")
 
 
@@ -44,13 +44,13 @@ class Scene:
         self.clock = FakeClock(rounds=400)
         self.sink = sink or FakeEventSink()
         self.beats = Heartbeats(self.clock.now)
-        self.recorder = Recorder(
+        self.recorder = EventRecorder(
             self.sink,
             host="node-a",
             clock=self.clock,
             policy=policy,
-            beat=self.beats.register("events", max_silent_seconds=30),
-            chance=lambda: 0.5,
+            heartbeat=self.beats.register("events", max_silent_seconds=30),
+            random=lambda: 0.5,
         )
 
     @asynccontextmanager
@@ -76,7 +76,7 @@ def in_scene(test: Callable[[Scene], Awaitable[None]], policy: EventPolicy | Non
 
 
 def numbered(number: int) -> ObjectReference:
-    return about_pod(make_pod(f"p{number}", namespace="n"))
+    return pod_reference(make_pod(f"p{number}", namespace="n"))
 
 
 def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
@@ -99,7 +99,7 @@ def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
 
 def test_events_say_who_tells_and_how_serious_it_is() -> None:
     async def test(scene: Scene) -> None:
-        scene.recorder.normal(about_node("node-a"), "NodeReady", "ready")
+        scene.recorder.normal(node_reference("node-a"), "NodeReady", "ready")
         scene.recorder.warn(POD, "BackOff", "Back-off")
         await settle()
 
@@ -165,7 +165,7 @@ def test_a_clock_that_was_ahead_does_not_keep_events_held_back() -> None:
         await settle(400)
         assert scene.dropped == {"spam": 1}
         scene.recorder.normal(POD, "Soon", "it happened")
-        await scene.clock.advance(SPAM_NANOS / 10**9)
+        await scene.clock.advance(SPAM_INTERVAL_NS / 10**9)
         scene.recorder.normal(POD, "Later", "it happened")
         await settle(400)
 
@@ -327,7 +327,7 @@ def test_a_full_queue_drops_the_newest_and_says_so_once(
         assert names == ["p1", "p2", "p3", "p4"]
 
     # One is in hand, three wait.
-    in_scene(test, EventPolicy(most_queued=3))
+    in_scene(test, EventPolicy(max_queued=3))
     told = [message for message in caplog.messages if "too many are waiting" in message]
     assert told == ["events dropped, too many are waiting: number=3"]
 
@@ -375,8 +375,8 @@ def test_a_limit_of_zero_is_none() -> None:
     [
         {"qps": -1},
         {"burst": 0},
-        {"most_queued": 0},
-        {"tries": 0},
+        {"max_queued": 0},
+        {"max_tries": 0},
         {"retry_seconds": -1},
     ],
     ids=str,
@@ -434,7 +434,7 @@ def test_the_end_does_not_wait_for_a_server_that_hangs(caplog: pytest.LogCapture
 def test_a_recorder_with_nothing_to_say_shows_that_it_is_alive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("podstatus.events.recorder._REST_SECONDS", 0.001)
+    monkeypatch.setattr("podstatus.events.recorder._IDLE_SECONDS", 0.001)
 
     async def test(scene: Scene) -> None:
         await scene.clock.advance(31)
@@ -460,7 +460,7 @@ def test_a_recorder_that_retries_is_alive() -> None:
 
 def test_any_thread_may_record() -> None:
     async def main() -> None:
-        scene = Scene(EventPolicy(qps=0, most_queued=10_000))
+        scene = Scene(EventPolicy(qps=0, max_queued=10_000))
 
         def work(worker: int) -> None:
             for number in range(100):

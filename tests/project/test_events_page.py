@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.events import reasons
-from podstatus.events.counts import Dropped
+from podstatus.events.counts import DropReason
 from podstatus.status.sync.parallel import STATUS_REJECTED
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ TEXTS = documented()
 
 
 def test_every_constant_has_a_text_and_a_reason_of_its_own() -> None:
-    assert sorted(TEXTS) == sorted(reasons.all_reasons().values())
+    assert sorted(TEXTS) == sorted(reasons.reasons_by_constant().values())
 
 
 @pytest.mark.parametrize("reason", TEXTS)
@@ -47,7 +47,7 @@ def test_the_page_has_type_and_text_of(reason: str) -> None:
 
 
 def test_the_page_names_nothing_that_is_not_there() -> None:
-    assert set(ROWS) == {*TEXTS, *(cause.value for cause in Dropped)}
+    assert set(ROWS) == {*TEXTS, *(cause.value for cause in DropReason)}
 
 
 def test_the_status_manager_says_what_the_page_says() -> None:

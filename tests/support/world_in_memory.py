@@ -11,7 +11,7 @@ from random import Random
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.event import ObjectReference
@@ -38,7 +38,7 @@ class Told(msgspec.Struct, frozen=True):
     pod: str
 
 
-class ListeningRecorder(Recorder):
+class ListeningRecorder(EventRecorder):
     """Remembers what it is told, and sends nothing."""
 
     def __init__(self, clock: Clock) -> None:

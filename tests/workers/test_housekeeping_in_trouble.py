@@ -8,7 +8,7 @@ import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.state import MemoryState
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
@@ -46,7 +46,7 @@ def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureF
     async def scene() -> None:
         clock, state = FakeClock(), FullDisk()
         runtime = SimulatedRuntime(clock)
-        recorder = Recorder(FakeEventSink(), host="node", clock=clock)
+        recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
         directory = PodManager()
         lives = Lives(directory, all_known=lambda: True)
         statuses = StatusManager(None, directory, lives, state=state, clock=clock)

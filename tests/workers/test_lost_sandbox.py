@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.scalars.time import Time
@@ -21,7 +21,7 @@ def test_a_new_sandbox_in_place_of_another_is_told() -> None:
     async def scene() -> None:
         clock, sink = FakeClock(), FakeEventSink()
         runtime = SimulatedRuntime(clock)
-        recorder = Recorder(sink, host="node", clock=clock)
+        recorder = EventRecorder(sink, host="node", clock=clock)
         containers = Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock)
 
         async def look_after(pod: Pod) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
@@ -40,7 +40,7 @@ class World:
 
     def __init__(self) -> None:
         clock = FakeClock()
-        recorder = Recorder(FakeEventSink(), host="node", clock=clock)
+        recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
         runtime = SimulatedRuntime(clock)
         view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
         self.directory = PodManager()

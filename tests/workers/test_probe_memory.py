@@ -3,7 +3,7 @@
 import asyncio
 
 from podstatus.checkpoint.state import MemoryState
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
@@ -29,7 +29,7 @@ def test_verdicts_of_ended_containers_are_forgotten_and_those_of_others_kept() -
     async def scene() -> None:
         clock = FakeClock()
         runtime = SimulatedRuntime(clock)
-        recorder = Recorder(FakeEventSink(), host="node", clock=clock)
+        recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
         directory = PodManager([pod])
         statuses = StatusManager(
             None, directory, FakeDeletionSafety(), state=MemoryState(), clock=clock

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.checkpoint.state import MemoryState
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.pods.pod_manager import PodManager
@@ -51,7 +51,7 @@ def test_it_is_not_asked_again_at_once(state: ContainerRunState, *, failed: bool
         clock, pod = FakeClock(), make_pod("p", uid="uid-p", containers=("a",))
         runtime = HastyRuntime(clock)
         runtime.state = state
-        recorder = Recorder(FakeEventSink(), host="node", clock=clock)
+        recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
         statuses = StatusManager(
             None, PodManager([pod]), FakeDeletionSafety(), state=MemoryState(), clock=clock
         )

@@ -30,16 +30,16 @@ from podstatus.kube.scalars.time import Time
 V = TypeVar("V")
 
 _SECOND = 1_000_000_000
-MOST_REMEMBERED = 4096
+MAX_LRU_CACHE_ENTRIES = 4096
 """Keys in each of the three memories."""
-SIMILAR_EVENTS = 10
-SIMILAR_NANOS = 600 * _SECOND
+AGGREGATE_MAX_EVENTS = 10
+AGGREGATE_INTERVAL_NS = 600 * _SECOND
 """So many messages, each within so long of the one before, make one event of all that follow."""
 SPAM_BURST = 25
-SPAM_NANOS = 300 * _SECOND
+SPAM_INTERVAL_NS = 300 * _SECOND
 """So many events about one object at once, and one more every five minutes: enough to see that
 something is always unhealthy."""
-COMBINED = "(combined from similar events): "
+AGGREGATE_PREFIX = "(combined from similar events): "
 
 
 class Create(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Create(msgspec.Struct, frozen=True):
     event: Event
 
 
-class Repeat(msgspec.Struct, frozen=True):
+class Patch(msgspec.Struct, frozen=True):
     """An event that the server has: its count grows."""
 
     event: Event
@@ -56,24 +56,24 @@ class Repeat(msgspec.Struct, frozen=True):
     patch: bytes
 
 
-class Spam(msgspec.Struct, frozen=True):
+class Suppressed(msgspec.Struct, frozen=True):
     """An event that is not worth a request."""
 
     event: Event
 
 
-Correlated = Create | Repeat | Spam
+CorrelateResult = Create | Patch | Suppressed
 
 
-class Seen(msgspec.Struct, frozen=True):
+class EventLog(msgspec.Struct, frozen=True):
     """An event that was sent, as far as its repeats need it."""
 
     name: str
-    first: Time
+    first_timestamp: Time
     count: int
 
 
-class Similar(msgspec.Struct, frozen=True):
+class AggregateRecord(msgspec.Struct, frozen=True):
     """Events that differ by their messages alone."""
 
     messages: frozenset[str]
@@ -81,17 +81,17 @@ class Similar(msgspec.Struct, frozen=True):
     """When the newest of them happened."""
 
 
-class Recent(Generic[V]):
+class LRUCache(Generic[V]):
     """A map that forgets what was not used for longest."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_entries: int) -> None:
+        self._max_entries = max_entries
         self._items: OrderedDict[Hashable, V] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def find(self, key: Hashable) -> V | None:
+    def get(self, key: Hashable) -> V | None:
         """What was put there last, which counts as a use; None if it is not remembered."""
         if key not in self._items:
             return None
@@ -102,64 +102,66 @@ class Recent(Generic[V]):
         """Remember this, and forget another if it is too much."""
         self._items[key] = value
         self._items.move_to_end(key)
-        if len(self._items) > self._most:
+        if len(self._items) > self._max_entries:
             self._items.popitem(last=False)
 
 
-class Correlator:
+class EventCorrelator:
     """Remembers what was said about what. For one task."""
 
-    def __init__(self, most: int = MOST_REMEMBERED) -> None:
-        self._similar: Recent[Similar] = Recent(most)
-        self._seen: Recent[Seen] = Recent(most)
-        self._allowances: Recent[TokenBucket] = Recent(most)
+    def __init__(self, max_entries: int = MAX_LRU_CACHE_ENTRIES) -> None:
+        self._aggregates: LRUCache[AggregateRecord] = LRUCache(max_entries)
+        self._logs: LRUCache[EventLog] = LRUCache(max_entries)
+        self._token_buckets: LRUCache[TokenBucket] = LRUCache(max_entries)
 
-    def correlate(self, event: Event, now: int) -> Correlated:
+    def correlate(self, event: Event, now: int) -> CorrelateResult:
         """What becomes of an event that happened now."""
-        group = similar_key(event)
-        similar, combined = combine(self._similar.find(group), event, now)
-        self._similar.put(group, similar)
-        key = exact_key(event) if combined is event else group
+        group = aggregate_key(event)
+        similar, combined = aggregate(self._aggregates.get(group), event, now)
+        self._aggregates.put(group, similar)
+        key = event_key(event) if combined is event else group
 
-        counted = count(self._seen.find(key), combined)
-        seen = Seen(counted.metadata.name, counted.first_timestamp, counted.count)
-        self._seen.put(key, seen)
+        counted = count_event(self._logs.get(key), combined)
+        seen = EventLog(counted.metadata.name, counted.first_timestamp, counted.count)
+        self._logs.put(key, seen)
 
         if not self._is_allowed(spam_key(event), now):
-            return Spam(counted)
-        return Repeat(counted, repeat_patch(counted)) if counted.count > 1 else Create(counted)
+            return Suppressed(counted)
+        return Patch(counted, count_patch(counted)) if counted.count > 1 else Create(counted)
 
     def _is_allowed(self, key: Hashable, now: int) -> bool:
-        fresh = TokenBucket(burst=SPAM_BURST, interval_ns=SPAM_NANOS, at=now)
-        allowance, allowed = (self._allowances.find(key) or fresh).try_acquire(now)
-        self._allowances.put(key, allowance)
+        fresh = TokenBucket(burst=SPAM_BURST, interval_ns=SPAM_INTERVAL_NS, at=now)
+        allowance, allowed = (self._token_buckets.get(key) or fresh).try_acquire(now)
+        self._token_buckets.put(key, allowance)
         return allowed
 
 
-def combine(similar: Similar | None, event: Event, now: int) -> tuple[Similar, Event]:
+def aggregate(
+    record: AggregateRecord | None, event: Event, now: int
+) -> tuple[AggregateRecord, Event]:
     """What is remembered of those like it, and the event itself or the one for all of them."""
-    if similar is None or now - similar.last > SIMILAR_NANOS:
-        similar = Similar(frozenset(), now)
-    messages = similar.messages | {event.message}
-    if len(messages) < SIMILAR_EVENTS:
-        return Similar(messages, now), event
-    combined = structs.replace(event, message=COMBINED + event.message)
-    return Similar(similar.messages, now), combined
+    if record is None or now - record.last > AGGREGATE_INTERVAL_NS:
+        record = AggregateRecord(frozenset(), now)
+    messages = record.messages | {event.message}
+    if len(messages) < AGGREGATE_MAX_EVENTS:
+        return AggregateRecord(messages, now), event
+    combined = structs.replace(event, message=AGGREGATE_PREFIX + event.message)
+    return AggregateRecord(record.messages, now), combined
 
 
-def count(seen: Seen | None, event: Event) -> Event:
+def count_event(log: EventLog | None, event: Event) -> Event:
     """The event, or the one that it repeats with a count that is one more."""
-    if seen is None:
+    if log is None:
         return event
     return structs.replace(
         event,
-        metadata=structs.replace(event.metadata, name=seen.name),
-        first_timestamp=seen.first,
-        count=seen.count + 1,
+        metadata=structs.replace(event.metadata, name=log.name),
+        first_timestamp=log.first_timestamp,
+        count=log.count + 1,
     )
 
 
-def repeat_patch(event: Event) -> bytes:
+def count_patch(event: Event) -> bytes:
     """The patch that makes of an event what it is after one more.
 
     The message is in it because that of a combined event is always its newest.
@@ -170,23 +172,28 @@ def repeat_patch(event: Event) -> bytes:
     return encode_document(patch)
 
 
-def exact_key(event: Event) -> Hashable:
+def event_key(event: Event) -> Hashable:
     """The same for events that are the same but for the time."""
-    return (_about(event), event.involved_object.field_path, event.reason, event.message)
+    return (
+        _source_and_object(event),
+        event.involved_object.field_path,
+        event.reason,
+        event.message,
+    )
 
 
-def similar_key(event: Event) -> Hashable:
+def aggregate_key(event: Event) -> Hashable:
     """The same for events that differ by their messages, or are of several containers."""
     reporter = (event.reporting_component, event.reporting_instance)
-    return (_about(event), reporter, event.reason)
+    return (_source_and_object(event), reporter, event.reason)
 
 
 def spam_key(event: Event) -> Hashable:
     """The same for all events of one type about one object."""
-    return _about(event)
+    return _source_and_object(event)
 
 
-def _about(event: Event) -> Hashable:
+def _source_and_object(event: Event) -> Hashable:
     about = event.involved_object
     return (
         event.source.component,

@@ -6,7 +6,7 @@ from enum import Enum
 import msgspec
 
 
-class Dropped(Enum):
+class DropReason(Enum):
     """Why an event did not arrive; counted under these names."""
 
     QUEUE_FULL = "queue_full"
@@ -34,7 +34,7 @@ class EventCounts(msgspec.Struct, frozen=True, kw_only=True):
     patched: int = 0
     """Repeats that were added to the count of an event."""
     dropped: Mapping[str, int] = {}
-    """By cause: a value of `Dropped`."""
+    """By cause: a value of `DropReason`."""
 
     @property
     def waiting(self) -> int:

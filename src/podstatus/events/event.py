@@ -17,7 +17,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 
 
-def about_pod(pod: Pod) -> ObjectReference:
+def pod_reference(pod: Pod) -> ObjectReference:
     """The pod. Of a static pod its own UID is named, by which `kubectl describe` looks for it."""
     return ObjectReference(
         kind="Pod",
@@ -29,15 +29,15 @@ def about_pod(pod: Pod) -> ObjectReference:
     )
 
 
-def about_container(pod: Pod, container_name: str) -> ObjectReference:
+def container_reference(pod: Pod, container_name: str) -> ObjectReference:
     """A container of the pod, by where the spec has it; the pod if the spec has it nowhere.
 
     Upstream says nothing at all of a container that is not in the spec.
     """
-    return structs.replace(about_pod(pod), field_path=_field_path(pod, container_name))
+    return structs.replace(pod_reference(pod), field_path=_field_path(pod, container_name))
 
 
-def about_node(name: str) -> ObjectReference:
+def node_reference(name: str) -> ObjectReference:
     """The node, with its name in the place of the UID, as kubelets have long done.
 
     The one of v1.36.4 leaves the UID out. But `kubectl describe node` asks for events with the UID
@@ -61,15 +61,15 @@ def _field_path(pod: Pod, container_name: str) -> str:
 
 DEFAULT_NAMESPACE = "default"
 """Where events about objects are that are in no namespace, such as nodes."""
-LONGEST_NAME = 253
+MAX_NAME_LENGTH = 253
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
-class Occurrence(msgspec.Struct, frozen=True):
+class PendingEvent(msgspec.Struct, frozen=True):
     """Something that happened."""
 
-    about: ObjectReference
+    involved_object: ObjectReference
     type: str
     reason: str
     message: str
@@ -77,25 +77,25 @@ class Occurrence(msgspec.Struct, frozen=True):
     """Nanoseconds since the Unix epoch; no two of one recorder have the same."""
 
 
-def event_of(occurrence: Occurrence, source: EventSource) -> Event:
+def new_event(pending: PendingEvent, source: EventSource) -> Event:
     """The event as it is when it happened for the first time."""
-    about = occurrence.about
-    time = Time.from_unix_nanos(occurrence.at)
+    about = pending.involved_object
+    time = Time.from_unix_nanos(pending.at)
     return Event(
         kind="Event",
         api_version="v1",
         metadata=ObjectMeta(
-            name=event_name(about.name, occurrence.at),
+            name=event_name(about.name, pending.at),
             namespace=about.namespace or DEFAULT_NAMESPACE,
         ),
         involved_object=about,
-        reason=occurrence.reason,
-        message=occurrence.message,
+        reason=pending.reason,
+        message=pending.message,
         source=source,
         first_timestamp=time,
         last_timestamp=time,
         count=1,
-        type=occurrence.type,
+        type=pending.type,
         reporting_component=source.component,
         reporting_instance=source.host,
     )
@@ -107,6 +107,6 @@ def event_name(name: str, at: int) -> str:
     Names of pods may be so long already that nothing can follow.
     """
     told = f"{name}.{at:x}"
-    if len(told) <= LONGEST_NAME and _NAME.fullmatch(told):
+    if len(told) <= MAX_NAME_LENGTH and _NAME.fullmatch(told):
         return told
     return str(uuid.uuid5(uuid.NAMESPACE_URL, told))

@@ -14,9 +14,9 @@ class EventPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Requests a second, once the burst is spent (`eventRecordQPS`); 0 for no limit."""
     burst: int = 100
     """Requests that may go at once (`eventBurst`)."""
-    most_queued: int = 1000
+    max_queued: int = 1000
     """Events that may wait; those that come then are dropped."""
-    tries: int = 12
+    max_tries: int = 12
     """How often an event is sent before it is given up."""
     retry_seconds: float = 10
     """Between two tries; the first wait is a random part of it, so that not all nodes come back
@@ -28,8 +28,8 @@ class EventPolicy(msgspec.Struct, frozen=True, kw_only=True):
                 f"qps={self.qps}, burst={self.burst} lets no event through; give more than zero, "
                 "or qps=0 for no limit"
             )
-        if self.most_queued < 1 or self.tries < 1 or self.retry_seconds < 0:
+        if self.max_queued < 1 or self.max_tries < 1 or self.retry_seconds < 0:
             raise ValueError(
-                f"most_queued={self.most_queued}, tries={self.tries}, "
+                f"max_queued={self.max_queued}, max_tries={self.max_tries}, "
                 f"retry_seconds={self.retry_seconds}: at least 1, 1 and 0 are expected"
             )

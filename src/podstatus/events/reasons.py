@@ -170,7 +170,7 @@ ALERT_ACTION_NOT_DONE: Final = "AlertActionNotDone"
 """{alert}: {do what}: not done, {why}"""
 
 
-def all_reasons() -> dict[str, str]:
+def reasons_by_constant() -> dict[str, str]:
     """Every reason by the name of its constant."""
     return {name: value for name, value in globals().items() if name.isupper()}
 

@@ -17,24 +17,24 @@ from contextlib import suppress
 
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
-from podstatus.events.correlator import Correlator, Create, Repeat, Spam
-from podstatus.events.counts import Dropped, EventCounts
-from podstatus.events.event import Occurrence, event_of
+from podstatus.events.correlator import Create, EventCorrelator, Patch, Suppressed
+from podstatus.events.counts import DropReason, EventCounts
+from podstatus.events.event import PendingEvent, new_event
 from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink
-from podstatus.events.sender import Arrived, Sending, describe
+from podstatus.events.sender import EventDelivery, EventSender, describe_event
 from podstatus.kube.objects.event import NORMAL, WARNING, Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference
 
 logger = logging.getLogger(__name__)
 
-_OVERFLOW_NANOS = 10 * 1_000_000_000
+_OVERFLOW_LOG_INTERVAL_NS = 10 * 1_000_000_000
 """Between two lines about events that were dropped."""
 
-_SET_BACK_NANOS = 1_000_000_000
+_CLOCK_STEP_NS = 1_000_000_000
 """A clock that is so far behind the last event was set back: nobody records so many at once."""
 
-_REST_SECONDS = 10.0
+_IDLE_SECONDS = 10.0
 """How long it waits for something to do before it shows that it is alive."""
 
 
@@ -42,11 +42,11 @@ OnRecorded = Callable[[ObjectReference, str, str, str], None]
 """Told what an event is about, its type, reason and message. In any thread; must not wait."""
 
 
-def _nobody(_about: ObjectReference, _type: str, _reason: str, _message: str) -> None:
+def _ignore_event(_about: ObjectReference, _type: str, _reason: str, _message: str) -> None:
     """Nobody wants to know."""
 
 
-class Recorder:
+class EventRecorder:
     """Records events in the name of one component on one host.
 
     `normal` and `warn` may be called from any thread; they never block and never raise. What
@@ -61,32 +61,34 @@ class Recorder:
         component: str = "kubelet",
         clock: Clock,
         policy: EventPolicy | None = None,
-        beat: Callable[[], None] = lambda: None,
-        chance: Callable[[], float] = random.random,
-        on_recorded: OnRecorded = _nobody,
+        heartbeat: Callable[[], None] = lambda: None,
+        random: Callable[[], float] = random.random,
+        on_recorded: OnRecorded = _ignore_event,
     ) -> None:
         """`on_recorded` is told of each event at once, whatever becomes of it."""
         self._policy = policy or EventPolicy()
         self._source = EventSource(component=component, host=host)
         self._clock = clock
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._on_recorded = on_recorded
-        self._sending = Sending(sink, clock=clock, policy=self._policy, chance=chance, beat=beat)
-        self._correlator = Correlator()
-        self._wake: WakeUp[str] = WakeUp()
-        self._turn = asyncio.Lock()
-        self._in_hand: Create | Repeat | None = None
+        self._sender = EventSender(
+            sink, clock=clock, policy=self._policy, random=random, heartbeat=heartbeat
+        )
+        self._correlator = EventCorrelator()
+        self._wake_up: WakeUp[str] = WakeUp()
+        self._send_lock = asyncio.Lock()
+        self._current: Create | Patch | None = None
         """What was taken from the queue and has not come to its end."""
         self._lock = threading.Lock()
         """For what follows, held for a few assignments."""
-        self._waiting: deque[Occurrence] = deque()
-        self._latest = 0
+        self._queue: deque[PendingEvent] = deque()
+        self._latest_ns = 0
         self._closed = False
         self._recorded = 0
-        self._arrived: Counter[Arrived] = Counter()
-        self._dropped: Counter[Dropped] = Counter()
-        self._overflow_told = 0
-        self._overflow_from = 0
+        self._delivered: Counter[EventDelivery] = Counter()
+        self._dropped: Counter[DropReason] = Counter()
+        self._overflow_logged = 0
+        self._next_overflow_log_ns = 0
 
     def normal(self, about: ObjectReference, reason: str, message: str) -> None:
         """Record an event of type Normal: something went as it should."""
@@ -102,8 +104,8 @@ class Recorder:
         with self._lock:
             return EventCounts(
                 recorded=self._recorded,
-                sent=self._arrived[Arrived.SENT],
-                patched=self._arrived[Arrived.PATCHED],
+                sent=self._delivered[EventDelivery.SENT],
+                patched=self._delivered[EventDelivery.PATCHED],
                 dropped={cause.value: number for cause, number in self._dropped.items()},
             )
 
@@ -112,20 +114,20 @@ class Recorder:
         while True:
             while await self.send_once():
                 pass
-            self._beat()
+            self._heartbeat()
             with suppress(TimeoutError):
-                async with asyncio.timeout(_REST_SECONDS):
-                    await self._wake.wait()
+                async with asyncio.timeout(_IDLE_SECONDS):
+                    await self._wake_up.wait()
 
     async def send_once(self) -> bool:
         """See one event to its end, however long that takes; whether there was one."""
-        async with self._turn:
-            self._tell_overflow()
-            if self._in_hand is None and not self._take():
+        async with self._send_lock:
+            self._log_overflow()
+            if self._current is None and not self._pop_next():
                 return False
-            if self._in_hand is not None:
-                await self._deliver(self._in_hand)
-                self._in_hand = None
+            if self._current is not None:
+                await self._send(self._current)
+                self._current = None
             return True
 
     async def drain(self, seconds: float) -> None:
@@ -134,7 +136,7 @@ class Recorder:
         To be called when `run` has ended, while the sink still works. What is recorded
         afterwards is dropped too.
         """
-        self._sending.tries = 1
+        self._sender.max_tries = 1
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while await self.send_once():
@@ -147,52 +149,52 @@ class Recorder:
         with self._lock:
             self._recorded += 1
             if self._closed:
-                self._dropped[Dropped.STOPPED] += 1
-            elif len(self._waiting) >= self._policy.most_queued:
-                self._dropped[Dropped.QUEUE_FULL] += 1
+                self._dropped[DropReason.STOPPED] += 1
+            elif len(self._queue) >= self._policy.max_queued:
+                self._dropped[DropReason.QUEUE_FULL] += 1
             else:
-                self._latest = _moment_after(self._latest, self._clock.now())
-                self._waiting.append(Occurrence(about, type, reason, message, self._latest))
-        self._wake.set("recorded")
+                self._latest_ns = _next_timestamp(self._latest_ns, self._clock.now())
+                self._queue.append(PendingEvent(about, type, reason, message, self._latest_ns))
+        self._wake_up.set("recorded")
         try:
             self._on_recorded(about, type, reason, message)
         except Exception:
             logger.exception("somebody who was told of an event failed: reason=%s", reason)
 
-    def _take(self) -> bool:
+    def _pop_next(self) -> bool:
         """Take the next event from the queue, if it is worth sending; whether there was one."""
         with self._lock:
-            if not self._waiting:
+            if not self._queue:
                 return False
-            occurrence = self._waiting.popleft()
+            occurrence = self._queue.popleft()
         try:
-            event = event_of(occurrence, self._source)
+            event = new_event(occurrence, self._source)
             correlated = self._correlator.correlate(event, occurrence.at)
         except Exception:
             logger.exception("event cannot be made: reason=%s", occurrence.reason)
-            self._drop(Dropped.BROKEN)
+            self._drop(DropReason.BROKEN)
             return True
-        if isinstance(correlated, Spam):
-            logger.debug("event held back, too many: %s", describe(correlated.event))
-            self._drop(Dropped.SPAM)
+        if isinstance(correlated, Suppressed):
+            logger.debug("event held back, too many: %s", describe_event(correlated.event))
+            self._drop(DropReason.SPAM)
         else:
-            self._in_hand = correlated
+            self._current = correlated
         return True
 
-    async def _deliver(self, correlated: Create | Repeat) -> None:
+    async def _send(self, correlated: Create | Patch) -> None:
         try:
-            result = await self._sending.deliver(correlated)
+            result = await self._sender.send(correlated)
         except Exception:
-            logger.exception("event cannot be sent: %s", describe(correlated.event))
-            result = Dropped.BROKEN
-        if isinstance(result, Dropped):
+            logger.exception("event cannot be sent: %s", describe_event(correlated.event))
+            result = DropReason.BROKEN
+        if isinstance(result, DropReason):
             self._drop(result)
             return
         with self._lock:
-            self._arrived[result] += 1
-        _tell(correlated.event, result)
+            self._delivered[result] += 1
+        _log_delivery(correlated.event, result)
 
-    def _drop(self, cause: Dropped, number: int = 1) -> None:
+    def _drop(self, cause: DropReason, number: int = 1) -> None:
         with self._lock:
             self._dropped[cause] += number
 
@@ -200,34 +202,36 @@ class Recorder:
         """Take nothing more, and let go of what waits; how many that were."""
         with self._lock:
             self._closed = True
-            left = len(self._waiting) + (self._in_hand is not None)
-            self._waiting.clear()
-            self._in_hand = None
+            left = len(self._queue) + (self._current is not None)
+            self._queue.clear()
+            self._current = None
             if left:
-                self._dropped[Dropped.STOPPED] += left
+                self._dropped[DropReason.STOPPED] += left
         return left
 
-    def _tell_overflow(self) -> None:
+    def _log_overflow(self) -> None:
         """Say that some were dropped, when one is sent again, and not again for a while."""
         with self._lock:
-            dropped = self._dropped[Dropped.QUEUE_FULL]
-        if dropped > self._overflow_told and self._clock.now() >= self._overflow_from:
-            self._overflow_from = self._clock.now() + _OVERFLOW_NANOS
-            more = dropped - self._overflow_told
+            dropped = self._dropped[DropReason.QUEUE_FULL]
+        if dropped > self._overflow_logged and self._clock.now() >= self._next_overflow_log_ns:
+            self._next_overflow_log_ns = self._clock.now() + _OVERFLOW_LOG_INTERVAL_NS
+            more = dropped - self._overflow_logged
             logger.warning("events dropped, too many are waiting: number=%d", more)
-            self._overflow_told = dropped
+            self._overflow_logged = dropped
 
 
-def _moment_after(latest: int, now: int) -> int:
+def _next_timestamp(latest: int, now: int) -> int:
     """When an event happened that comes after the latest one.
 
     Names are made of it, so no two may be the same. After a clock was set back it is what the
     clock shows: a time to come would be wrong, and nothing that is held back would come free. That
     the same nanosecond comes again then is left to chance, as upstream always does.
     """
-    return now if latest - now > _SET_BACK_NANOS else max(latest + 1, now)
+    return now if latest - now > _CLOCK_STEP_NS else max(latest + 1, now)
 
 
-def _tell(event: Event, how: Arrived) -> None:
-    level = logging.INFO if how is Arrived.SENT else logging.DEBUG
-    logger.log(level, "event %s: %s message=%s", how.value, describe(event), event.message)
+def _log_delivery(event: Event, delivery: EventDelivery) -> None:
+    level = logging.INFO if delivery is EventDelivery.SENT else logging.DEBUG
+    logger.log(
+        level, "event %s: %s message=%s", delivery.value, describe_event(event), event.message
+    )

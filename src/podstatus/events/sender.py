@@ -12,8 +12,8 @@ from enum import Enum
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.token_bucket import TokenBucket
-from podstatus.events.correlator import Create, Repeat
-from podstatus.events.counts import Dropped
+from podstatus.events.correlator import Create, Patch
+from podstatus.events.counts import DropReason
 from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink
 from podstatus.kube.errors import (
@@ -28,18 +28,18 @@ from podstatus.kube.objects.event import Event
 
 logger = logging.getLogger(__name__)
 
-_TERMINATING = "being terminated"
+_NAMESPACE_TERMINATING = "being terminated"
 """What the server says of a namespace in which nothing can be made any more."""
 
 
-class Arrived(Enum):
+class EventDelivery(Enum):
     """How an event reached the server."""
 
     SENT = "sent"
     PATCHED = "patched"
 
 
-class Sending:
+class EventSender:
     """Sends events, one after the other, within a limit of its own."""
 
     def __init__(
@@ -48,93 +48,95 @@ class Sending:
         *,
         clock: Clock,
         policy: EventPolicy,
-        chance: Callable[[], float],
-        beat: Callable[[], None],
+        random: Callable[[], float],
+        heartbeat: Callable[[], None],
     ) -> None:
         self._sink = sink
         self._clock = clock
         self._policy = policy
-        self._chance = chance
-        self._beat = beat
-        self._limit = TokenBucket.per_second(policy.qps, policy.burst) if policy.qps else None
-        self._trouble = FailureLog(logger, "sending events")
-        self.tries = policy.tries
+        self._random = random
+        self._heartbeat = heartbeat
+        self._token_bucket = (
+            TokenBucket.per_second(policy.qps, policy.burst) if policy.qps else None
+        )
+        self._failure_log = FailureLog(logger, "sending events")
+        self.max_tries = policy.max_tries
 
-    async def deliver(self, correlated: Create | Repeat) -> Arrived | Dropped:
+    async def send(self, correlated: Create | Patch) -> EventDelivery | DropReason:
         """Try it as often as it takes, or may take."""
         tries = 0
         while True:
-            self._beat()
+            self._heartbeat()
             tries += 1
             try:
-                arrived = await self._send(correlated)
+                arrived = await self._try_send(correlated)
             except ApiError as error:
-                told, fate = describe(correlated.event), hopeless(error)
+                told, fate = describe_event(correlated.event), permanent_failure(error)
                 if fate is not None:
                     logger.warning("event refused: %s error=%s", told, error)
                     return fate
-                if tries >= self.tries:
+                if tries >= self.max_tries:
                     logger.warning("event given up: %s tries=%d error=%s", told, tries, error)
-                    return Dropped.UNDELIVERED
-                self._trouble.failed(error)
-                await self._clock.wait(self._pause(tries, error))
+                    return DropReason.UNDELIVERED
+                self._failure_log.failed(error)
+                await self._clock.wait(self._retry_delay(tries, error))
             else:
-                self._trouble.recovered()
+                self._failure_log.recovered()
                 return arrived
 
-    async def _send(self, correlated: Create | Repeat) -> Arrived:
+    async def _try_send(self, correlated: Create | Patch) -> EventDelivery:
         event = correlated.event
-        if isinstance(correlated, Repeat):
+        if isinstance(correlated, Patch):
             try:
-                await self._may_go()
+                await self._acquire_token()
                 meta = event.metadata
                 await self._sink.patch(meta.namespace, meta.name, correlated.patch)
             except GoneError:
                 # The server forgets events after an hour or so.
                 pass
             else:
-                return Arrived.PATCHED
+                return EventDelivery.PATCHED
         try:
-            await self._may_go()
+            await self._acquire_token()
             await self._sink.create(event)
         except ConflictError:
             # The names are ours alone: it arrived, but the answer to an earlier try did not.
-            logger.debug("event is there already: %s", describe(event))
-        return Arrived.SENT
+            logger.debug("event is there already: %s", describe_event(event))
+        return EventDelivery.SENT
 
-    async def _may_go(self) -> None:
-        if self._limit is None:
+    async def _acquire_token(self) -> None:
+        if self._token_bucket is None:
             return
         while True:
             now = self._clock.now()
-            self._limit, allowed = self._limit.try_acquire(now)
+            self._token_bucket, allowed = self._token_bucket.try_acquire(now)
             if allowed:
                 return
-            await self._clock.wait(self._limit.wait_seconds(now))
+            await self._clock.wait(self._token_bucket.wait_seconds(now))
 
-    def _pause(self, tries: int, error: ApiError) -> float:
+    def _retry_delay(self, tries: int, error: ApiError) -> float:
         longest = self._policy.retry_seconds
         if isinstance(error, BusyError) and error.retry_after:
             return min(error.retry_after, longest)
-        return longest * self._chance() if tries == 1 else longest
+        return longest * self._random() if tries == 1 else longest
 
 
-def hopeless(error: ApiError) -> Dropped | None:
+def permanent_failure(error: ApiError) -> DropReason | None:
     """Why it is no use to try again; None if it may be."""
     match error:
         case GoneError():
-            return Dropped.NAMESPACE_GONE
-        case DeniedError() if _TERMINATING in str(error):
-            return Dropped.NAMESPACE_GONE
+            return DropReason.NAMESPACE_GONE
+        case DeniedError() if _NAMESPACE_TERMINATING in str(error):
+            return DropReason.NAMESPACE_GONE
         case DeniedError(code=401):
             # Nothing else would go through either, until somebody renews what says who we are.
             return None
         case RejectedError():
-            return Dropped.REJECTED
+            return DropReason.REJECTED
     return None
 
 
-def describe(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """The event in the form of a log line's keys."""
     about = event.involved_object
     name = f"{about.namespace}/{about.name}" if about.namespace else about.name

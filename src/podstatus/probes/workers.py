@@ -15,8 +15,8 @@ from typing import Protocol
 
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
-from podstatus.events.event import about_container
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import container_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.probes.check_result import CannotCheckError, Checked
@@ -60,7 +60,7 @@ class ProbeWorkers:
     def __init__(
         self,
         check: Check,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         on_result: Callable[[ProbeResult], None],
         clock: Clock,
@@ -222,7 +222,7 @@ class ProbeWorkers:
         self._warn(key, reasons.UNHEALTHY, what)
 
     def _warn(self, key: ProbeKey, reason: str, what: str) -> None:
-        about = about_container(self._targets[key.uid][key].pod, key.container)
+        about = container_reference(self._targets[key.uid][key].pod, key.container)
         self._recorder.warn(about, reason, f"{key.kind.value.capitalize()} probe {what}")
 
 

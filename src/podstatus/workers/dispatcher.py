@@ -10,8 +10,8 @@ from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.event import about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
@@ -54,7 +54,7 @@ class Dispatcher:
         lives: Lives,
         workers: PodWorkers,
         statuses: StatusManager,
-        recorder: Recorder,
+        recorder: EventRecorder,
         grants: Grants,
         occupancy: Occupancy,
         *,
@@ -173,7 +173,7 @@ class Dispatcher:
         logger.info(
             "pod rejected: pod=%s/%s uid=%s reason=%s", *pod.full_name, pod.uid, rejected.reason
         )
-        self._recorder.warn(about_pod(pod), rejected.reason, rejected.message)
+        self._recorder.warn(pod_reference(pod), rejected.reason, rejected.message)
         self._statuses.set_pod_status(pod, rejected_status(pod, rejected))
 
     def _hand_over(self, pod: Pod) -> None:
@@ -217,7 +217,7 @@ class Dispatcher:
     def refuse(self, refused: Refused) -> None:
         """Say that a pod is not taken from its source; its twin is there already."""
         self._recorder.warn(
-            about_pod(refused.pod),
+            pod_reference(refused.pod),
             reasons.FAILED_VALIDATION,
             f"Error validating pod {refused.pod.name}_{refused.pod.namespace}({refused.pod.uid}) "
             f"from {refused.source} {refused.message}, ignoring",

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.event import about_container, about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import container_reference, pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container, HTTPGetAction, LifecycleHandler
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
@@ -48,7 +48,7 @@ class Hooks:
     def __init__(
         self,
         runtime: Runtime,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         clock: Clock,
         http_get: HttpGet = no_http,
@@ -72,7 +72,7 @@ class Hooks:
         try:
             await self._run(POST_START, handler, pod, container, container_id)
         except Exception as error:  # noqa: BLE001 - a port of somebody else's
-            about = about_container(pod, container.name)
+            about = container_reference(pod, container.name)
             self._recorder.warn(about, reasons.FAILED_POST_START_HOOK, "PostStartHook failed")
             _log_failure(POST_START, pod, container, error)
             return str(error) or type(error).__name__
@@ -94,7 +94,7 @@ class Hooks:
         try:
             await run_with_timeout(seconds, self._clock, running)
         except Exception as error:  # noqa: BLE001 - a port of somebody else's
-            about = about_container(pod, container.name)
+            about = container_reference(pod, container.name)
             self._recorder.warn(about, reasons.FAILED_PRE_STOP_HOOK, "PreStopHook failed")
             _log_failure(PRE_STOP, pod, container, error)
 
@@ -147,7 +147,7 @@ class Hooks:
         if fell_back:
             host = target.url.partition("://")[2].partition("/")[0]
             self._recorder.warn(
-                about_pod(pod),
+                pod_reference(pod),
                 reasons.LIFECYCLE_HTTP_FALLBACK,
                 f"request to HTTPS lifecycle hook {host} got HTTP response, "
                 "retry with HTTP succeeded",

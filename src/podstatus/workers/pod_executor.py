@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.event import about_container, about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import container_reference, pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.event import ObjectReference
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -41,7 +41,7 @@ class Containers:
     def __init__(
         self,
         runtime: Runtime,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         crash_loops: CrashLoops,
         clock: Clock,
@@ -88,7 +88,7 @@ class Containers:
         self._tell_who_waits(pod, actions.waiting)
         if actions.start_pod and facts.sandboxes:
             self._recorder.normal(
-                about_pod(pod),
+                pod_reference(pod),
                 reasons.SANDBOX_CHANGED,
                 "Pod sandbox changed, it will be killed and re-created.",
             )
@@ -126,7 +126,7 @@ class Containers:
 
     def _tell_end(self, pod: Pod | None, attempt: ContainerFacts) -> None:
         if pod is not None:
-            about = about_container(pod, attempt.name)
+            about = container_reference(pod, attempt.name)
             self._recorder.normal(about, reasons.KILLING, f"Stopping container {attempt.name}")
 
     async def _stop_some(self, pod: Pod, stops: Sequence[StopContainer]) -> None:
@@ -136,7 +136,7 @@ class Containers:
 
     async def _stop(self, pod: Pod, stop: StopContainer) -> None:
         attempt, began = stop.container, self._monotonic()
-        self._recorder.normal(about_container(pod, attempt.name), reasons.KILLING, stop.message)
+        self._recorder.normal(container_reference(pod, attempt.name), reasons.KILLING, stop.message)
         grace = container_grace(pod, stop.grace_seconds)
         hook = self._hooks.pre_stop(pod, attempt, grace)
         await self._end(pod.uid, attempt, hook, grace, began)
@@ -168,7 +168,7 @@ class Containers:
         reason, message = reasons.FAILED_CREATE_POD_SANDBOX, "Failed to create pod sandbox: "
         if error.reason == reasons.FAILED_MOUNT:
             reason, message = error.reason, ""
-        self._recorder.warn(about_pod(pod), reason, f"{message}{error.message}")
+        self._recorder.warn(pod_reference(pod), reason, f"{message}{error.message}")
 
     async def _resize(self, pod: Pod, containers: Mapping[str, str]) -> bool:
         return self._actuation is None or await self._actuation.resize(pod, containers)
@@ -184,7 +184,7 @@ class Containers:
         return all_started
 
     async def _start(self, pod: Pod, start: StartContainer) -> bool:
-        container, about = start.container, about_container(pod, start.container.name)
+        container, about = start.container, container_reference(pod, start.container.name)
         loops = self._crash_loops
         self._crash_loops = loops.started(pod.uid, container.name, start.last_exit, self._now())
         if self._actuation is not None:
@@ -248,7 +248,7 @@ class Containers:
         for name, failure in waiting.items():
             self._failures.setdefault(pod.uid, {})[name] = failure
             self._recorder.warn(
-                about_container(pod, name),
+                container_reference(pod, name),
                 reasons.BACK_OFF,
                 f"Back-off restarting failed container {name} in pod "
                 f"{pod.name}_{pod.namespace}({pod.uid})",

@@ -13,8 +13,8 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.event import about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.by_name import first_by_name
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodStatus
@@ -70,7 +70,7 @@ class PodSteps:
         runtime: Runtime,
         view: RuntimeView,
         statuses: StatusManager,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         containers: Containers,
         book: ProbeBook,
@@ -238,7 +238,7 @@ class PodSteps:
         cached = self._cached(pod)
         if status.reason != DEADLINE_EXCEEDED or (cached and cached.reason == DEADLINE_EXCEEDED):
             return
-        self._recorder.normal(about_pod(pod), reasons.DEADLINE_EXCEEDED, DEADLINE_MESSAGE)
+        self._recorder.normal(pod_reference(pod), reasons.DEADLINE_EXCEEDED, DEADLINE_MESSAGE)
 
     def _status(self, pod: Pod, facts: PodFacts, *, terminal: bool) -> PodStatus:
         return generate_api_pod_status(

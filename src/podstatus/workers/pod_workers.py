@@ -11,8 +11,8 @@ from collections.abc import Callable
 from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.events import reasons
-from podstatus.events.event import about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
 from podstatus.runtime.pleg import RuntimeView
@@ -47,7 +47,7 @@ class PodWorkers:
         lives: Lives,
         steps: PodSteps,
         view: RuntimeView,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         clock: Clock,
         policy: WorkerPolicy,
@@ -280,7 +280,7 @@ class PodWorkers:
             message = f"error determining status: {_told(error)}"
             if life.stage is Stage.TERMINATING:
                 reason, message = reasons.FAILED_KILL_POD, f"error killing pod: {_told(error)}"
-            self._recorder.warn(about_pod(life.pod), reason, message)
+            self._recorder.warn(pod_reference(life.pod), reason, message)
         return self._spread(self._policy.retry_after)
 
     def _is_quiet(self, uid: PodUID) -> bool:

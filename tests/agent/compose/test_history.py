@@ -11,8 +11,8 @@ from podstatus.agent.compose.history import KeptHistory, NotingCounters, NotingE
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.load import read_settings
 from podstatus.events import reasons
-from podstatus.events.event import about_container, about_node, about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import container_reference, node_reference, pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.observe.history.agent_downtime import last_there
 from podstatus.observe.history.store import Moment, reading
@@ -43,10 +43,12 @@ def words(moment: Moment) -> tuple[str, ...]:
 
 
 def test_events_about_pods_are_noted_and_no_others(history: KeptHistory) -> None:
-    recorder = Recorder(FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event)
-    recorder.normal(about_container(POD, "app"), reasons.STARTED, "Container started")
-    recorder.warn(about_pod(POD), reasons.FAILED_SYNC, "no")
-    recorder.normal(about_node("node"), reasons.NODE_READY, "yes")
+    recorder = EventRecorder(
+        FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event
+    )
+    recorder.normal(container_reference(POD, "app"), reasons.STARTED, "Container started")
+    recorder.warn(pod_reference(POD), reasons.FAILED_SYNC, "no")
+    recorder.normal(node_reference("node"), reasons.NODE_READY, "yes")
     first, second = noted(history)
     assert words(first) == ("event", "app", "Normal", "Started", "Container started")
     assert words(second) == ("event", "", "Warning", "FailedSync", "no")
@@ -57,15 +59,17 @@ def test_an_event_is_recorded_though_the_history_fails() -> None:
     def broken(*_: object) -> None:
         raise OSError("no")
 
-    recorder = Recorder(FakeEventSink(), host="node", clock=FakeClock(), on_recorded=broken)
-    recorder.normal(about_pod(POD), reasons.STARTED, "Container started")
+    recorder = EventRecorder(FakeEventSink(), host="node", clock=FakeClock(), on_recorded=broken)
+    recorder.normal(pod_reference(POD), reasons.STARTED, "Container started")
     assert recorder.counts.recorded == 1
 
 
 def test_a_foreign_write_is_noted_of_the_pod_though_it_is_told_of_the_node(
     history: KeptHistory,
 ) -> None:
-    recorder = Recorder(FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event)
+    recorder = EventRecorder(
+        FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event
+    )
     history.own_uid = lambda uid: PodUID(uid.removeprefix("mirror-"))
     events = NotingEvents(StatusEvents(recorder, "node"), history)
     pod = PodReference("default", "web", ApiUID("mirror-uid-web"))
@@ -91,8 +95,8 @@ def test_a_status_that_is_late_is_noted_with_its_time(history: KeptHistory) -> N
 def test_without_a_history_nothing_is_noted_and_nothing_fails(tmp_path: Path) -> None:
     settings = read_settings({"root_dir": str(tmp_path), "history": "false"}, {}).settings
     history = KeptHistory(settings, tmp_path, FakeClock())
-    history.event(about_pod(POD), "Normal", "Started", "")
-    history.foreign(about_pod(POD), "")
+    history.event(pod_reference(POD), "Normal", "Started", "")
+    history.foreign(pod_reference(POD), "")
     history.late(POD.uid, "default", "web", 5.0)
     assert history.counts.problem == ""
     history.close()

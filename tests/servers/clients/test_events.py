@@ -10,10 +10,10 @@ from msgspec import structs
 from podstatus.client import ApiClient, kubeconfig_config
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
-from podstatus.events.correlator import COMBINED
+from podstatus.events.correlator import AGGREGATE_PREFIX
 from podstatus.events.counts import EventCounts
-from podstatus.events.event import about_container, about_node, about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import container_reference, node_reference, pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.event import Event, EventSeries
 from podstatus.kube.objects.meta import ObjectMeta, ObjectReference
@@ -33,7 +33,7 @@ class Scene:
     def __init__(self, sink: HttpEventSink) -> None:
         self.sink = sink
         self.clock = FakeClock("2026-11-15T12:00:00.25Z")
-        self.recorder = Recorder(sink, host="node-a", clock=self.clock)
+        self.recorder = EventRecorder(sink, host="node-a", clock=self.clock)
 
     async def send(self, seconds: float = 0) -> None:
         """Send what waits; then it is so much later."""
@@ -76,7 +76,7 @@ def web(namespace: str) -> Pod:
 def test_a_repeated_event_is_one_with_a_count(server: Server, namespace: str) -> None:
     async def play(scene: Scene) -> None:
         for _ in range(3):
-            about = about_container(web(namespace), "app")
+            about = container_reference(web(namespace), "app")
             scene.recorder.warn(about, reasons.BACK_OFF, "Back-off <restarting> …")
             await scene.send(seconds=10)
 
@@ -109,7 +109,9 @@ def test_a_repeated_event_is_one_with_a_count(server: Server, namespace: str) ->
 def test_similar_events_are_combined(server: Server, namespace: str) -> None:
     async def play(scene: Scene) -> None:
         for number in range(13):
-            scene.recorder.warn(about_pod(web(namespace)), reasons.UNHEALTHY, f"failed: {number}")
+            scene.recorder.warn(
+                pod_reference(web(namespace)), reasons.UNHEALTHY, f"failed: {number}"
+            )
             await scene.send(seconds=1)
 
     assert played(server.access, play) == EventCounts(recorded=13, sent=10, patched=3)
@@ -117,7 +119,7 @@ def test_similar_events_are_combined(server: Server, namespace: str) -> None:
     assert [(event["message"], event["count"]) for event in apart] == [
         (f"failed: {number}", 1) for number in range(9)
     ]
-    assert (combined["message"], combined["count"]) == (f"{COMBINED}failed: 12", 4)
+    assert (combined["message"], combined["count"]) == (f"{AGGREGATE_PREFIX}failed: 12", 4)
     assert combined["reportingComponent"] == "kubelet"
 
 
@@ -125,7 +127,7 @@ def test_an_event_that_is_gone_is_created_anew(server: Server, namespace: str) -
     async def play(scene: Scene) -> None:
         for _ in range(2):
             delete_events(server, namespace)
-            scene.recorder.normal(about_pod(web(namespace)), reasons.KILLING, "Stopping")
+            scene.recorder.normal(pod_reference(web(namespace)), reasons.KILLING, "Stopping")
             await scene.send(seconds=1)
 
     assert played(server.access, play) == EventCounts(recorded=2, sent=2)
@@ -140,7 +142,7 @@ def test_events_about_what_is_in_no_namespace_are_found_as_kubectl_looks_for_the
 
     async def play(scene: Scene) -> None:
         message = reasons.node_status_message(node, reasons.NODE_READY)
-        scene.recorder.normal(about_node(node), reasons.NODE_READY, message)
+        scene.recorder.normal(node_reference(node), reasons.NODE_READY, message)
 
     assert played(server.access, play).sent == 1
     found = shown(
@@ -157,15 +159,15 @@ def test_what_happens_in_a_namespace_that_goes_is_dropped(server: Server, namesp
     server.client.delete(f"/api/v1/namespaces/{namespace}")
 
     async def play(scene: Scene) -> None:
-        scene.recorder.normal(about_pod(web(namespace)), reasons.KILLING, "Stopping")
-        scene.recorder.normal(about_pod(web("never-there")), reasons.KILLING, "Stopping")
+        scene.recorder.normal(pod_reference(web(namespace)), reasons.KILLING, "Stopping")
+        scene.recorder.normal(pod_reference(web("never-there")), reasons.KILLING, "Stopping")
 
     counts = played(server.access, play)
     assert counts == EventCounts(recorded=2, dropped={"namespace_gone": 2})
 
 
 def test_a_name_that_cannot_grow_is_no_obstacle(server: Server, namespace: str) -> None:
-    about = about_pod(make_pod("p" * 253, namespace=namespace))
+    about = pod_reference(make_pod("p" * 253, namespace=namespace))
 
     async def play(scene: Scene) -> None:
         for _ in range(2):
@@ -217,7 +219,9 @@ def test_the_agent_of_a_node_may_record_events(real_server: RealServer) -> None:
 
     async def play(scene: Scene) -> None:
         for _ in range(2):
-            scene.recorder.normal(about_pod(web(namespace)), reasons.STARTED, "Container started")
+            scene.recorder.normal(
+                pod_reference(web(namespace)), reasons.STARTED, "Container started"
+            )
 
     access = real_server.process.node_access(NODES[0])
     assert played(access, play) == EventCounts(recorded=2, sent=1, patched=1)

@@ -35,7 +35,7 @@ from podstatus.client.rest.server_health import ServerHealth
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.policy import EventPolicy
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
@@ -87,12 +87,12 @@ class NodeAgent:
         )
         self._event_client = ApiClient(access, user_agent=_agent("events"), health=contact)
         self._history = KeptHistory(settings, surroundings.root.path, clock)
-        self._recorder = Recorder(
+        self._recorder = EventRecorder(
             HttpEventSink(self._event_client),
             host=settings.node_name,
             clock=clock,
             policy=EventPolicy(qps=settings.event_qps, burst=settings.event_burst),
-            beat=self._heartbeats.register("events", max_silent_seconds=300),
+            heartbeat=self._heartbeats.register("events", max_silent_seconds=300),
             on_recorded=self._history.event,
         )
         self._runtime = runtime or self._find_runtime(surroundings.root.folder("runtime"))

@@ -32,7 +32,7 @@ from podstatus.alerts.service.alert_service import Synced, Watchman
 from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient, HttpPodApi
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
 from podstatus.node.decide.conditions import Stated
 from podstatus.observe.status_view import Observatory
@@ -59,7 +59,7 @@ class AlertSide:
         node: NodeSide,
         taints: OwnTaints,
         view: RuntimeView,
-        recorder: Recorder,
+        recorder: EventRecorder,
         client: ApiClient,
         *,
         is_posted: Callable[[], bool],

@@ -9,7 +9,7 @@ from podstatus.alerts.ports import Alerts
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client.rest.server_health import RequestMetrics
-from podstatus.events.recorder import Recorder
+from podstatus.events.recorder import EventRecorder
 from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
 from podstatus.observe.metrics.kubelet_collector import NodeState, kubelet_metrics, probe_metrics
 from podstatus.observe.metrics.model import Later, Told
@@ -38,7 +38,7 @@ def make_pages(
     pods: PodSide,
     node: NodeSide,
     view: RuntimeView,
-    recorder: Recorder,
+    recorder: EventRecorder,
     observatory: Observatory,
     *,
     alerts: Alerts | None,

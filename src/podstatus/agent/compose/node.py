@@ -7,8 +7,8 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient, HttpNodeApi, node_reflector
-from podstatus.events.event import about_node
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import node_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.node.compose import make_node
@@ -27,9 +27,9 @@ from podstatus.runtime.port import Labelled, Metered, MeteredInside, Resizing, R
 class _EventsOfNode:
     """Events about our Node."""
 
-    def __init__(self, recorder: Recorder, name: str) -> None:
+    def __init__(self, recorder: EventRecorder, name: str) -> None:
         self._recorder = recorder
-        self._about = about_node(name)
+        self._about = node_reference(name)
 
     def normal(self, reason: str, message: str) -> None:
         self._recorder.normal(self._about, reason, message)
@@ -46,7 +46,7 @@ class NodeSide:
         settings: AgentSettings,
         client: ApiClient,
         runtime: Runtime,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         runtime_problem: Check,
         shutting_down: Check,

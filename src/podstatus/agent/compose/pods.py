@@ -14,8 +14,8 @@ from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.checkpoint.state import FileState
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
-from podstatus.events.event import about_container
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import container_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
@@ -56,7 +56,7 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     settings: AgentSettings
     clock: Clock
     heartbeats: Heartbeats
-    recorder: Recorder
+    recorder: EventRecorder
     own_node: Callable[[], Node]
     host_ips: Callable[[], Sequence[str]]
     sources: frozenset[str]
@@ -221,7 +221,7 @@ class PodSide:
     def _unhealthy(self, result: ProbeResult) -> None:
         pod = self.directory.pod_by_uid(result.uid)
         if pod is not None:
-            about = about_container(pod, result.container)
+            about = container_reference(pod, result.container)
             message = f"{result.probe.capitalize()} probe failed: {result.output}"
             self._recorder.warn(about, reasons.UNHEALTHY, message)
 

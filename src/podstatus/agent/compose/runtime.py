@@ -22,8 +22,8 @@ from podstatus.client.auth.load_config import SERVICE_ACCOUNT
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
 from podstatus.client.typed.pod_objects import HttpPodObjects
 from podstatus.events import reasons
-from podstatus.events.event import about_container, about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import container_reference, pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import Runtime, RuntimeDownError
@@ -57,7 +57,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     """For its records."""
     client: ApiClient
-    recorder: Recorder
+    recorder: EventRecorder
     host_ips: Callable[[], Sequence[str]]
     allocatable: Callable[[], Mapping[str, Quantity]]
     clock: Clock
@@ -149,9 +149,9 @@ def _cgroups(settings: AgentSettings) -> Cgroups:
     return found
 
 
-def _unlimited(recorder: Recorder) -> OnUnlimited:
+def _unlimited(recorder: EventRecorder) -> OnUnlimited:
     def tell(pod: Pod, container: str | None, why: str) -> None:
-        about = about_pod(pod) if container is None else about_container(pod, container)
+        about = pod_reference(pod) if container is None else container_reference(pod, container)
         whose = "Pod" if container is None else "Container"
         message = f"{whose} runs without all of its limits: {why}"
         recorder.warn(about, reasons.LIMITS_NOT_ENFORCED, message)

@@ -13,8 +13,8 @@ from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient
 from podstatus.events import reasons
-from podstatus.events.event import about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.runtime.port import Runtime, RuntimeDownError
@@ -53,7 +53,7 @@ class SourceSide:
         client: ApiClient,
         pods: PodSide,
         node: NodeSide,
-        recorder: Recorder,
+        recorder: EventRecorder,
         runtime: Runtime,
         *,
         heartbeats: Heartbeats,
@@ -148,7 +148,7 @@ class SourceSide:
         )
 
     def _mirror_problem(self, pod: Pod, problem: str) -> None:
-        self._recorder.warn(about_pod(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)
+        self._recorder.warn(pod_reference(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)
 
 
 class KnownApiSource:

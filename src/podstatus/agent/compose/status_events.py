@@ -5,15 +5,15 @@ nothing about such a pod (docs/decisions/0028-foreign-writers.md).
 """
 
 from podstatus.events import reasons
-from podstatus.events.event import about_node
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import node_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 
 
 class StatusEvents:
     """Records what the status manager has to tell about pods."""
 
-    def __init__(self, recorder: Recorder, node: str) -> None:
+    def __init__(self, recorder: EventRecorder, node: str) -> None:
         self._recorder = recorder
         self._node = node
 
@@ -21,7 +21,7 @@ class StatusEvents:
         """Record an event of type Warning."""
         if reason == reasons.FOREIGN_STATUS_WRITE:
             message = f"Pod {pod.namespace}/{pod.name}: {message}"
-            self._recorder.warn(about_node(self._node), reason, message)
+            self._recorder.warn(node_reference(self._node), reason, message)
             return
         about = ObjectReference(
             kind="Pod", api_version="v1", namespace=pod.namespace, name=pod.name, uid=pod.uid

@@ -2,8 +2,8 @@
 
 from podstatus.alerts.model import Action, Alert, Subject
 from podstatus.events import reasons
-from podstatus.events.event import about_node
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import node_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.meta import ObjectReference
 
 _LONGEST = 1000
@@ -13,7 +13,7 @@ _LONGEST = 1000
 class SubjectEvents:
     """Events about what alerts are about."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
 
     def tell(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
@@ -53,7 +53,7 @@ def subject_text(subject: Subject) -> str:
 def about_subject(subject: Subject) -> ObjectReference:
     """What an event about it refers to."""
     if subject.scope == "node":
-        return about_node(subject.name)
+        return node_reference(subject.name)
     return ObjectReference(
         kind="Pod",
         api_version="v1",

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from msgspec import structs
 
 from podstatus.events import reasons
-from podstatus.events.event import about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -34,7 +34,7 @@ class Actuation:
         runtime: Runtime,
         grants: Grants,
         statuses: StatusManager,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         on_done: Callable[[], None] = lambda: None,
     ) -> None:
@@ -78,7 +78,7 @@ class Actuation:
         if generation is None:
             return
         words = resize_words("Pod resize completed", pod, generation)
-        self._recorder.normal(about_pod(pod), reasons.RESIZE_COMPLETED, words)
+        self._recorder.normal(pod_reference(pod), reasons.RESIZE_COMPLETED, words)
         self._on_done()
 
     async def resize(self, pod: Pod, containers: Mapping[str, str]) -> bool:
@@ -108,7 +108,7 @@ class Actuation:
         )
         if changed:
             words = resize_words("Pod resize error", pod, generation, why)
-            self._recorder.warn(about_pod(pod), reasons.RESIZE_ERROR, words)
+            self._recorder.warn(pod_reference(pod), reasons.RESIZE_ERROR, words)
 
     def keep(self, uids: set[PodUID]) -> None:
         """Forget all pods but these."""

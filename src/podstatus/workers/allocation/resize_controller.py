@@ -13,8 +13,8 @@ from collections.abc import Callable
 from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.event import about_pod
-from podstatus.events.recorder import Recorder
+from podstatus.events.event import pod_reference
+from podstatus.events.recorder import EventRecorder
 from podstatus.kube.conditions import POD_RESIZE_PENDING
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import Time
@@ -46,7 +46,7 @@ class Resizes:
         lives: Lives,
         grants: Grants,
         statuses: StatusManager,
-        recorder: Recorder,
+        recorder: EventRecorder,
         occupancy: Occupancy,
         *,
         decide: Decide,
@@ -156,7 +156,7 @@ class Resizes:
         self._statuses.clear_pod_resize_in_progress_condition(pod.uid)
         self._statuses.set_pod_resize_in_progress_condition(pod.uid, "", "", generation)
         words = resize_words("Pod resize started", pod, generation)
-        self._recorder.normal(about_pod(pod), reasons.RESIZE_STARTED, words)
+        self._recorder.normal(pod_reference(pod), reasons.RESIZE_STARTED, words)
         self._wake(pod.uid)
 
     def _not_yet(self, pod: Pod, pending: Pending) -> None:
@@ -176,7 +176,7 @@ class Resizes:
             )
             reason = reasons.RESIZE_INFEASIBLE if is_infeasible else reasons.RESIZE_DEFERRED
             words = resize_words(f"Pod resize {pending.reason}", pod, generation, pending.message)
-            self._recorder.warn(about_pod(pod), reason, words)
+            self._recorder.warn(pod_reference(pod), reason, words)
         if changed or self._shown(pod.uid) != before:
             self._wake(pod.uid)
 

@@ -30,7 +30,7 @@ from podstatus.apiserver.pki.certificates import Certificates
 from podstatus.apiserver.pki.credentials import ensure_token
 from podstatus.apiserver.request.selectors import object_fields
 from podstatus.apiserver.server import ApiServer
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.store import Store
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.status.decide.merge import prepare_status_patch
@@ -101,7 +101,7 @@ def serve(path: str, report: Connection) -> None:
 
 
 async def _serve(path: Path, report: Connection) -> None:
-    folder = ServerFolder(path)
+    folder = StateDir(path)
     certificates = Certificates(folder, time.time_ns())
     authority = certificates.ensure()
     token = ensure_token(folder)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from podstatus.apiserver.pki.certificates import Certificates
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.state_dir import StateDir
 
 Document = dict[str, Any]
 MakePod = Callable[[int], Document]
@@ -87,7 +87,7 @@ def _head(header: str) -> bytes:
 
 
 async def _serve(server: CannedServer, folder: str, told: Connection) -> None:
-    certificates = Certificates(ServerFolder(Path(folder)), time.time_ns())
+    certificates = Certificates(StateDir(Path(folder)), time.time_ns())
     authority = Path(folder) / "trusted.crt"
     authority.write_bytes(certificates.ensure())
     context = certificates.server_context()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.apiserver.pki.certificates import Certificates
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.state_dir import StateDir
 from tests.support.processes.server_process import TOKEN, Document, ServerProcess, running
 
 PODS = "/api/v1/pods"
@@ -52,7 +52,7 @@ class Guarded:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     path = tmp_path_factory.mktemp("server")
-    folder = ServerFolder(path)
+    folder = StateDir(path)
     authority = Certificates(folder, time.time_ns()).ensure()
     with running(tls=path, log=path / "log") as server:
         yield Guarded(server, authority, path / "log")

@@ -5,21 +5,21 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.apiserver.handlers.list import Lists
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.messages import Request
-from podstatus.apiserver.http.router import Target, find_target
+from podstatus.apiserver.handlers.list import ListHandler
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.messages import HttpRequest
+from podstatus.apiserver.http.router import ResourcePath, parse_path
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.request.selectors import object_fields
-from podstatus.apiserver.storage.store import Change, Store
-from podstatus.apiserver.storage.watch_cache import Hub
+from podstatus.apiserver.storage.store import Store, StoreChange
+from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.testing.clock import FakeClock
 
 
-def target(path: str) -> Target:
-    found = find_target(path)
+def target(path: str) -> ResourcePath:
+    found = parse_path(path)
     assert found is not None
     return found
 
@@ -49,8 +49,8 @@ class Rig:
         self.store = Store.open(
             None, lambda r, document: object_fields(document, STRATEGIES[r].fields(document))
         )
-        self.hub = Hub(0)
-        self.changes: list[Change] = []
+        self.hub = WatchCache(0)
+        self.changes: list[StoreChange] = []
         self.store.listener = self._listen
         self.registry = Registry(self.store, STRATEGIES, FakeClock("2030-01-01T12:00:00Z"))
         self.registry.create(
@@ -58,7 +58,7 @@ class Rig:
         )
         self.changes.clear()
 
-    def _listen(self, resource: str, change: Change) -> None:
+    def _listen(self, resource: str, change: StoreChange) -> None:
         self.changes.append(change)
         self.hub.publish(resource, change)
 
@@ -101,7 +101,7 @@ def test_a_name_can_be_generated(rig: Rig) -> None:
     ],
 )
 def test_what_cannot_be_created(rig: Rig, document: Document, code: int, message: str) -> None:
-    with pytest.raises(Problem, match=message) as refused:
+    with pytest.raises(StatusError, match=message) as refused:
         rig.registry.create(PODS, document)
     assert refused.value.code == code
     assert rig.changes == []
@@ -109,13 +109,13 @@ def test_what_cannot_be_created(rig: Rig, document: Document, code: int, message
 
 def test_a_namespace_must_be_there(rig: Rig) -> None:
     nowhere = structs.replace(PODS, namespace="nowhere")
-    with pytest.raises(Problem, match='namespaces "nowhere" not found'):
+    with pytest.raises(StatusError, match='namespaces "nowhere" not found'):
         rig.registry.create(nowhere, pod())
 
 
 def test_a_name_is_taken_once(rig: Rig) -> None:
     rig.registry.create(PODS, pod())
-    with pytest.raises(Problem, match='pods "a" already exists'):
+    with pytest.raises(StatusError, match='pods "a" already exists'):
         rig.registry.create(PODS, pod())
 
 
@@ -137,7 +137,7 @@ def test_an_update_that_changes_nothing_writes_nothing(rig: Rig) -> None:
 def test_a_version_in_an_update_must_be_the_latest(rig: Rig) -> None:
     created = rig.registry.create(PODS, pod())
     rig.registry.patch(POD_A, labelled("x"))
-    with pytest.raises(Problem, match="the object has been modified") as refused:
+    with pytest.raises(StatusError, match="the object has been modified") as refused:
         rig.registry.replace(POD_A, created)
     assert refused.value.code == 409
 
@@ -145,10 +145,12 @@ def test_a_version_in_an_update_must_be_the_latest(rig: Rig) -> None:
 def test_another_uid_is_another_object(rig: Rig) -> None:
     created = rig.registry.create(PODS, pod())
     other = created | {"metadata": created["metadata"] | {"uid": "other"}}
-    with pytest.raises(Problem, match="Precondition failed: UID in precondition: other") as refused:
+    with pytest.raises(
+        StatusError, match="Precondition failed: UID in precondition: other"
+    ) as refused:
         rig.registry.replace(POD_A, other)
     assert refused.value.code == 409
-    with pytest.raises(Problem, match=r"metadata\.uid.*immutable") as invalid:
+    with pytest.raises(StatusError, match=r"metadata\.uid.*immutable") as invalid:
         rig.registry.patch(STATUS_A, lambda _: other)
     assert invalid.value.code == 422
 
@@ -188,7 +190,7 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(rig: Rig) -> None:
     rig.registry.create(PODS, pod(finalizers=["example.com/hold"]))
     _, gone = rig.registry.delete(POD_A, DeleteOptions(grace_period_seconds=0))
     assert not gone
-    with pytest.raises(Problem, match="no new finalizers can be added"):
+    with pytest.raises(StatusError, match="no new finalizers can be added"):
         rig.registry.patch(
             POD_A, lambda old: old | {"metadata": old["metadata"] | {"finalizers": ["x/y", "a/b"]}}
         )
@@ -205,15 +207,15 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(rig: Rig) -> None:
 )
 def test_a_delete_has_preconditions(rig: Rig, options: DeleteOptions, message: str) -> None:
     rig.registry.create(PODS, pod())
-    with pytest.raises(Problem, match=message):
+    with pytest.raises(StatusError, match=message):
         rig.registry.delete(POD_A, options)
     assert rig.told() == ["ADDED"]
 
 
 def page(rig: Rig, **query: str) -> tuple[list[str], str, int | None]:
-    lists = Lists(rig.store, rig.hub)
+    lists = ListHandler(rig.store, rig.hub)
     query = {name.rstrip("_"): value for name, value in query.items()}
-    found = lists.page(Request(method="GET", path="", query=query), PODS)
+    found = lists.page(HttpRequest(method="GET", path="", query=query), PODS)
     return [stored.key.name for stored in found.objects], found.token, found.remaining
 
 
@@ -235,7 +237,7 @@ def test_a_list_that_is_too_old_is_begun_anew(rig: Rig) -> None:
     _, token, _ = page(rig, limit="1")
     rig.registry.create(PODS, pod("d"))
     rig.hub.compact()
-    with pytest.raises(Problem, match="too old") as refused:
+    with pytest.raises(StatusError, match="too old") as refused:
         page(rig, continue_=token)
     assert refused.value.code == 410
 

@@ -163,7 +163,7 @@ def test_the_user_of_a_node_may_be_that_node_and_no_other(
     access = real_server.process.node_access(NODES[0])
     kubeconfig = tmp_path / "kubeconfig"
     authority = access.authority.read_bytes()
-    told = credentials.Access(url=access.url, token=access.token, authority=authority)
+    told = credentials.ClientCredentials(url=access.url, token=access.token, authority=authority)
     kubeconfig.write_bytes(credentials.kubeconfig(told))
     options = ("--kubeconfig", str(kubeconfig), "--runtime", "simulated", "--port", "0")
     more = ("--root-dir", str(tmp_path / "root"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.apiserver.pki.certificates import Certificates
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.probes.http_hook import MOST_BODY, get_for_hook
 from podstatus.probes.http_target import HttpTarget
 
@@ -152,7 +152,7 @@ def test_a_server_that_hangs_up_is_a_failure() -> None:
 
 
 def test_a_certificate_is_not_verified(tmp_path: Path) -> None:
-    certificates = Certificates(ServerFolder(tmp_path), time.time_ns())
+    certificates = Certificates(StateDir(tmp_path), time.time_ns())
     certificates.ensure(("nobody.test",))
 
     async def main() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podstatus.apiserver.state_dir import FolderBusyError
+from podstatus.apiserver.state_dir import StateDirLockedError
 from podstatus.testing.apiserver import (
     ApiServerProcess,
     ApiServerThread,
@@ -60,7 +60,7 @@ def test_each_server_has_objects_of_its_own(tmp_path: Path) -> None:
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     with (
         running_api_server(tmp_path),
-        pytest.raises(FolderBusyError),
+        pytest.raises(StateDirLockedError),
         running_api_server(tmp_path),
     ):
         pass

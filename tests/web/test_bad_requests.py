@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.apiserver.http.messages import Answer, Request
+from podstatus.apiserver.http.messages import HttpRequest, Response
 from podstatus.apiserver.listener import Listener
 from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, NODE_PORT_LIMITS
 from podstatus.web.kubelet.health import HealthListener
@@ -79,8 +79,8 @@ def test_node_port(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_port_of_the_api_server(caplog: pytest.LogCaptureFixture) -> None:
-    async def handle(_: Request) -> Answer:
-        return Answer(code=200, body=b"ok", content_type="text/plain")
+    async def handle(_: HttpRequest) -> Response:
+        return Response(code=200, body=b"ok", content_type="text/plain")
 
     async def run() -> None:
         listener = Listener(handle, token="t", ssl_context=None)  # noqa: S106 - of no one

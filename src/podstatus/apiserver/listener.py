@@ -15,10 +15,17 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import StreamReader, web
 
-from podstatus.apiserver.discovery.endpoints import OPEN_PATHS
-from podstatus.apiserver.http.errors import Problem, bad_request
-from podstatus.apiserver.http.messages import Answer, Dropped, Request, Stream, Tunnel, refusal
-from podstatus.apiserver.kubelet.websocket import send_tunnel
+from podstatus.apiserver.discovery.endpoints import UNAUTHENTICATED_PATHS
+from podstatus.apiserver.http.errors import StatusError, bad_request
+from podstatus.apiserver.http.messages import (
+    ConnectionDropped,
+    HttpRequest,
+    Response,
+    StreamResponse,
+    WebSocketProxy,
+    error_response,
+)
+from podstatus.apiserver.kubelet.websocket import serve_websocket
 from podstatus.base.log_rate import RateLimitFilter
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.net.connection_table import StageLimits
@@ -32,7 +39,7 @@ _http_logger.addFilter(RateLimitFilter())
 LIMITS = StageLimits(silent=160, handshake=96, head=64, unauthenticated=32, authenticated=352)
 """Of connections, for 1024 descriptors; one eighth of them is for tunnels to nodes."""
 _MAX_LOGGED_PATH = 200
-MOST_BODY_BYTES = 3 * 2**20
+MAX_REQUEST_BODY_BYTES = 3 * 2**20
 CLOSE_SECONDS = 2.0
 """What connections are given to end by themselves when the server stops."""
 BODY_SECONDS = 30.0
@@ -42,7 +49,9 @@ KEEP_ALIVE_SECONDS = 90.0
 _LINGER_SECONDS = 2.0
 """For a body that is not read: a client may not look for an answer before it has sent it."""
 
-Handle = Callable[[Request], Awaitable[Answer | Stream | Tunnel | Dropped]]
+Handler = Callable[
+    [HttpRequest], Awaitable[Response | StreamResponse | WebSocketProxy | ConnectionDropped]
+]
 
 
 class Listener:
@@ -50,7 +59,7 @@ class Listener:
 
     def __init__(
         self,
-        handle: Handle,
+        handle: Handler,
         *,
         token: str,
         ssl_context: ssl.SSLContext | None,
@@ -65,7 +74,9 @@ class Listener:
         self._hosts = frozenset({"localhost", "127.0.0.1", "::1", host})
         self._runner: web.ServerRunner | None = None
         self._connections: AcceptLoop | None = None
-        self._tunnels: WeakKeyDictionary[asyncio.Transport, TransportSocket] = WeakKeyDictionary()
+        self._websockets: WeakKeyDictionary[asyncio.Transport, TransportSocket] = (
+            WeakKeyDictionary()
+        )
         """Of WebSockets; aiohttp lets go of them before TLS has said goodbye."""
 
     async def start(self) -> int:
@@ -93,7 +104,7 @@ class Listener:
         if self._runner is None or self._connections is None:
             return
         self._connections.close()
-        await shutdown_sockets(self._tunnels.values())
+        await shutdown_sockets(self._websockets.values())
         await self._runner.cleanup()
         await self._connections.abort_all()
 
@@ -101,28 +112,28 @@ class Listener:
         if self._connections is None:
             raise ConnectionAbortedError  # it has stopped meanwhile
         with self._connections.serving(request.protocol):
-            return await self._answer(request, self._connections)
+            return await self._respond(request, self._connections)
 
-    async def _answer(
+    async def _respond(
         self, request: web.BaseRequest, connections: AcceptLoop
     ) -> web.StreamResponse:
         try:
             if self._check_client(request.headers, request.path):
-                _take_place(request, connections)
-            asked = await _read(request)
+                _admit_connection(request, connections)
+            asked = await _read_request(request)
             given = await self._handle(asked)
-        except Problem as problem:
-            given = refusal(problem)
+        except StatusError as problem:
+            given = error_response(problem)
         except Exception:
             path = request.path[:_MAX_LOGGED_PATH]
             logger.exception("request failed: method=%s path=%s", request.method, path)
-            given = refusal(Problem(500, "InternalError", "Internal error occurred"))
-        if isinstance(given, Stream):
+            given = error_response(StatusError(500, "InternalError", "Internal error occurred"))
+        if isinstance(given, StreamResponse):
             return await _send_stream(request, given)
-        if isinstance(given, Tunnel):
-            return await self._send_tunnel(request, given)
-        if isinstance(given, Dropped):
-            return _drop(request)
+        if isinstance(given, WebSocketProxy):
+            return await self._serve_websocket(request, given)
+        if isinstance(given, ConnectionDropped):
+            return _abort(request)
         return web.Response(
             status=given.code,
             body=given.body,
@@ -130,23 +141,25 @@ class Listener:
             headers=given.headers,
         )
 
-    async def _send_tunnel(self, request: web.BaseRequest, tunnel: Tunnel) -> web.StreamResponse:
+    async def _serve_websocket(
+        self, request: web.BaseRequest, tunnel: WebSocketProxy
+    ) -> web.StreamResponse:
         transport = request.transport
         if transport is not None and (sock := transport_socket(transport)) is not None:
-            self._tunnels[transport] = sock
-        return await send_tunnel(request, tunnel)
+            self._websockets[transport] = sock
+        return await serve_websocket(request, tunnel)
 
     def _check_client(self, headers: Mapping[str, str], path: str) -> bool:
         """Whether the client has the token. Raises Problem if it needs to, or is a page's."""
         host = headers.get("Host", "")
         if _host_name(host) not in self._hosts:
-            raise Problem(403, "Forbidden", f"host {host[:80]!a} is not this server's")
+            raise StatusError(403, "Forbidden", f"host {host[:80]!a} is not this server's")
         site = headers.get("Sec-Fetch-Site", "none")
         if site not in ("none", "same-origin") or headers.get("Origin") is not None:
-            raise Problem(403, "Forbidden", "requests of other sites' pages are refused")
-        is_known = hmac.compare_digest(_token_in(headers), self._token)
-        if path not in OPEN_PATHS and not is_known:
-            raise Problem(401, "Unauthorized", "Unauthorized")
+            raise StatusError(403, "Forbidden", "requests of other sites' pages are refused")
+        is_known = hmac.compare_digest(_bearer_token(headers), self._token)
+        if path not in UNAUTHENTICATED_PATHS and not is_known:
+            raise StatusError(401, "Unauthorized", "Unauthorized")
         return is_known
 
 
@@ -158,21 +171,21 @@ def _host_name(host: str) -> str | None:
         return None
 
 
-def _token_in(headers: Mapping[str, str]) -> bytes:
+def _bearer_token(headers: Mapping[str, str]) -> bytes:
     """What a client gives as its token; headers can hold any bytes."""
     scheme, _, token = headers.get("Authorization", "").strip().partition(" ")
     return token.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
 
 
-async def _read(request: web.BaseRequest) -> Request:
-    if (request.content_length or 0) > MOST_BODY_BYTES:
-        raise _too_large()
+async def _read_request(request: web.BaseRequest) -> HttpRequest:
+    if (request.content_length or 0) > MAX_REQUEST_BODY_BYTES:
+        raise _request_too_large()
     # Most bodies came together with their heads: there is nothing to wait for.
     content = request.content
     body = content.read_nowait() if content.is_eof() else await _read_body(content)
-    if len(body) > MOST_BODY_BYTES:
-        raise _too_large()
-    return Request(
+    if len(body) > MAX_REQUEST_BODY_BYTES:
+        raise _request_too_large()
+    return HttpRequest(
         method=request.method,
         path=request.rel_url.raw_path,
         query=_query(request),
@@ -180,8 +193,8 @@ async def _read(request: web.BaseRequest) -> Request:
         content_type=request.headers.get("Content-Type", ""),
         user_agent=request.headers.get("User-Agent", ""),
         body=body,
-        hang_up=request.transport.abort if request.transport is not None else _gone,
-        is_gone=lambda: request.transport is None or request.transport.is_closing(),
+        abort=request.transport.abort if request.transport is not None else _already_closed,
+        is_disconnected=lambda: request.transport is None or request.transport.is_closing(),
         raw_query=request.rel_url.raw_query_string,
         upgrade=request.headers.get("Upgrade", ""),
         protocols=_protocols(request.headers),
@@ -205,42 +218,42 @@ async def _read_body(content: StreamReader) -> bytes:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in content.iter_any():
                 body += chunk
-                if len(body) > MOST_BODY_BYTES:
-                    raise _too_large()
+                if len(body) > MAX_REQUEST_BODY_BYTES:
+                    raise _request_too_large()
     except TimeoutError:
-        raise Problem(408, "Timeout", "the body did not arrive in time") from None
+        raise StatusError(408, "Timeout", "the body did not arrive in time") from None
     except web.RequestPayloadError as error:
         raise bad_request(f"the body cannot be read: {error}") from error
     return bytes(body)
 
 
-def _gone() -> None:
+def _already_closed() -> None:
     """The connection is broken already."""
 
 
-def _take_place(request: web.BaseRequest, connections: AcceptLoop) -> None:
+def _admit_connection(request: web.BaseRequest, connections: AcceptLoop) -> None:
     """Give a client that is known a place among those. Raises Problem if there is none."""
     if not connections.mark_authenticated(request.protocol):
         message = "too many connections are being answered, and no more are allowed"
-        raise Problem(429, "TooManyRequests", message)
+        raise StatusError(429, "TooManyRequests", message)
 
 
-def _too_large() -> Problem:
-    return Problem(
+def _request_too_large() -> StatusError:
+    return StatusError(
         413,
         "RequestEntityTooLarge",
-        f"Request entity is too large: limit is {MOST_BODY_BYTES}",
+        f"Request entity is too large: limit is {MAX_REQUEST_BODY_BYTES}",
     )
 
 
-def _drop(request: web.BaseRequest) -> web.StreamResponse:
+def _abort(request: web.BaseRequest) -> web.StreamResponse:
     """Hang up without a word; the response that aiohttp wants goes nowhere."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
 
 
-async def _send_stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+async def _send_stream(request: web.BaseRequest, stream: StreamResponse) -> web.StreamResponse:
     response = web.StreamResponse(status=stream.code, headers={"Content-Type": stream.content_type})
     response.enable_chunked_encoding()
     try:
@@ -252,5 +265,5 @@ async def _send_stream(request: web.BaseRequest, stream: Stream) -> web.StreamRe
     except ConnectionError:
         logger.debug("watcher went away: path=%s", request.path)
     finally:
-        stream.end()
+        stream.close()
     return response

@@ -10,28 +10,33 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.router import Target
-from podstatus.apiserver.resources import NAMESPACES, NODES, PODS, Resource
-from podstatus.apiserver.storage.store import Key, Store, Stored, versioned
-from podstatus.apiserver.strategies.base import DeleteOptions, Document, ShapeError, Strategy
-from podstatus.apiserver.strategies.managed_fields import with_managed_status
-from podstatus.apiserver.strategies.pod.admission import refused_resize
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.router import ResourcePath
+from podstatus.apiserver.resources import NAMESPACES, NODES, PODS, ResourceInfo
+from podstatus.apiserver.storage.store import StorageKey, Store, StoredObject, with_resource_version
+from podstatus.apiserver.strategies.base import (
+    DeleteOptions,
+    Document,
+    MalformedObjectError,
+    Strategy,
+)
+from podstatus.apiserver.strategies.managed_fields import update_managed_fields
+from podstatus.apiserver.strategies.pod.admission import resize_error
 from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.validation.field_errors import FieldError
 
-MODIFIED_MEANWHILE = (
+OPTIMISTIC_LOCK_ERROR = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
 IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 _NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Upstream's: no vowels, so no words; nothing that looks like something else."""
 
-_LAST_SECOND = 253_402_300_799
+_MAX_UNIX_SECONDS = 253_402_300_799
 """Of the year 9999, the last that can be written: a grace period may be longer."""
 
-Change = Callable[[Document], Document]
+UpdateFunc = Callable[[Document], Document]
 
 
 class Registry:
@@ -42,7 +47,7 @@ class Registry:
         self._strategies = strategies
         self._clock = clock
 
-    def get(self, target: Target) -> Stored:
+    def get(self, target: ResourcePath) -> StoredObject:
         """One object. Raises Problem."""
         stored = self._store.get(target.resource.plural, _key(target))
         if stored is None:
@@ -51,14 +56,18 @@ class Registry:
             )
         return stored
 
-    def create(self, target: Target, document: Document, *, dry_run: bool = False) -> Document:
+    def create(
+        self, target: ResourcePath, document: Document, *, dry_run: bool = False
+    ) -> Document:
         """Store a new object; what was stored. Raises Problem."""
         resource, strategy = target.resource, self._strategy(target.resource)
-        document = _read(strategy, document)
+        document = _decode(strategy, document)
         metadata = self._new_metadata(target, document)
         document = strategy.prepare_create(document | {"metadata": metadata})
-        self._check(resource, document, _name_causes(metadata) + strategy.validate_create(document))
-        key = Key(target.namespace or "", metadata["name"])
+        self._raise_if_invalid(
+            resource, document, _validate_name(metadata) + strategy.validate_create(document)
+        )
+        key = StorageKey(target.namespace or "", metadata["name"])
         if target.namespace is not None:
             self._check_namespace(resource, target.namespace, metadata["name"])
         if self._store.get(resource.plural, key) is not None:
@@ -66,35 +75,35 @@ class Registry:
         return self._put(resource, key, document, dry_run=dry_run)
 
     def replace(
-        self, target: Target, document: Document, *, manager: str = "", dry_run: bool = False
+        self, target: ResourcePath, document: Document, *, manager: str = "", dry_run: bool = False
     ) -> tuple[Document, bool]:
         """Put an object in the place of another; what is stored then, and whether it is new.
 
         `manager` is how the client is called. Raises Problem.
         """
         resource, strategy = target.resource, self._strategy(target.resource)
-        document = _read(strategy, document)
+        document = _decode(strategy, document)
         metadata = document["metadata"]
         stored = self._store.get(resource.plural, _key(target))
-        if stored is None and strategy.creates_on_update and not target.subresource:
+        if stored is None and strategy.allow_create_on_update and not target.subresource:
             new = {key: value for key, value in metadata.items() if key != "resourceVersion"}
             return self.create(target, document | {"metadata": new}, dry_run=dry_run), True
         old = self.get(target).document()
         uid = metadata.get("uid")
         if uid and uid != old["metadata"]["uid"]:
-            raise _other_uid(target, uid, old["metadata"]["uid"])
-        if not metadata.get("resourceVersion") and not strategy.updates_unconditionally:
+            raise _uid_mismatch(target, uid, old["metadata"]["uid"])
+        if not metadata.get("resourceVersion") and not strategy.allow_unconditional_update:
             why = "Invalid value: 0: must be specified for an update"
             cause = FieldError("FieldValueInvalid", "metadata.resourceVersion", why)
-            self._check(resource, old, [cause])
+            self._raise_if_invalid(resource, old, [cause])
         return self._update(target, document, old, manager=manager, dry_run=dry_run), False
 
     def patch(
-        self, target: Target, change: Change, *, manager: str = "", dry_run: bool = False
+        self, target: ResourcePath, change: UpdateFunc, *, manager: str = "", dry_run: bool = False
     ) -> Document:
         """Let a function change an object; what is stored then. Raises Problem."""
         old = self.get(target).document()
-        new = _read(self._strategy(target.resource), change(old), old=old)
+        new = _decode(self._strategy(target.resource), change(old), old=old)
         name = new["metadata"].get("name")
         if name != target.name:
             raise errors.bad_request(
@@ -103,18 +112,18 @@ class Registry:
             )
         return self._update(target, new, old, manager=manager, dry_run=dry_run)
 
-    def overwrite(self, target: Target, change: Change) -> Document:
+    def overwrite(self, target: ResourcePath, change: UpdateFunc) -> Document:
         """Let a function of ours change an object; no rules are looked at. Raises Problem."""
         old = self.get(target).document()
         return self._put(target.resource, _key(target), change(old), dry_run=False)
 
-    def remove(self, target: Target) -> None:
+    def remove(self, target: ResourcePath) -> None:
         """Take an object of ours away; no rules are looked at. Raises Problem."""
         stored = self.get(target)
         self._remove(target.resource, stored.key, stored.document(), dry_run=False)
 
     def _update(
-        self, target: Target, new: Document, old: Document, *, manager: str, dry_run: bool
+        self, target: ResourcePath, new: Document, old: Document, *, manager: str, dry_run: bool
     ) -> Document:
         """An update that changes nothing writes nothing."""
         resource, strategy = target.resource, self._strategy(target.resource)
@@ -122,26 +131,26 @@ class Registry:
         version = new["metadata"].get("resourceVersion")
         if version and version != old["metadata"]["resourceVersion"]:
             raise errors.conflict(
-                resource.plural, target.name or "", MODIFIED_MEANWHILE, group=resource.group
+                resource.plural, target.name or "", OPTIMISTIC_LOCK_ERROR, group=resource.group
             )
         uid = new["metadata"].get("uid") or old["metadata"]["uid"]
-        metadata = _kept_metadata(new["metadata"], old["metadata"]) | {"uid": uid}
+        metadata = _merge_server_metadata(new["metadata"], old["metadata"]) | {"uid": uid}
         new = strategy.update_decoded(new | {"metadata": metadata}, old, target.subresource)
         if new == old:
             return old
-        causes = _metadata_causes(new["metadata"], old["metadata"])
+        causes = _validate_metadata_update(new["metadata"], old["metadata"])
         causes += strategy.validate_update(new, old, target.subresource)
-        self._check(resource, new, causes)
+        self._raise_if_invalid(resource, new, causes)
         if resource is PODS and target.subresource == "resize":
             self._admit_resize(new, old)
         if resource is PODS and target.subresource == "status":
             now = Time.from_unix_nanos(self._now_seconds() * 10**9)
-            new = with_managed_status(new, old, manager, now)
-        if resource is not NAMESPACES and _is_released(new["metadata"]):
+            new = update_managed_fields(new, old, manager, now)
+        if resource is not NAMESPACES and _can_be_removed(new["metadata"]):
             return self._remove(resource, _key(target), new, dry_run=dry_run)
         return self._put(resource, _key(target), new, dry_run=dry_run)
 
-    def delete(self, target: Target, options: DeleteOptions) -> tuple[Document, bool]:
+    def delete(self, target: ResourcePath, options: DeleteOptions) -> tuple[Document, bool]:
         """Delete an object, or mark it; its last state, and whether it is gone. Raises Problem."""
         resource = target.resource
         stored = self.get(target)
@@ -149,7 +158,7 @@ class Registry:
         metadata = document["metadata"]
         _check_delete_preconditions(resource, metadata, options)
         strategy = self._strategy(resource)
-        self._check(resource, document, strategy.delete_conflict(document, options))
+        self._raise_if_invalid(resource, document, strategy.validate_delete(document, options))
         held = bool(metadata.get("finalizers")) or resource is NAMESPACES
         if metadata.get("deletionTimestamp") is None:
             grace = strategy.grace_period(document, options)
@@ -159,9 +168,9 @@ class Registry:
             return document, False
         else:
             return self._remove(resource, stored.key, document, dry_run=options.dry_run), True
-        marked = document | {"metadata": self._marked(metadata, grace)}
+        marked = document | {"metadata": self._deletion_metadata(metadata, grace)}
         if resource is NAMESPACES:
-            _check_may_go(metadata["name"])
+            _check_deletable(metadata["name"])
             marked |= {"status": (document.get("status") or {}) | {"phase": "Terminating"}}
         if grace > 0 or held:
             return self._put(resource, stored.key, marked, dry_run=options.dry_run), False
@@ -174,20 +183,20 @@ class Registry:
             marked_first=resource is PODS,
         ), True
 
-    def _marked(self, metadata: Document, grace: int) -> Document:
+    def _deletion_metadata(self, metadata: Document, grace: int) -> Document:
         """The metadata of an object that is to go."""
         first = metadata.get("deletionTimestamp") is None
         marked = metadata | {"deletionGracePeriodSeconds": grace}
         at = self._now_seconds()
         if first or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
             marked["deletionTimestamp"] = Time.from_unix_nanos(
-                min(at + grace, _LAST_SECOND) * 10**9
+                min(at + grace, _MAX_UNIX_SECONDS) * 10**9
             ).wire
         if first and metadata.get("generation"):
             marked["generation"] = metadata["generation"] + 1
         return marked
 
-    def _new_metadata(self, target: Target, document: Document) -> Document:
+    def _new_metadata(self, target: ResourcePath, document: Document) -> Document:
         given = document.get("metadata") or {}
         _check_namespace_of(given, target)
         if given.get("resourceVersion"):
@@ -195,7 +204,7 @@ class Registry:
         name = given.get("name") or ""
         if not name and given.get("generateName"):
             name = given["generateName"][:58] + _random_suffix()
-        metadata = {key: value for key, value in given.items() if key not in _SERVERS_OWN}
+        metadata = {key: value for key, value in given.items() if key not in _SERVER_OWNED_FIELDS}
         metadata |= {
             "name": name,
             "uid": str(uuid.uuid4()),
@@ -205,12 +214,12 @@ class Registry:
             metadata["namespace"] = target.namespace
         return metadata
 
-    def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
-        stored = self._store.get(NAMESPACES.plural, Key("", namespace))
+    def _check_namespace(self, resource: ResourceInfo, namespace: str, name: str) -> None:
+        stored = self._store.get(NAMESPACES.plural, StorageKey("", namespace))
         if stored is None:
             raise errors.not_found(NAMESPACES.plural, namespace)
         if stored.document()["metadata"].get("deletionTimestamp"):
-            raise Problem(
+            raise StatusError(
                 403,
                 "Forbidden",
                 f'{resource.plural} "{name}" is forbidden: unable to create new content in '
@@ -218,25 +227,31 @@ class Registry:
             )
 
     def _admit_resize(self, new: Document, old: Document) -> None:
-        node = self._store.get(NODES.plural, Key("", new["spec"].get("nodeName", "")))
-        refused = refused_resize(new, old, None if node is None else node.document())
+        node = self._store.get(NODES.plural, StorageKey("", new["spec"].get("nodeName", "")))
+        refused = resize_error(new, old, None if node is None else node.document())
         if refused is not None:
             raise refused
 
-    def _check(self, resource: Resource, document: Document, causes: list[FieldError]) -> None:
+    def _raise_if_invalid(
+        self, resource: ResourceInfo, document: Document, causes: list[FieldError]
+    ) -> None:
         if causes:
             name = document["metadata"].get("name") or ""
             raise errors.invalid(resource.kind, name, causes, group=resource.group)
 
-    def _put(self, resource: Resource, key: Key, document: Document, *, dry_run: bool) -> Document:
+    def _put(
+        self, resource: ResourceInfo, key: StorageKey, document: Document, *, dry_run: bool
+    ) -> Document:
         if dry_run:
             return document
-        return versioned(document, self._store.put(resource.plural, key, document).version)
+        return with_resource_version(
+            document, self._store.put(resource.plural, key, document).version
+        )
 
     def _remove(
         self,
-        resource: Resource,
-        key: Key,
+        resource: ResourceInfo,
+        key: StorageKey,
         document: Document,
         *,
         dry_run: bool,
@@ -247,27 +262,27 @@ class Registry:
         last = self._store.delete(resource.plural, key, document, marked_first=marked_first)
         return last.document()
 
-    def _strategy(self, resource: Resource) -> Strategy:
+    def _strategy(self, resource: ResourceInfo) -> Strategy:
         return self._strategies[resource.plural]
 
     def _now_seconds(self) -> int:
         return self._clock.now() // 10**9
 
 
-_SERVERS_OWN = frozenset(
+_SERVER_OWNED_FIELDS = frozenset(
     {
         "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
         "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation",
     }
 )  # fmt: skip
-_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
-_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp")
+_DELETION_FIELDS = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE_FIELDS = ("name", "namespace", "uid", "creationTimestamp")
 
 
-def _check_may_go(namespace: str) -> None:
+def _check_deletable(namespace: str) -> None:
     """Upstream: the admission plugin NamespaceLifecycle."""
     if namespace in IMMORTAL_NAMESPACES:
-        raise Problem(
+        raise StatusError(
             403,
             "Forbidden",
             f'namespaces "{namespace}" is forbidden: this namespace may not be deleted',
@@ -275,7 +290,7 @@ def _check_may_go(namespace: str) -> None:
         )
 
 
-def _read(strategy: Strategy, document: Document, *, old: Document | None = None) -> Document:
+def _decode(strategy: Strategy, document: Document, *, old: Document | None = None) -> Document:
     """An object that was sent, or that a patch made of an old one, as the server reads it.
 
     Raises Problem.
@@ -285,9 +300,9 @@ def _read(strategy: Strategy, document: Document, *, old: Document | None = None
             document = strategy.decode(document)
         else:
             document = strategy.decode_patched(document, old)
-    except ShapeError as error:
+    except MalformedObjectError as error:
         code, reason = (400, "BadRequest") if old is None else (422, "Invalid")
-        raise Problem(code, reason, str(error)) from error
+        raise StatusError(code, reason, str(error)) from error
     return document if document.get("metadata") else document | {"metadata": {}}
 
 
@@ -297,26 +312,26 @@ def _shorter_grace(metadata: Document, options: DeleteOptions) -> int | None:
     return asked if left is not None and asked is not None and asked < left else None
 
 
-def _other_uid(target: Target, asked: str, found: str) -> Problem:
+def _uid_mismatch(target: ResourcePath, expected: str, actual: str) -> StatusError:
     where = "/".join(filter(None, (target.resource.plural, target.namespace, target.name)))
     why = (
         f"StorageError: invalid object, Code: 4, Key: /registry/{where}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {asked}, "
-        f"UID in object meta: {found}"
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {expected}, "
+        f"UID in object meta: {actual}"
     )
     resource = target.resource
     return errors.conflict(resource.plural, target.name or "", why, group=resource.group)
 
 
-def _key(target: Target) -> Key:
-    return Key(target.namespace or "", target.name or "")
+def _key(target: ResourcePath) -> StorageKey:
+    return StorageKey(target.namespace or "", target.name or "")
 
 
 def _random_suffix() -> str:
     return "".join(secrets.choice(_NAME_CHARACTERS) for _ in range(5))
 
 
-def _check_namespace_of(metadata: Document, target: Target) -> None:
+def _check_namespace_of(metadata: Document, target: ResourcePath) -> None:
     given = metadata.get("namespace")
     if given and given != (target.namespace or ""):
         raise errors.bad_request(
@@ -324,7 +339,7 @@ def _check_namespace_of(metadata: Document, target: Target) -> None:
         )
 
 
-def _name_causes(metadata: Document) -> list[FieldError]:
+def _validate_name(metadata: Document) -> list[FieldError]:
     if metadata["name"]:
         return []
     return [
@@ -336,24 +351,24 @@ def _name_causes(metadata: Document) -> list[FieldError]:
     ]
 
 
-def _kept_metadata(new: Document, old: Document) -> Document:
+def _merge_server_metadata(new: Document, old: Document) -> Document:
     """The metadata of an update, with what is the server's taken from the old object.
 
     Only a deletion marks an object as going: an update that tries is left as it is, and refused.
     """
-    kept = {key: value for key, value in new.items() if key not in _SERVERS_OWN}
-    own = {key: old[key] for key in old if key in _SERVERS_OWN}
-    tried = {key: new[key] for key in _DELETION if new.get(key) is not None}
+    kept = {key: value for key, value in new.items() if key not in _SERVER_OWNED_FIELDS}
+    own = {key: old[key] for key in old if key in _SERVER_OWNED_FIELDS}
+    tried = {key: new[key] for key in _DELETION_FIELDS if new.get(key) is not None}
     if "deletionTimestamp" in own:
         tried.pop("deletionTimestamp", None)
     return kept | own | tried
 
 
-def _metadata_causes(new: Document, old: Document) -> list[FieldError]:
+def _validate_metadata_update(new: Document, old: Document) -> list[FieldError]:
     """What an update must not do to metadata."""
-    for key in _IMMUTABLE:
+    for key in _IMMUTABLE_FIELDS:
         if new.get(key) != old.get(key):
-            why = f"Invalid value: {_quoted(new.get(key))}: field is immutable"
+            why = f"Invalid value: {_quote(new.get(key))}: field is immutable"
             return [FieldError("FieldValueInvalid", f"metadata.{key}", why)]
     added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
     if added and old.get("deletionTimestamp"):
@@ -365,11 +380,11 @@ def _metadata_causes(new: Document, old: Document) -> list[FieldError]:
     return []
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     return f'"{value or ""}"'
 
 
-def _is_released(metadata: Document) -> bool:
+def _can_be_removed(metadata: Document) -> bool:
     """Whether nothing holds an object any more that is to go."""
     return (
         metadata.get("deletionTimestamp") is not None
@@ -379,7 +394,7 @@ def _is_released(metadata: Document) -> bool:
 
 
 def _check_delete_preconditions(
-    resource: Resource, metadata: Document, options: DeleteOptions
+    resource: ResourceInfo, metadata: Document, options: DeleteOptions
 ) -> None:
     name = metadata["name"]
     if options.uid is not None and options.uid != metadata["uid"]:

@@ -15,7 +15,7 @@ from podstatus.kube.patch.schema import (
 )
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of object."""
 
     group: str = ""
@@ -42,7 +42,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
 
 
-NAMESPACES = Resource(
+NAMESPACES = ResourceInfo(
     plural="namespaces",
     singular="namespace",
     kind="Namespace",
@@ -51,7 +51,7 @@ NAMESPACES = Resource(
     subresources=("status",),
     schema=NAMESPACE,
 )
-PODS = Resource(
+PODS = ResourceInfo(
     plural="pods",
     singular="pod",
     kind="Pod",
@@ -60,7 +60,7 @@ PODS = Resource(
     subresources=("status", "binding", "resize", "log", "exec", "attach"),
     schema=POD,
 )
-NODES = Resource(
+NODES = ResourceInfo(
     plural="nodes",
     singular="node",
     kind="Node",
@@ -69,21 +69,21 @@ NODES = Resource(
     subresources=("status", "proxy"),
     schema=NODE,
 )
-EVENTS = Resource(
+EVENTS = ResourceInfo(
     plural="events", singular="event", kind="Event", short_names=("ev",), schema=EVENT
 )
-LEASES = Resource(
+LEASES = ResourceInfo(
     group="coordination.k8s.io", plural="leases", singular="lease", kind="Lease", schema=LEASE
 )
-CONFIG_MAPS = Resource(
+CONFIG_MAPS = ResourceInfo(
     plural="configmaps",
     singular="configmap",
     kind="ConfigMap",
     short_names=("cm",),
     schema=CONFIG_MAP,
 )
-SECRETS = Resource(plural="secrets", singular="secret", kind="Secret", schema=SECRET)
-SERVICE_ACCOUNTS = Resource(
+SECRETS = ResourceInfo(plural="secrets", singular="secret", kind="Secret", schema=SECRET)
+SERVICE_ACCOUNTS = ResourceInfo(
     plural="serviceaccounts",
     singular="serviceaccount",
     kind="ServiceAccount",

@@ -3,25 +3,25 @@
 import asyncio
 import ssl
 
-from podstatus.apiserver.controllers.namespaces import NamespaceCleaner
-from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycle
+from podstatus.apiserver.controllers.namespaces import NamespaceController
+from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
 from podstatus.apiserver.controllers.scheduler import Scheduler
 from podstatus.apiserver.discovery.discovery import groups
-from podstatus.apiserver.discovery.endpoints import find_page
+from podstatus.apiserver.discovery.endpoints import find_endpoint
 from podstatus.apiserver.faults.middleware import FaultInjection
-from podstatus.apiserver.handlers.objects import Endpoints
-from podstatus.apiserver.handlers.reviews import Reviews
+from podstatus.apiserver.handlers.objects import ObjectHandlers
+from podstatus.apiserver.handlers.reviews import ReviewHandler
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.messages import Answer, Request, Stream, Tunnel
-from podstatus.apiserver.http.router import find_target
-from podstatus.apiserver.kubelet.kubelet_client import NodeAccess, NodeClient
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.messages import HttpRequest, Response, StreamResponse, WebSocketProxy
+from podstatus.apiserver.http.router import parse_path
+from podstatus.apiserver.kubelet.kubelet_client import KubeletClient, KubeletClientConfig
 from podstatus.apiserver.listener import Listener
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.request.selectors import NAME, NAMESPACE
 from podstatus.apiserver.resources import NAMESPACES
-from podstatus.apiserver.storage.store import Change, Key, Store, StoreError
-from podstatus.apiserver.storage.watch_cache import Hub
+from podstatus.apiserver.storage.store import StorageError, StorageKey, Store, StoreChange
+from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.base.aio import SystemClock
@@ -29,7 +29,7 @@ from podstatus.base.clock import Clock
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
-Controller = NamespaceCleaner | NodeLifecycle | Scheduler
+Controller = NamespaceController | NodeLifecycleController | Scheduler
 """Told of every change, and changes things itself."""
 
 
@@ -52,23 +52,27 @@ class ApiServer:
         clock: Clock | None = None,
         faults: bool = False,
         schedule: bool = False,
-        nodes: NodeAccess | None = None,
+        kubelet_config: KubeletClientConfig | None = None,
     ) -> None:
         clock = SystemClock() if clock is None else clock
         self._store = store
-        self._hub = Hub(store.version)
+        self._watch_cache = WatchCache(store.version)
         self._registry = Registry(store, STRATEGIES, clock)
-        self._nodes = NodeClient(nodes or NodeAccess())
-        self._endpoints = Endpoints(store, self._hub, self._registry, self._nodes, clock)
-        self._reviews = Reviews(token)
-        self._faults = FaultInjection(self._handle, self._hub.compact, clock) if faults else None
+        self._kubelet_client = KubeletClient(kubelet_config or KubeletClientConfig())
+        self._object_handlers = ObjectHandlers(
+            store, self._watch_cache, self._registry, self._kubelet_client, clock
+        )
+        self._reviews = ReviewHandler(token)
+        self._faults = (
+            FaultInjection(self._handle, self._watch_cache.compact, clock) if faults else None
+        )
         handle = self._handle if self._faults is None else self._faults.handle
         self._listener = Listener(
             handle, token=token, ssl_context=ssl_context, host=host, port=port
         )
-        self._controllers: list[Controller] = [NamespaceCleaner(store, self._registry, clock)]
+        self._controllers: list[Controller] = [NamespaceController(store, self._registry, clock)]
         if schedule:
-            self._controllers.append(NodeLifecycle(store, self._registry, clock))
+            self._controllers.append(NodeLifecycleController(store, self._registry, clock))
             self._controllers.append(Scheduler(store, self._registry, clock))
         self._tasks: set[asyncio.Task[None]] = set()
         store.listener = self._publish
@@ -89,43 +93,43 @@ class ApiServer:
             await asyncio.wait(self._tasks)
         if self._faults is not None:
             self._faults.clear()
-        self._hub.cut_off_all()
-        await self._nodes.close()
+        self._watch_cache.terminate_all()
+        await self._kubelet_client.close()
         await self._listener.stop()
 
-    def _publish(self, resource: str, change: Change) -> None:
-        self._hub.publish(resource, change)
+    def _publish(self, resource: str, change: StoreChange) -> None:
+        self._watch_cache.publish(resource, change)
         for controller in self._controllers:
-            controller.notice(resource, change)
+            controller.on_change(resource, change)
 
-    async def _handle(self, request: Request) -> Answer | Stream | Tunnel:
-        target = find_target(request.path)
+    async def _handle(self, request: HttpRequest) -> Response | StreamResponse | WebSocketProxy:
+        target = parse_path(request.path)
         if target is not None:
             try:
-                return await self._endpoints.handle(request, target)
-            except StoreError as error:
-                raise Problem(503, "ServiceUnavailable", str(error)) from error
-        review = self._reviews.answer(request)
+                return await self._object_handlers.handle(request, target)
+            except StorageError as error:
+                raise StatusError(503, "ServiceUnavailable", str(error)) from error
+        review = self._reviews.handle(request)
         if review is not None:
             return review
-        page = find_page(request.path, request.accept)
+        page = find_endpoint(request.path, request.accept)
         if page is not None:
             if request.method not in ("GET", "HEAD"):
                 raise errors.method_not_allowed()
-            return Answer(code=page.code, body=page.body, content_type=page.content_type)
-        if _is_known_group(request.path):
+            return Response(code=page.code, body=page.body, content_type=page.content_type)
+        if _is_api_group_path(request.path):
             raise errors.no_such_resource()
-        return Answer(code=404, body=b"404 page not found\n", content_type="text/plain")
+        return Response(code=404, body=b"404 page not found\n", content_type="text/plain")
 
     def _ensure_namespace(self, name: str) -> None:
-        if self._store.get(NAMESPACES.plural, Key("", name)) is None:
-            target = find_target("/api/v1/namespaces")
+        if self._store.get(NAMESPACES.plural, StorageKey("", name)) is None:
+            target = parse_path("/api/v1/namespaces")
             assert target is not None  # noqa: S101 - it is in the table of resources
             namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             self._registry.create(target, namespace)
 
 
-def _is_known_group(path: str) -> bool:
+def _is_api_group_path(path: str) -> bool:
     """Whether there is something at the beginning of the path, if not at its end."""
     return path.startswith(("/api/", *(f"/apis/{group}/" for group in groups() if group)))
 

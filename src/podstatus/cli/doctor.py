@@ -19,7 +19,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.apiserver.state_dir import FolderError, lock_holder
+from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.base.aio import wall_clock_ns
 from podstatus.base.programs import find_program
 from podstatus.cli.checks import (
@@ -91,7 +91,7 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
     """What is said about it, and whether an agent runs there."""
     try:
         holder = lock_holder(path) if path.is_dir() else None
-    except (FolderError, OSError) as error:
+    except (StateDirError, OSError) as error:
         return Finding("root-dir", PROBLEM, str(error)), False
     if holder is not None:
         told = f"an agent runs in {path} (pid {holder.pid}, since {holder.since})"

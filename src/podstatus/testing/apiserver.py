@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from podstatus.apiserver.faults.middleware import PATH
-from podstatus.apiserver.storage.store import Key, Store
+from podstatus.apiserver.faults.middleware import FAULTS_PATH
+from podstatus.apiserver.storage.store import StorageKey, Store
 from podstatus.base.programs import python_module_command
 from podstatus.testing.servers.access import SECONDS, Document, ServerAccess
 from podstatus.testing.servers.embedded import Served, serve
@@ -38,7 +38,7 @@ class ApiAccess(ServerAccess):
 
     def inject(self, *faults: Document) -> None:
         """Let these things go wrong from now on, and no others; see docs/faults.md."""
-        code, answered = self.request("PUT", PATH, faults)
+        code, answered = self.request("PUT", FAULTS_PATH, faults)
         if code != 200:
             raise ValueError(f"the server does not take these faults: {answered['message']}")
 
@@ -53,7 +53,7 @@ class ApiServerThread(ApiAccess):
 
     def stored(self, resource: str, name: str, namespace: str = "") -> Document | None:
         """An object as it is stored, by the plural of its kind; None if there is none."""
-        found = self._look(lambda store: store.get(resource, Key(namespace, name)))
+        found = self._look(lambda store: store.get(resource, StorageKey(namespace, name)))
         return None if found is None else found.document()
 
     def all_stored(self, resource: str, namespace: str | None = None) -> list[Document]:

@@ -16,7 +16,7 @@ from podstatus.agent.daemon.apiserver_process import (
     NodeTrust,
     ServerFiles,
 )
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
 from podstatus.client import NAMESPACES, ApiClient, kubeconfig_config
@@ -94,7 +94,7 @@ def test_a_killed_agent_leaves_no_server_behind(tmp_path: Path) -> None:
 
 
 def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> None:
-    last = ServerFolder(tmp_path)
+    last = StateDir(tmp_path)
     waits: list[float] = []
 
     class Clock(SystemClock):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.controllers.namespaces import NamespaceCleaner
+from podstatus.apiserver.controllers.namespaces import NamespaceController
 from podstatus.apiserver.controllers.scheduler import Scheduler
 from podstatus.apiserver.registry import Registry
-from podstatus.apiserver.storage.store import Key, Store, StoreError
+from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.testing.clock import FakeClock, settle
@@ -25,7 +25,7 @@ class FullStore(Store):
 
     def _write(self, version: int, *statements: tuple[str, tuple[Any, ...]]) -> None:
         if self.is_full:
-            raise StoreError("cannot write to the database: disk is full")
+            raise StorageError("cannot write to the database: disk is full")
         super()._write(version, *statements)
 
 
@@ -40,8 +40,8 @@ class Rig:
         self.registry.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace"} | name)
 
     @asynccontextmanager
-    async def served_by(self, controller: Scheduler | NamespaceCleaner) -> AsyncIterator[None]:
-        self.store.listener = controller.notice
+    async def served_by(self, controller: Scheduler | NamespaceController) -> AsyncIterator[None]:
+        self.store.listener = controller.on_change
         running = asyncio.create_task(controller.run())
         await settle()
         yield
@@ -49,7 +49,7 @@ class Rig:
         await asyncio.wait([running])
 
     def stored(self, resource: str, name: str, namespace: str = "") -> Document | None:
-        found = self.store.get(resource, Key(namespace, name))
+        found = self.store.get(resource, StorageKey(namespace, name))
         return None if found is None else found.document()
 
     def create_node(self) -> None:
@@ -107,7 +107,7 @@ def test_that_a_pod_fits_nowhere_is_told_once(caplog: pytest.LogCaptureFixture) 
 def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         rig = Rig()
-        cleaner = NamespaceCleaner(rig.store, rig.registry, rig.clock)
+        cleaner = NamespaceController(rig.store, rig.registry, rig.clock)
         async with rig.served_by(cleaner):
             name = {"metadata": {"name": "x"}}
             rig.registry.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace"} | name)

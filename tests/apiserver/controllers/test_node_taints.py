@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.apiserver.controllers.decide.node_taints import settled_taints
+from podstatus.apiserver.controllers.decide.node_taints import desired_taints
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from podstatus.kube.scalars.time import Time
@@ -48,7 +48,7 @@ def taint(text: str) -> Taint:
 
 
 def settled(node: Node) -> list[str]:
-    return [f"{t.key.removeprefix(PREFIX)}:{t.effect}" for t in settled_taints(node, NOW)]
+    return [f"{t.key.removeprefix(PREFIX)}:{t.effect}" for t in desired_taints(node, NOW)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_node_is_tainted_by_its_conditions(before: Node, after: list[str]) -> 
 
 def test_a_new_taint_has_its_time_and_an_old_one_keeps_its_own() -> None:
     tainted = node("not-ready", Ready="False", DiskPressure="True")
-    assert [taint.time_added for taint in settled_taints(tainted, NOW)] == [None, NOW]
+    assert [taint.time_added for taint in desired_taints(tainted, NOW)] == [None, NOW]
 
 
 TAINTS = st.builds(
@@ -122,9 +122,9 @@ NODE = st.builds(
 
 @given(NODE)
 def test_settled_taints_stay_as_they_are_and_others_are_not_touched(before: Node) -> None:
-    taints = settled_taints(before, NOW)
+    taints = desired_taints(before, NOW)
     after = structs.replace(before, spec=structs.replace(before.spec, taints=taints))
-    assert settled_taints(after) == taints
+    assert desired_taints(after) == taints
     assert theirs(taints) == theirs(before.spec.taints or ())
 
 

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.controllers.decide.scheduling import Choice, choose, need_of, room_of
+from podstatus.apiserver.controllers.decide.scheduling import (
+    ScheduleResult,
+    node_info,
+    pod_request,
+    schedule_pod,
+)
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
@@ -54,10 +59,12 @@ def tolerating(**toleration: str) -> Document:
     return pod(tolerations=[toleration])
 
 
-def chosen(waiting: Document, *nodes: Document, load: dict[str, int] | None = None) -> Choice:
-    rooms = [room_of(from_document(document, Node)) for document in nodes]
+def chosen(
+    waiting: Document, *nodes: Document, load: dict[str, int] | None = None
+) -> ScheduleResult:
+    rooms = [node_info(from_document(document, Node)) for document in nodes]
     loads = {"n1": load or {}}
-    return choose(need_of(from_document(waiting, Pod)), rooms, loads)
+    return schedule_pod(pod_request(from_document(waiting, Pod)), rooms, loads)
 
 
 TAINTED = node(taints=[NOT_READY, DEDICATED])
@@ -87,7 +94,7 @@ FITS: list[tuple[Document, Document]] = [
 
 @pytest.mark.parametrize(("waiting", "where"), FITS)
 def test_a_pod_goes_where_it_fits(waiting: Document, where: Document) -> None:
-    assert chosen(waiting, where) == Choice(node="n1")
+    assert chosen(waiting, where) == ScheduleResult(node="n1")
 
 
 UNWANTED = "node(s) didn't match Pod's node affinity/selector"
@@ -110,7 +117,7 @@ MISFITS: list[tuple[Document, str]] = [
 
 @pytest.mark.parametrize(("waiting", "why"), MISFITS)
 def test_a_pod_that_fits_nowhere_is_told_why(waiting: Document, why: str) -> None:
-    assert chosen(waiting, node()) == Choice(message=f"0/1 nodes are available: 1 {why}.")
+    assert chosen(waiting, node()) == ScheduleResult(message=f"0/1 nodes are available: 1 {why}.")
 
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
@@ -125,23 +132,23 @@ CLOSED = [
 @pytest.mark.parametrize(("where", "why"), CLOSED)
 def test_a_pod_that_no_node_lets_in_is_told_why(where: Document, why: str) -> None:
     waiting = tolerating(key="dedicated", value="web")
-    assert chosen(waiting, where) == Choice(message=f"0/1 nodes are available: 1 {why}.")
+    assert chosen(waiting, where) == ScheduleResult(message=f"0/1 nodes are available: 1 {why}.")
 
 
 def test_a_taint_counts_no_longer_than_its_condition() -> None:
     pressed = {"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}
-    assert chosen(pod(), node(taints=[NOT_READY, pressed])) == Choice(node="n1")
+    assert chosen(pod(), node(taints=[NOT_READY, pressed])) == ScheduleResult(node="n1")
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
 def test_a_pod_waits_in_silence_while_no_node_is_ready(ready: str) -> None:
-    assert chosen(pod(), node(ready=ready), node("n2", ready=ready)) == Choice()
-    assert chosen(pod()) == Choice()
+    assert chosen(pod(), node(ready=ready), node("n2", ready=ready)) == ScheduleResult()
+    assert chosen(pod()) == ScheduleResult()
 
 
 def test_the_first_node_by_name_that_fits_is_chosen() -> None:
     nodes = [node("n3"), node("n2"), node("n1", unschedulable=True)]
-    assert chosen(pod(), *nodes) == Choice(node="n2")
+    assert chosen(pod(), *nodes) == ScheduleResult(node="n2")
 
 
 def test_what_others_take_is_not_there() -> None:

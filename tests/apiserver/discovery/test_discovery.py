@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.discovery.endpoints import Page, find_page
+from podstatus.apiserver.discovery.endpoints import EndpointResponse, find_endpoint
 from podstatus.apiserver.resources import RESOURCES
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -14,8 +14,8 @@ KUBECTL = f"{AGGREGATED},{OLDER},application/json"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
-def page(path: str, accept: str = "application/json") -> Page:
-    found = find_page(path, accept, address="127.0.0.1:6443")
+def page(path: str, accept: str = "application/json") -> EndpointResponse:
+    found = find_endpoint(path, accept, address="127.0.0.1:6443")
     assert found is not None, path
     return found
 
@@ -121,7 +121,7 @@ def test_the_version_is_that_of_the_api_with_who_serves_it() -> None:
     ],
 )
 def test_what_is_no_page_is_left_to_others(path: str) -> None:
-    assert find_page(path) is None
+    assert find_endpoint(path) is None
 
 
 def test_a_client_that_wants_protobuf_alone_is_told_so() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.faults.rules import Asked, Fault, first_match, read_faults, used_once
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.faults.rules import Fault, RequestInfo, consume, first_match, parse_faults
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
 FAULTS = "/podstatus/faults"
@@ -71,34 +71,34 @@ def watching(server: ApiServerThread, query: str = "") -> Iterator[Callable[[], 
         connection.close()
 
 
-MATCHES: list[tuple[dict[str, Any], Asked, bool]] = [
-    ({}, Asked(verb="get"), True),
-    ({"verb": "get"}, Asked(verb="get", resource="pods", name="web"), True),
-    ({"verb": "get"}, Asked(verb="list", resource="pods"), False),
-    ({"resource": "pods"}, Asked(verb="patch", resource="pods/status"), False),
-    ({"resource": "pods/status"}, Asked(verb="patch", resource="pods/status"), True),
-    ({"namespace": "a"}, Asked(verb="list", resource="pods"), False),
-    ({"namespace": "a", "name": "x"}, Asked(verb="get", namespace="a", name="x"), True),
-    ({"namespace": "a", "name": "x"}, Asked(verb="get", namespace="a", name="y"), False),
+MATCHES: list[tuple[dict[str, Any], RequestInfo, bool]] = [
+    ({}, RequestInfo(verb="get"), True),
+    ({"verb": "get"}, RequestInfo(verb="get", resource="pods", name="web"), True),
+    ({"verb": "get"}, RequestInfo(verb="list", resource="pods"), False),
+    ({"resource": "pods"}, RequestInfo(verb="patch", resource="pods/status"), False),
+    ({"resource": "pods/status"}, RequestInfo(verb="patch", resource="pods/status"), True),
+    ({"namespace": "a"}, RequestInfo(verb="list", resource="pods"), False),
+    ({"namespace": "a", "name": "x"}, RequestInfo(verb="get", namespace="a", name="x"), True),
+    ({"namespace": "a", "name": "x"}, RequestInfo(verb="get", namespace="a", name="y"), False),
 ]
 
 
 @pytest.mark.parametrize(("conditions", "asked", "expected"), MATCHES)
 def test_a_rule_matches_what_it_names(
-    conditions: dict[str, Any], asked: Asked, expected: bool
+    conditions: dict[str, Any], asked: RequestInfo, expected: bool
 ) -> None:
     assert Fault(**conditions, code=500).matches(asked) is expected
 
 
 def test_the_first_rule_that_matches_decides_until_it_is_used_up() -> None:
     rules: tuple[Fault, ...] = (Fault(verb="get", code=500, times=2), Fault(code=503))
-    asked = Asked(verb="get")
+    asked = RequestInfo(verb="get")
     used = []
     for _ in range(3):
         index = first_match(rules, asked)
         assert index is not None
         used.append(rules[index].code)
-        rules = used_once(rules, index)
+        rules = consume(rules, index)
     assert used == [500, 500, 503]
     assert rules == (Fault(code=503),)
 
@@ -124,8 +124,8 @@ BAD_RULES = [
 def test_a_rule_that_makes_no_sense_is_refused_with_what_is_expected(
     body: bytes, told: str
 ) -> None:
-    with pytest.raises(Problem) as caught:
-        read_faults(body)
+    with pytest.raises(StatusError) as caught:
+        parse_faults(body)
     assert caught.value.code == 400
     assert told in caught.value.message
 
@@ -135,7 +135,7 @@ def test_the_rules_on_the_page_about_them_are_rules() -> None:
     bodies = re.findall(r"-d '(.*)'$", page.read_text(), re.MULTILINE)
     assert len(bodies) > 5
     for body in bodies:
-        assert read_faults(body.encode())
+        assert parse_faults(body.encode())
 
 
 def test_rules_are_shown_replaced_and_taken_away(server: ApiServerThread) -> None:

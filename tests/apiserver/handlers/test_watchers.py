@@ -20,7 +20,7 @@ MERGE = "application/merge-patch+json"
 
 @pytest.fixture
 def server() -> Iterator[ServerProcess]:
-    settings = {"watching.BOOKMARK_SECONDS": 0.2, "hub.MOST_BYTES": 2 * 2**20}
+    settings = {"watching.BOOKMARK_SECONDS": 0.2, "hub.MAX_QUEUED_BYTES": 2 * 2**20}
     with running(settings=settings) as server:
         yield server
 

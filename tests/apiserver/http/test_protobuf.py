@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.protobuf import decode_protobuf
 
 LINES = (Path(__file__).parent / "protobuf_bodies.jsonl").read_text(encoding="utf-8").splitlines()
@@ -36,7 +36,7 @@ def test_what_go_wrote_is_read(record: dict[str, Any]) -> None:
 
 def test_other_kinds_are_refused_by_name() -> None:
     (pod,) = [record for record in RECORDED if record["object"]["kind"] == "Pod"]
-    with pytest.raises(Problem, match="Pod is not taken as protobuf here") as refused:
+    with pytest.raises(StatusError, match="Pod is not taken as protobuf here") as refused:
         decode_protobuf(bytes.fromhex(pod["body"]))
     assert refused.value.code == 415
 
@@ -54,7 +54,7 @@ def test_other_kinds_are_refused_by_name() -> None:
     ],
 )
 def test_damaged_bodies_are_refused_with_the_reason(body: bytes, why: str) -> None:
-    with pytest.raises(Problem, match=why) as refused:
+    with pytest.raises(StatusError, match=why) as refused:
         decode_protobuf(body)
     assert refused.value.code == 400
 
@@ -62,7 +62,7 @@ def test_damaged_bodies_are_refused_with_the_reason(body: bytes, why: str) -> No
 @given(st.sampled_from(BODIES), st.integers(0, 400), st.binary(max_size=3))
 @example(BODIES[0], 5, b"")
 def test_whatever_the_bytes_are_there_is_an_answer(body: bytes, at: int, put: bytes) -> None:
-    with suppress(Problem):
+    with suppress(StatusError):
         assert json.dumps(decode_protobuf(body[:at] + put + body[at + 1 :]))
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from podstatus.apiserver.http.router import find_target
+from podstatus.apiserver.http.router import parse_path
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from podstatus.apiserver.http.router import find_target
 def test_a_path_leads_to_objects(
     path: str, expected: tuple[str, str | None, str | None, str]
 ) -> None:
-    target = find_target(path)
+    target = parse_path(path)
     assert target is not None
     found = (target.resource.plural, target.namespace, target.name, target.subresource)
     assert found == expected
@@ -46,4 +46,4 @@ def test_a_path_leads_to_objects(
     ],
 )
 def test_a_path_leads_nowhere(path: str) -> None:
-    assert find_target(path) is None
+    assert parse_path(path) is None

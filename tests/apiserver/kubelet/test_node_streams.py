@@ -15,13 +15,13 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from podstatus.apiserver import listener
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.messages import Message, Request, Tunnel
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.messages import HttpRequest, Message, WebSocketProxy
 from podstatus.apiserver.kubelet import kubelet_client
-from podstatus.apiserver.kubelet.address import place_of, split_node_name
-from podstatus.apiserver.kubelet.response_checker import upgrade_refusal
+from podstatus.apiserver.kubelet.address import kubelet_address, split_node_name
+from podstatus.apiserver.kubelet.response_checker import upgrade_error
 from podstatus.apiserver.kubelet.stream_options import choose_protocol, stream_query
-from podstatus.apiserver.kubelet.websocket import relay
+from podstatus.apiserver.kubelet.websocket import proxy
 from podstatus.apiserver.listener import Listener
 from podstatus.testing.apiserver import running_api_server
 from podstatus.testing.servers.access import ServerAccess
@@ -49,7 +49,7 @@ def message(answer: tuple[int, Any]) -> tuple[int, str]:
 def test_a_node_that_never_answers_is_given_up(
     scene: NodeScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_client, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(kubelet_client, "RESPONSE_HEADER_SECONDS", 0.2)
     scene.add_pod()
     scene.node.silent = True
     code, told = message(scene.log())
@@ -60,7 +60,7 @@ def test_a_node_that_never_answers_is_given_up(
 def test_talk_with_a_node_that_never_answers_ends_with_a_status(
     scene: NodeScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_client, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(kubelet_client, "RESPONSE_HEADER_SECONDS", 0.2)
     scene.add_pod()
     scene.node.silent = True
 
@@ -260,7 +260,7 @@ def test_a_client_that_goes_while_the_node_holds_it_up_is_noticed() -> None:
         async def goes() -> None:
             await far.stuck.wait()
 
-        await relay(near, far, goes())
+        await proxy(near, far, goes())
         return far.closed
 
     assert asyncio.run(asyncio.wait_for(relayed(), 10)) == 1001
@@ -270,7 +270,7 @@ def test_nothing_is_read_that_the_other_side_does_not_take() -> None:
     async def relayed() -> None:
         near, far = FakeSocket([], takes=3), FakeSocket([b"x"] * 1000)
         near.stays = True
-        task = asyncio.create_task(relay(near, far, stay()))
+        task = asyncio.create_task(proxy(near, far, stay()))
         await near.stuck.wait()
         assert far.received == 4
         task.cancel()
@@ -289,8 +289,8 @@ def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
         far.stays = True
         return far
 
-    async def handle(_: Request) -> Tunnel:
-        return Tunnel(protocol=V5, connect=connect)
+    async def handle(_: HttpRequest) -> WebSocketProxy:
+        return WebSocketProxy(protocol=V5, connect=connect)
 
     async def stopped() -> None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -301,7 +301,7 @@ def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer t"}) as session:
             socket = await session.ws_connect(url, protocols=(V5,), ssl=trust)
             ours = transport_of(socket)
-            (transport,) = listener._tunnels
+            (transport,) = listener._websockets
             # Once by its WebSocket and once by its server: then TLS forgets its socket.
             transport.close()
             transport.close()
@@ -319,15 +319,15 @@ def test_the_client_learns_whether_the_node_said_goodbye(code: int | None, told:
     async def relayed() -> tuple[int | None, list[Message]]:
         near, far = FakeSocket([]), FakeSocket([b"a", "b"], code=code)
         near.stays = True
-        await relay(near, far, stay())
+        await proxy(near, far, stay())
         return near.closed, near.told
 
     assert asyncio.run(relayed()) == (told, [b"a", "b"])
 
 
-def asked(raw_query: str = "", **fields: Any) -> Request:
+def asked(raw_query: str = "", **fields: Any) -> HttpRequest:
     query = dict(pair.split("=") for pair in raw_query.split("&") if pair)
-    return Request(method="GET", path="/", query=query, raw_query=raw_query, **fields)
+    return HttpRequest(method="GET", path="/", query=query, raw_query=raw_query, **fields)
 
 
 def test_a_command_keeps_its_order_among_other_parameters() -> None:
@@ -345,7 +345,7 @@ def test_a_command_keeps_its_order_among_other_parameters() -> None:
     ],
 )
 def test_what_is_not_spoken_is_refused(fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(Problem, match=told):
+    with pytest.raises(StatusError, match=told):
         choose_protocol(asked(**fields))
 
 
@@ -372,17 +372,17 @@ def node(port: Any, *addresses: tuple[str, str]) -> dict[str, Any]:
     ],
 )
 def test_where_a_node_is(document: dict[str, Any], address: str, place: str) -> None:
-    assert str(place_of(document, address=address)) == place
+    assert str(kubelet_address(document, address=address)) == place
 
 
 def test_a_node_that_has_other_addresses_only_is_not_reached() -> None:
-    with pytest.raises(Problem, match=r"known addresses: \[\{Hostname n\}\]"):
-        place_of(node(7, ("Hostname", "n")))
+    with pytest.raises(StatusError, match=r"known addresses: \[\{Hostname n\}\]"):
+        kubelet_address(node(7, ("Hostname", "n")))
 
 
 @pytest.mark.parametrize("name", ["", ":", "a:b:c", "http:a:1", "a:1:2:3", ":1"])
 def test_names_of_nodes_that_make_no_sense(name: str) -> None:
-    with pytest.raises(Problem, match="invalid node request"):
+    with pytest.raises(StatusError, match="invalid node request"):
         split_node_name(name)
 
 
@@ -403,7 +403,7 @@ def test_names_of_nodes_that_make_no_sense(name: str) -> None:
 def test_what_a_client_is_told_of_a_node_that_will_not_talk(
     code: int, words: str, told: tuple[int, str]
 ) -> None:
-    problem = upgrade_refusal(code, words)
+    problem = upgrade_error(code, words)
     assert (problem.code, problem.message[: len(told[1])]) == told
 
 

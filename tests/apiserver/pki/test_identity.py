@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podstatus.apiserver.pki.certificates import LOOPBACK, Certificates, keep_valid
-from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
-from podstatus.apiserver.state_dir import FolderBusyError, FolderError, ServerFolder
+from podstatus.apiserver.pki.certificates import LOOPBACK_NAMES, Certificates, renew_periodically
+from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
+from podstatus.apiserver.state_dir import StateDir, StateDirError, StateDirLockedError
 from podstatus.testing.clock import FakeClock
 
 FOR_CLIENTS = ("kubeconfig", "endpoints.json")
@@ -27,8 +27,8 @@ NOW = 1_763_000_000 * 10**9
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[ServerFolder]:
-    made = ServerFolder(tmp_path / "new" / "server")
+def folder(tmp_path: Path) -> Iterator[StateDir]:
+    made = StateDir(tmp_path / "new" / "server")
     yield made
     made.close()
 
@@ -37,10 +37,12 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_everything_is_the_owners_alone(folder: ServerFolder) -> None:
+def test_everything_is_the_owners_alone(folder: StateDir) -> None:
     authority = Certificates(folder, NOW).ensure()
-    access = Access(url="https://127.0.0.1:1", token=ensure_token(folder), authority=authority)
-    write_access(folder, access)
+    access = ClientCredentials(
+        url="https://127.0.0.1:1", token=ensure_token(folder), authority=authority
+    )
+    write_client_files(folder, access)
     assert mode(folder.path) == 0o700
     assert {path.name: mode(path) for path in folder.path.iterdir()} == dict.fromkeys(
         (
@@ -53,13 +55,13 @@ def test_everything_is_the_owners_alone(folder: ServerFolder) -> None:
     )
 
 
-def test_a_folder_is_one_servers(folder: ServerFolder) -> None:
-    with pytest.raises(FolderBusyError, match="in use by another API server"):
-        ServerFolder(folder.path)
+def test_a_folder_is_one_servers(folder: StateDir) -> None:
+    with pytest.raises(StateDirLockedError, match="in use by another API server"):
+        StateDir(folder.path)
 
 
 def _hold(path: Path, ready: Event) -> None:
-    ServerFolder(path)
+    StateDir(path)
     ready.set()
     threading.Event().wait()
 
@@ -70,27 +72,27 @@ def test_a_killed_server_leaves_no_lock_behind(tmp_path: Path) -> None:
     holder = spawn.Process(target=_hold, args=(tmp_path, ready))
     holder.start()
     assert ready.wait(30)
-    with pytest.raises(FolderBusyError):
-        ServerFolder(tmp_path)
+    with pytest.raises(StateDirLockedError):
+        StateDir(tmp_path)
     holder.kill()
     holder.join()
-    ServerFolder(tmp_path).close()
+    StateDir(tmp_path).close()
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(FolderError, match=r"cannot use .*/file/sub: .*choose a folder"):
-        ServerFolder(tmp_path / "file" / "sub")
+    with pytest.raises(StateDirError, match=r"cannot use .*/file/sub: .*choose a folder"):
+        StateDir(tmp_path / "file" / "sub")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(FolderError, match="permission denied"):
-        ServerFolder(tmp_path)
+    with pytest.raises(StateDirError, match="permission denied"):
+        StateDir(tmp_path)
 
 
-def shake_hands(folder: ServerFolder, authority: bytes, name: str) -> None:
+def shake_hands(folder: StateDir, authority: bytes, name: str) -> None:
     """A client that trusts the authority connects to a server of that name, in memory."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     trusting = ssl.create_default_context(cadata=authority.decode())
@@ -102,27 +104,27 @@ def shake_hands(folder: ServerFolder, authority: bytes, name: str) -> None:
     assert client.version() == server.version() == "TLSv1.3"
 
 
-@pytest.mark.parametrize("name", [*LOOPBACK, "node.example"])
-def test_clients_that_trust_the_authority_trust_the_server(folder: ServerFolder, name: str) -> None:
+@pytest.mark.parametrize("name", [*LOOPBACK_NAMES, "node.example"])
+def test_clients_that_trust_the_authority_trust_the_server(folder: StateDir, name: str) -> None:
     authority = Certificates(folder, time.time_ns()).ensure(["node.example"])
     shake_hands(folder, authority, name)
 
 
-def test_another_name_is_not_trusted(folder: ServerFolder) -> None:
+def test_another_name_is_not_trusted(folder: StateDir) -> None:
     authority = Certificates(folder, time.time_ns()).ensure()
     with pytest.raises(ssl.SSLCertVerificationError, match="mismatch"):
         shake_hands(folder, authority, "node.example")
 
 
-def files(folder: ServerFolder) -> dict[str, bytes | None]:
+def files(folder: StateDir) -> dict[str, bytes | None]:
     return {name: folder.read(name) for name in ("ca.crt", "ca.key", "server.crt", "server.key")}
 
 
-def changed(folder: ServerFolder, before: dict[str, bytes | None]) -> set[str]:
+def changed(folder: StateDir, before: dict[str, bytes | None]) -> set[str]:
     return {name for name, content in files(folder).items() if content != before[name]}
 
 
-def test_certificates_are_kept(folder: ServerFolder) -> None:
+def test_certificates_are_kept(folder: StateDir) -> None:
     authority = Certificates(folder, NOW).ensure()
     before = files(folder)
     assert Certificates(folder, NOW + 300 * DAY).ensure() == authority
@@ -141,7 +143,7 @@ def test_certificates_are_kept(folder: ServerFolder) -> None:
     ],
 )
 def test_certificates_are_renewed_before_they_expire(
-    folder: ServerFolder, days: int, renewed: set[str]
+    folder: StateDir, days: int, renewed: set[str]
 ) -> None:
     Certificates(folder, NOW).ensure()
     before = files(folder)
@@ -149,7 +151,7 @@ def test_certificates_are_renewed_before_they_expire(
     assert changed(folder, before) == renewed
 
 
-def test_a_new_name_needs_a_new_certificate_from_the_same_authority(folder: ServerFolder) -> None:
+def test_a_new_name_needs_a_new_certificate_from_the_same_authority(folder: StateDir) -> None:
     Certificates(folder, NOW).ensure()
     before = files(folder)
     Certificates(folder, NOW).ensure(["10.0.0.7"])
@@ -157,7 +159,7 @@ def test_a_new_name_needs_a_new_certificate_from_the_same_authority(folder: Serv
 
 
 @pytest.mark.parametrize("lost", ["ca.crt", "ca.key"])
-def test_a_lost_authority_is_replaced_with_what_it_signed(folder: ServerFolder, lost: str) -> None:
+def test_a_lost_authority_is_replaced_with_what_it_signed(folder: StateDir, lost: str) -> None:
     Certificates(folder, NOW).ensure()
     before = files(folder)
     (folder.path / lost).unlink()
@@ -165,7 +167,7 @@ def test_a_lost_authority_is_replaced_with_what_it_signed(folder: ServerFolder, 
     assert changed(folder, before) == set(before)
 
 
-def test_a_crash_between_key_and_certificate_is_noticed(folder: ServerFolder) -> None:
+def test_a_crash_between_key_and_certificate_is_noticed(folder: StateDir) -> None:
     Certificates(folder, NOW).ensure()
     other = folder.read("ca.key")
     assert other is not None
@@ -174,32 +176,32 @@ def test_a_crash_between_key_and_certificate_is_noticed(folder: ServerFolder) ->
     Certificates(folder, NOW).server_context()
 
 
-def test_a_damaged_certificate_is_named(folder: ServerFolder) -> None:
+def test_a_damaged_certificate_is_named(folder: StateDir) -> None:
     Certificates(folder, NOW).ensure()
     folder.write("ca.crt", b"mush")
-    with pytest.raises(FolderError, match=r"ca\.crt and \.key are damaged.*remove both"):
+    with pytest.raises(StateDirError, match=r"ca\.crt and \.key are damaged.*remove both"):
         Certificates(folder, NOW).ensure()
 
 
-def test_the_token_is_kept_and_hard_to_guess(folder: ServerFolder, tmp_path: Path) -> None:
+def test_the_token_is_kept_and_hard_to_guess(folder: StateDir, tmp_path: Path) -> None:
     token = ensure_token(folder)
     assert len(token) >= 43
     assert ensure_token(folder) == token
-    other = ServerFolder(tmp_path / "other")
+    other = StateDir(tmp_path / "other")
     assert ensure_token(other) != token
     other.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"short\n", b"two words and more\n", b"\xff" * 40])
-def test_a_file_without_a_token_opens_no_door(folder: ServerFolder, content: bytes) -> None:
+def test_a_file_without_a_token_opens_no_door(folder: StateDir, content: bytes) -> None:
     folder.write("token", content)
-    with pytest.raises(FolderError, match="token holds no token"):
+    with pytest.raises(StateDirError, match="token holds no token"):
         ensure_token(folder)
 
 
-def test_clients_find_what_they_need(folder: ServerFolder) -> None:
-    access = Access(url="https://127.0.0.1:6443", token="t" * 20, authority=b"PEM")
-    path = write_access(folder, access)
+def test_clients_find_what_they_need(folder: StateDir) -> None:
+    access = ClientCredentials(url="https://127.0.0.1:6443", token="t" * 20, authority=b"PEM")
+    path = write_client_files(folder, access)
     told = yaml.safe_load(path.read_text())
     assert told["clusters"][0]["cluster"] == {
         "server": "https://127.0.0.1:6443",
@@ -211,7 +213,7 @@ def test_clients_find_what_they_need(folder: ServerFolder) -> None:
     assert endpoints == {"apiserver": "https://127.0.0.1:6443", "token": "t" * 20}
 
 
-def test_a_running_server_renews_what_its_authority_signed(folder: ServerFolder) -> None:
+def test_a_running_server_renews_what_its_authority_signed(folder: StateDir) -> None:
     authority = Certificates(folder, NOW).ensure()
     before = files(folder)
     assert not Certificates(folder, NOW + 300 * DAY).renew()
@@ -227,7 +229,7 @@ def test_a_running_server_renews_what_its_authority_signed(folder: ServerFolder)
 
 @pytest.mark.parametrize("days", [-10, 3650])
 def test_an_authority_that_clients_trust_is_not_replaced_while_it_is_used(
-    folder: ServerFolder, days: int
+    folder: StateDir, days: int
 ) -> None:
     Certificates(folder, NOW).ensure()
     before = files(folder)
@@ -235,14 +237,14 @@ def test_an_authority_that_clients_trust_is_not_replaced_while_it_is_used(
     assert changed(folder, before) == set()
 
 
-def test_it_is_looked_at_while_the_server_runs(folder: ServerFolder) -> None:
+def test_it_is_looked_at_while_the_server_runs(folder: StateDir) -> None:
     async def scene() -> None:
         clock = FakeClock()
         certificates = Certificates(folder, clock.now())
         certificates.ensure()
         before = files(folder)
         hosts, context = ["node.example"], certificates.server_context()
-        keeping = asyncio.create_task(keep_valid(folder, context, hosts, clock))
+        keeping = asyncio.create_task(renew_periodically(folder, context, hosts, clock))
         await clock.advance(10)
         while changed(folder, before) != {"server.crt", "server.key"}:  # noqa: ASYNC110 - a thread
             await asyncio.sleep(0.01)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.apiserver.printing.printers import printer_of
+from podstatus.apiserver.printing.printers import printer_for
 from podstatus.apiserver.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -14,7 +14,7 @@ from podstatus.apiserver.resources import (
     RESOURCES,
     SECRETS,
     SERVICE_ACCOUNTS,
-    Resource,
+    ResourceInfo,
 )
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.human_duration import format_age, human_duration
@@ -143,7 +143,7 @@ def true(*types: str) -> list[Document]:
     ],
 )
 def test_pod_shows_what_matters_most(document: Document, ready: str, shown: str) -> None:
-    assert printer_of(PODS).cells(document, NOW)[1:3] == [ready, shown]
+    assert printer_for(PODS).cells(document, NOW)[1:3] == [ready, shown]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_pod_shows_what_matters_most(document: Document, ready: str, shown: str)
 def test_pod_that_is_being_deleted(status: Document, shown: str) -> None:
     document = pod([], **status)
     document["metadata"]["deletionTimestamp"] = "2024-05-01T12:00:00Z"
-    assert printer_of(PODS).cells(document, NOW)[2] == shown
+    assert printer_for(PODS).cells(document, NOW)[2] == shown
 
 
 EARLY, LATE = "2024-05-01T11:00:00Z", "2024-05-01T11:59:55Z"
@@ -176,7 +176,7 @@ EARLY, LATE = "2024-05-01T11:00:00Z", "2024-05-01T11:59:55Z"
     ],
 )
 def test_restarts_are_those_of_what_runs_now(document: Document, shown: str) -> None:
-    assert printer_of(PODS).cells(document, NOW)[3] == shown
+    assert printer_for(PODS).cells(document, NOW)[3] == shown
 
 
 def test_wide_cells_of_a_pod() -> None:
@@ -185,10 +185,10 @@ def test_wide_cells_of_a_pod() -> None:
         "nodeName": "n1",
         "readinessGates": [{"conditionType": "A"}, {"conditionType": "B"}],
     }
-    assert printer_of(PODS).cells(document, NOW)[4:] == ["2m", "::1", "n1", "n2", "1/2"]
-    assert printer_of(PODS).cells(pod([]), NOW)[5:] == ["<none>"] * 4
+    assert printer_for(PODS).cells(document, NOW)[4:] == ["2m", "::1", "n1", "n2", "1/2"]
+    assert printer_for(PODS).cells(pod([]), NOW)[5:] == ["<none>"] * 4
     addressed = pod([], podIP="10.0.0.1", podIPs=[{"ip": "::1"}])
-    assert printer_of(PODS).cells(addressed, NOW)[5] == "10.0.0.1"
+    assert printer_for(PODS).cells(addressed, NOW)[5] == "10.0.0.1"
 
 
 def test_wide_cells_of_a_node() -> None:
@@ -211,7 +211,7 @@ def test_wide_cells_of_a_node() -> None:
             "nodeInfo": {"kubeletVersion": "v1", "kernelVersion": "6.1", "architecture": "arm64"},
         },
     }
-    assert printer_of(NODES).cells(node, NOW) == [
+    assert printer_for(NODES).cells(node, NOW) == [
         "n",
         "NotReady,SchedulingDisabled",
         "edge,worker",
@@ -245,7 +245,7 @@ def test_wide_cells_of_a_node() -> None:
     ],
 )
 def test_times_of_an_event(times: Document, last: str, first: str, count: int) -> None:
-    cells = printer_of(EVENTS).cells({"metadata": {"name": "e"}, **times}, NOW)
+    cells = printer_for(EVENTS).cells({"metadata": {"name": "e"}, **times}, NOW)
     assert (cells[0], cells[7], cells[8]) == (last, first, count)
 
 
@@ -259,7 +259,7 @@ def test_event_says_who_saw_what() -> None:
         "source": {"component": "kubelet"},
         "reportingInstance": "n1",
     }
-    cells = printer_of(EVENTS).cells(event, NOW)
+    cells = printer_for(EVENTS).cells(event, NOW)
     assert cells[1:7] == ["Normal", "Started", "pod/a", "spec", "kubelet, n1", "started"]
     assert cells[9] == "e"
 
@@ -273,16 +273,16 @@ def test_event_says_who_saw_what() -> None:
         (SERVICE_ACCOUNTS, {}, ["x", "2m"]),
     ],
 )
-def test_plain_resources(resource: Resource, document: Document, cells: list[Any]) -> None:
+def test_plain_resources(resource: ResourceInfo, document: Document, cells: list[Any]) -> None:
     metadata = {"name": "x", "creationTimestamp": "2024-05-01T11:58:00Z"}
-    assert printer_of(resource).cells({"metadata": metadata, **document}, NOW) == cells
+    assert printer_for(resource).cells({"metadata": metadata, **document}, NOW) == cells
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
 @pytest.mark.parametrize("section", [{}, None])
 def test_empty_objects_have_a_cell_for_every_column(
-    resource: Resource, section: Document | None
+    resource: ResourceInfo, section: Document | None
 ) -> None:
     document: Document = {"metadata": {"name": "x"}, "spec": section, "status": section}
-    printer = printer_of(resource)
+    printer = printer_for(resource)
     assert len(printer.cells(document, NOW)) == len(printer.columns)

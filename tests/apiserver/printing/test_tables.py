@@ -3,15 +3,15 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.negotiation import Answer, negotiate
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.negotiation import MediaTypeOptions, negotiate
 from podstatus.apiserver.printing.table import (
-    include_object,
+    parse_include_object,
     partial_list,
     table_document,
     wants_table,
 )
-from podstatus.apiserver.resources import LEASES, PODS, Resource
+from podstatus.apiserver.resources import LEASES, PODS, ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time
 from tests.apiserver.recorded import family
@@ -94,10 +94,10 @@ def test_table_holds_as_much_of_the_object_as_is_wanted() -> None:
     assert row["object"] == LEASE | {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1"}
     (row,) = table_document(LEASES, [LEASE], NOW, include_object="None")["rows"]
     assert row["object"] is None
-    assert include_object("") == "Metadata"
-    assert include_object("None") == "None"
-    with pytest.raises(Problem, match="must be 'Metadata', 'Object', 'None', or empty"):
-        include_object("All")
+    assert parse_include_object("") == "Metadata"
+    assert parse_include_object("None") == "None"
+    with pytest.raises(StatusError, match="must be 'Metadata', 'Object', 'None', or empty"):
+        parse_include_object("All")
 
 
 def test_further_events_of_a_watch_have_no_headers() -> None:
@@ -115,7 +115,7 @@ def test_row_of_a_pod_that_ended_says_so() -> None:
 
 
 def test_unknown_resource_shows_name_and_creation() -> None:
-    widgets = Resource(plural="widgets", singular="widget", kind="Widget", schema=LEASES.schema)
+    widgets = ResourceInfo(plural="widgets", singular="widget", kind="Widget", schema=LEASES.schema)
     table = table_document(widgets, [LEASE, {"metadata": {"name": "x"}}], NOW, list_metadata={})
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
     cells = [row["cells"] for row in table["rows"]]
@@ -137,41 +137,41 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 @pytest.mark.parametrize(
     ("accept", "answer"),
     [
-        ("", Answer()),
-        ("*/*", Answer()),
-        ("*", Answer()),
-        ("application/*", Answer()),
-        ("application/json", Answer()),
-        ("application/json;stream=watch", Answer()),
-        ("application/json; charset=utf-8", Answer()),
-        (KUBECTL, Answer("Table", V1)),
-        ("application/json; as=Table; g=meta.k8s.io; v=v1", Answer("Table", V1)),
+        ("", MediaTypeOptions()),
+        ("*/*", MediaTypeOptions()),
+        ("*", MediaTypeOptions()),
+        ("application/*", MediaTypeOptions()),
+        ("application/json", MediaTypeOptions()),
+        ("application/json;stream=watch", MediaTypeOptions()),
+        ("application/json; charset=utf-8", MediaTypeOptions()),
+        (KUBECTL, MediaTypeOptions("Table", V1)),
+        ("application/json; as=Table; g=meta.k8s.io; v=v1", MediaTypeOptions("Table", V1)),
         (
             "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
-            Answer("Table", "meta.k8s.io/v1beta1"),
+            MediaTypeOptions("Table", "meta.k8s.io/v1beta1"),
         ),
-        (f"application/json;q=0.9,{TABLE};q=0.8", Answer()),
-        (f"application/json;q=0.8,{TABLE};q=0.9", Answer("Table", V1)),
-        (f"*/*,{TABLE}", Answer("Table", V1)),
-        ("application/json;as=Table;v=v2;g=meta.k8s.io,application/json", Answer()),
-        ("application/json;as=Chart;v=v1;g=meta.k8s.io,*/*", Answer()),
-        ("application/vnd.kubernetes.protobuf,application/json", Answer()),
+        (f"application/json;q=0.9,{TABLE};q=0.8", MediaTypeOptions()),
+        (f"application/json;q=0.8,{TABLE};q=0.9", MediaTypeOptions("Table", V1)),
+        (f"*/*,{TABLE}", MediaTypeOptions("Table", V1)),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io,application/json", MediaTypeOptions()),
+        ("application/json;as=Chart;v=v1;g=meta.k8s.io,*/*", MediaTypeOptions()),
+        ("application/vnd.kubernetes.protobuf,application/json", MediaTypeOptions()),
         (
             (
                 "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
                 "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
             ),
-            Answer("PartialObjectMetadata", V1),
+            MediaTypeOptions("PartialObjectMetadata", V1),
         ),
         (
             "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-            Answer("PartialObjectMetadataList", V1),
+            MediaTypeOptions("PartialObjectMetadataList", V1),
         ),
     ],
 )
-def test_client_is_answered_in_the_form_it_prefers(accept: str, answer: Answer) -> None:
+def test_client_is_answered_in_the_form_it_prefers(accept: str, answer: MediaTypeOptions) -> None:
     assert negotiate(accept) == answer
-    assert wants_table(accept) is (answer.form == "Table")
+    assert wants_table(accept) is (answer.kind == "Table")
 
 
 @pytest.mark.parametrize(
@@ -185,6 +185,6 @@ def test_client_is_answered_in_the_form_it_prefers(accept: str, answer: Answer) 
     ],
 )
 def test_form_that_we_do_not_have_is_not_acceptable(accept: str) -> None:
-    with pytest.raises(Problem, match="only the following media types are accepted") as caught:
+    with pytest.raises(StatusError, match="only the following media types are accepted") as caught:
         negotiate(accept)
     assert (caught.value.code, caught.value.reason) == (406, "NotAcceptable")

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.request.continue_token import (
     NEWEST,
-    continue_token,
-    read_continue_token,
-    read_limit,
+    decode_continue,
+    encode_continue,
+    parse_limit,
 )
 
 NAMES = st.text("abc.-0", min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
@@ -18,8 +18,8 @@ NAMES = st.text("abc.-0", min_size=1, max_size=20).filter(lambda name: name not 
 
 @given(st.integers(1, 2**63 - 1) | st.just(NEWEST), st.just("") | NAMES, NAMES)
 def test_token_is_read_as_it_was_written(version: int, namespace: str, name: str) -> None:
-    token = continue_token(version, (namespace, name))
-    assert read_continue_token(token) == (version, (namespace, name))
+    token = encode_continue(version, (namespace, name))
+    assert decode_continue(token) == (version, (namespace, name))
     assert "=" not in token
 
 
@@ -28,7 +28,7 @@ def encoded(content: object) -> str:
 
 
 def test_token_is_what_the_real_server_would_make() -> None:
-    assert continue_token(7, ("ns", "a")) == (
+    assert encode_continue(7, ("ns", "a")) == (
         "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Nywic3RhcnQiOiJucy9hXHUwMDAwIn0"
     )
 
@@ -57,8 +57,8 @@ V1 = "meta.k8s.io/v1"
     ],
 )
 def test_damaged_token_is_a_bad_request(token: str, why: str) -> None:
-    with pytest.raises(Problem) as caught:
-        read_continue_token(token)
+    with pytest.raises(StatusError) as caught:
+        decode_continue(token)
     assert caught.value.code == 400
     told = caught.value.message
     assert told.startswith(f"invalid continue token: continue key is not valid{why}")
@@ -66,13 +66,13 @@ def test_damaged_token_is_a_bad_request(token: str, why: str) -> None:
 
 @given(st.text(max_size=60) | st.binary(max_size=40).map(lambda d: urlsafe_b64encode(d).decode()))
 def test_any_other_text_is_refused(text: str) -> None:
-    with pytest.raises(Problem, match="continue key is not valid"):
-        read_continue_token(text)
+    with pytest.raises(StatusError, match="continue key is not valid"):
+        decode_continue(text)
 
 
 @pytest.mark.parametrize(("text", "limit"), [("0", 0), ("500", 500), ("+2", 2), ("-1", 0)])
 def test_limit_is_a_number(text: str, limit: int) -> None:
-    assert read_limit(text) == limit
+    assert parse_limit(text) == limit
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,6 @@ def test_limit_is_a_number(text: str, limit: int) -> None:
     ],
 )
 def test_limit_that_is_no_number_is_a_bad_request(text: str, why: str) -> None:
-    with pytest.raises(Problem) as caught:
-        read_limit(text)
+    with pytest.raises(StatusError) as caught:
+        parse_limit(text)
     assert (caught.value.code, caught.value.message) == (400, why)

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.request.field_validation import (
     check_body,
     check_directive,
     check_patched,
+    strict_decoding_error,
+    strict_document_errors,
     strict_errors,
-    strict_errors_of,
-    strict_patch_problem,
-    strict_problem,
+    strict_patch_error,
     warning_headers,
 )
-from podstatus.apiserver.resources import CONFIG_MAPS, LEASES, NODES, PODS, Resource
+from podstatus.apiserver.resources import CONFIG_MAPS, LEASES, NODES, PODS, ResourceInfo
 
-KNOWN: list[tuple[Resource, dict[str, Any]]] = [
+KNOWN: list[tuple[ResourceInfo, dict[str, Any]]] = [
     (PODS, {"kind": "Pod", "apiVersion": "v1", "metadata": {"labels": {"any": "thing"}}}),
     (PODS, {"metadata": {"managedFields": [{"fieldsV1": {"f:x": {".": {}}}}]}}),
     (PODS, {"spec": {"containers": [{"resources": {"limits": {"example.com/x": 1}}}]}}),
@@ -32,8 +32,8 @@ KNOWN: list[tuple[Resource, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("resource", "document"), KNOWN)
-def test_known_fields_are_no_errors(resource: Resource, document: dict[str, Any]) -> None:
-    assert strict_errors_of(document, resource) == []
+def test_known_fields_are_no_errors(resource: ResourceInfo, document: dict[str, Any]) -> None:
+    assert strict_document_errors(document, resource) == []
     assert strict_errors(json.dumps(document).encode(), resource) == []
 
 
@@ -54,7 +54,7 @@ def test_unknown_fields_are_told_with_their_path(
     document: dict[str, Any], paths: list[str]
 ) -> None:
     told = [f'unknown field "{path}"' for path in paths]
-    assert strict_errors_of(document, PODS) == told
+    assert strict_document_errors(document, PODS) == told
     assert strict_errors(json.dumps(document).encode(), PODS) == told
 
 
@@ -72,7 +72,7 @@ def test_fields_that_are_given_twice_are_told() -> None:
 
 
 def test_a_refused_patch_is_shown() -> None:
-    problem = strict_patch_problem("map[spec:map[nope:1]]", ['unknown field "spec.nope"'])
+    problem = strict_patch_error("map[spec:map[nope:1]]", ['unknown field "spec.nope"'])
     assert (problem.code, problem.reason) == (422, "Invalid")
     assert problem.message == (
         ' "" is invalid: patch: Invalid value: "map[spec:map[nope:1]]": '
@@ -81,7 +81,7 @@ def test_a_refused_patch_is_shown() -> None:
 
 
 def test_a_refusal_tells_all_errors() -> None:
-    problem = strict_problem(PODS, ['unknown field "spec.a"', 'unknown field "spec.b"'])
+    problem = strict_decoding_error(PODS, ['unknown field "spec.a"', 'unknown field "spec.b"'])
     assert (problem.code, problem.reason) == (400, "BadRequest")
     assert problem.message == (
         'Pod in version "v1" cannot be handled as a Pod: strict decoding error: '
@@ -105,10 +105,10 @@ def test_only_strict_refuses(directive: str, warnings: list[str]) -> None:
 
 
 def test_strict_refuses_bodies_and_patches() -> None:
-    with pytest.raises(Problem, match='unknown field "a"') as refused:
+    with pytest.raises(StatusError, match='unknown field "a"') as refused:
         check_body(b'{"a": 1}', PODS, "Strict")
     assert refused.value.code == 400
-    with pytest.raises(Problem, match='unknown field "a"') as refused:
+    with pytest.raises(StatusError, match='unknown field "a"') as refused:
         check_patched({"a": 1}, {}, PODS, "Strict")
     assert refused.value.code == 422
 
@@ -125,7 +125,7 @@ def test_without_a_directive_it_is_a_warning(given: str, meant: str) -> None:
 
 
 def test_an_unknown_directive_is_refused() -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(StatusError) as refused:
         check_directive("strict", "PatchOptions")
     assert refused.value.code == 422
     assert refused.value.message == (
@@ -136,13 +136,13 @@ def test_an_unknown_directive_is_refused() -> None:
 
 def test_an_object_that_is_nested_too_deeply_is_refused() -> None:
     deep = '{"metadata": {"labels": ' + '{"a": ' * 5000 + "1" + "}" * 5000 + "}}"
-    with pytest.raises(Problem, match="nested too deeply"):
+    with pytest.raises(StatusError, match="nested too deeply"):
         strict_errors(deep.encode(), PODS)
     nested: dict[str, Any] = {}
     for _ in range(5000):
         nested = {"a": nested}
-    with pytest.raises(Problem, match="nested too deeply"):
-        strict_errors_of({"metadata": {"labels": nested}}, PODS)
+    with pytest.raises(StatusError, match="nested too deeply"):
+        strict_document_errors({"metadata": {"labels": nested}}, PODS)
 
 
 def test_numbers_of_any_length_are_passed_over() -> None:

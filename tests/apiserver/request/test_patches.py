@@ -6,15 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.request.json_patch import MAX_COPIED, JsonPatchError, apply_json_patch
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.request.json_patch import (
+    MAX_COPIED_BYTES,
+    JsonPatchError,
+    apply_json_patch,
+)
 from podstatus.apiserver.request.patch import (
     APPLY_PATCH,
     JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     apply_merge_patch,
-    apply_patch_of,
+    apply_patch_body,
     check_patch_type,
 )
 from podstatus.apiserver.resources import CONFIG_MAPS, LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS
@@ -110,7 +114,7 @@ def test_json_patch_leaves_document_and_patch_as_they_are(
 def test_copies_may_not_grow_without_bounds() -> None:
     document: Document = {"a": ["x" * 1000]}
     doubling = [operation("copy", "/a/-", **{"from": "/a"})] * 13
-    with pytest.raises(JsonPatchError, match=f"more than {MAX_COPIED} bytes"):
+    with pytest.raises(JsonPatchError, match=f"more than {MAX_COPIED_BYTES} bytes"):
         apply_json_patch(document, doubling)
 
 
@@ -157,7 +161,7 @@ POD: Document = {
 
 def patched(content_type: str, body: Any, document: Document = POD, resource: Any = PODS) -> Any:
     text = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return apply_patch_of(content_type, document, text, resource)
+    return apply_patch_body(content_type, document, text, resource)
 
 
 def test_lists_are_merged_strategically() -> None:
@@ -234,7 +238,7 @@ REMOVE_NOTHING = [operation("remove", "/status/nothing")]
 def test_bad_patch_is_answered_as_the_real_server_does(
     content_type: str, body: Any, code: int, reason: str
 ) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(StatusError) as caught:
         patched(content_type, body)
     assert (caught.value.code, caught.value.reason) == (code, reason)
     assert caught.value.document.get("reason", "") == reason
@@ -242,20 +246,20 @@ def test_bad_patch_is_answered_as_the_real_server_does(
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH, JSON_PATCH])
 def test_endless_nesting_is_refused(content_type: str) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(StatusError) as caught:
         patched(content_type, b'{"status":' * 100_000)
     assert caught.value.code in (400, 422)
 
 
 def test_why_a_patch_does_not_fit_is_told() -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(StatusError) as caught:
         patched(JSON_PATCH, REMOVE_NOTHING)
     (cause,) = caught.value.document["details"]["causes"]
     assert cause["message"] == "there is nothing at '/status/nothing'"
 
 
 def test_apply_is_refused_with_a_way_out() -> None:
-    with pytest.raises(Problem, match="client-side apply"):
+    with pytest.raises(StatusError, match="client-side apply"):
         check_patch_type(APPLY_PATCH)
     check_patch_type(MERGE_PATCH)
 
@@ -268,7 +272,7 @@ def recorded_patches(scenario: dict[str, Any]) -> list[tuple[Any, Any]]:
         if step["method"] == "PATCH" and answer["code"] == 200 and _is_plain(step):
             sent = step["body"]
             text = sent if isinstance(sent, str) else json.dumps(sent)
-            document = apply_patch_of(step["contentType"], pod, text.encode(), PODS)
+            document = apply_patch_body(step["contentType"], pod, text.encode(), PODS)
             compared.append((_printed(document["status"]), _printed(body["status"])))
         if body.get("kind") == "Pod":
             pod = {"metadata": {"uid": "<uid>"}, "status": body.get("status", {})}

@@ -13,8 +13,8 @@ from podstatus.apiserver.request.selectors import (
 )
 from podstatus.apiserver.resources import PODS
 from podstatus.apiserver.storage import store
-from podstatus.apiserver.storage.store import Key, Stored
-from podstatus.apiserver.storage.watch_cache import selected
+from podstatus.apiserver.storage.store import StorageKey, StoredObject
+from podstatus.apiserver.storage.watch_cache import filter_change
 from podstatus.apiserver.strategies.base import Document
 from tests.apiserver.recorded import family
 
@@ -24,17 +24,17 @@ class Change(NamedTuple):
     old: Document | None
     new: Document
 
-    def stored(self) -> store.Change:
+    def stored(self) -> store.StoreChange:
         """The same, as the server's store tells it."""
         new = _stored(self.new)
         old = None if self.old is None else _stored(self.old)
-        return store.Change(self.type, new.version, new, old)
+        return store.StoreChange(self.type, new.version, new, old)
 
 
-def _stored(pod: Document) -> Stored:
+def _stored(pod: Document) -> StoredObject:
     metadata = pod["metadata"]
-    key = Key(metadata["namespace"], metadata["name"])
-    return Stored(key, int(metadata["resourceVersion"]), msgspec.json.encode(pod), {}, {})
+    key = StorageKey(metadata["namespace"], metadata["name"])
+    return StoredObject(key, int(metadata["resourceVersion"]), msgspec.json.encode(pod), {}, {})
 
 
 class History:
@@ -81,14 +81,14 @@ class Selection:
         return self._labels.matches(labels) and self._fields.matches(object_fields(pod, particular))
 
     def events(self, history: History, since: int) -> list[Any]:
-        told = [selected(change.stored(), self.chooses) for change in history.changes[since:]]
+        told = [filter_change(change.stored(), self.chooses) for change in history.changes[since:]]
         return [
             {"type": event.type, "object": _projected(event.object.document())}
             for event in told
             if event is not None
         ]
 
-    def chooses(self, stored: Stored) -> bool:
+    def chooses(self, stored: StoredObject) -> bool:
         return self.matches(stored.document())
 
 

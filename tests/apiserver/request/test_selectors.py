@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.request.selectors import (
     FieldRequirement,
     object_fields,
@@ -96,7 +96,7 @@ def test_label_selector_selects(text: str, selected: bool) -> None:
     ],
 )
 def test_label_selector_that_cannot_be_read_is_a_bad_request(text: str, why: str) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(StatusError) as caught:
         parse_label_selector(text)
     assert (caught.value.code, caught.value.message) == (400, why)
 
@@ -115,7 +115,7 @@ def test_label_selector_that_cannot_be_read_is_a_bad_request(text: str, why: str
     ],
 )
 def test_keys_and_values_of_label_selectors_must_be_possible(text: str, what: str) -> None:
-    with pytest.raises(Problem, match=r"^unable to parse requirement: ") as caught:
+    with pytest.raises(StatusError, match=r"^unable to parse requirement: ") as caught:
         parse_label_selector(text)
     assert what in caught.value.message
 
@@ -140,7 +140,7 @@ def refusal(parse: Callable[[], object]) -> int:
     """The code with which something is refused, 200 if it is not."""
     try:
         parse()
-    except Problem as problem:
+    except StatusError as problem:
         return problem.code
     return 200
 
@@ -192,15 +192,15 @@ def test_values_of_fields_may_be_escaped() -> None:
     ],
 )
 def test_field_selector_that_cannot_be_used_is_a_bad_request(text: str, why: str) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(StatusError) as caught:
         parse_field_selector(text, PODS)
     assert (caught.value.code, caught.value.message) == (400, why)
 
 
 def test_what_can_be_selected_depends_on_the_resource() -> None:
-    with pytest.raises(Problem, match=r"field label not supported: metadata\.namespace"):
+    with pytest.raises(StatusError, match=r"field label not supported: metadata\.namespace"):
         parse_field_selector("metadata.namespace=a", NODES)
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(StatusError) as caught:
         parse_field_selector("spec.holderIdentity=a", LEASES)
     assert caught.value.message == (
         '"spec.holderIdentity" is not a known field selector: '
@@ -210,5 +210,5 @@ def test_what_can_be_selected_depends_on_the_resource() -> None:
 
 def test_the_only_possible_value_of_a_field_is_known() -> None:
     selector = parse_field_selector("metadata.name=a,status.phase!=b", PODS)
-    assert selector.required("metadata.name") == "a"
-    assert selector.required("status.phase") is None
+    assert selector.requires_exact_match("metadata.name") == "a"
+    assert selector.requires_exact_match("status.phase") is None

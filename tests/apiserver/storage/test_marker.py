@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from podstatus.apiserver.storage.marker import (
+    DatabaseState,
     Marker,
     MarkerError,
     MarkerFile,
-    Verdict,
     boot_id,
-    judge,
+    classify_database,
     marker_path,
-    refusal,
+    rejection_message,
 )
 
 MARKER = Marker(cluster="a", boot="b1", version=10)
@@ -22,42 +22,52 @@ MARKER = Marker(cluster="a", boot="b1", version=10)
 @pytest.mark.parametrize(
     ("cluster", "version", "marker", "marked", "boot", "verdict"),
     [
-        ("", 0, None, False, "b1", Verdict.NEW),
-        ("", 0, MARKER, True, "b1", Verdict.EMPTY),
-        ("", 0, MARKER, True, "b2", Verdict.EMPTY),
-        ("", 0, None, True, "b1", Verdict.EMPTY),
-        ("a", 10, MARKER, True, "b1", Verdict.KNOWN),
-        ("a", 11, MARKER, True, "b1", Verdict.KNOWN),
-        ("a", 10, MARKER, True, "b2", Verdict.KNOWN),
-        ("a", 9, MARKER, True, "b1", Verdict.OLDER),
-        ("a", 0, MARKER, True, "b1", Verdict.OLDER),
-        ("a", 9, MARKER, True, "b2", Verdict.BEHIND),
-        ("a", 9, Marker(cluster="a", boot="", version=10), True, "", Verdict.BEHIND),
-        ("z", 99, MARKER, True, "b1", Verdict.ANOTHER),
-        ("", 99, MARKER, True, "b1", Verdict.ANOTHER),
-        ("a", 5, None, False, "b1", Verdict.UNMARKED),
-        ("", 5, None, False, "b1", Verdict.UNMARKED),
-        ("a", 5, None, True, "b1", Verdict.UNMARKED),
+        ("", 0, None, False, "b1", DatabaseState.NEW),
+        ("", 0, MARKER, True, "b1", DatabaseState.EMPTY),
+        ("", 0, MARKER, True, "b2", DatabaseState.EMPTY),
+        ("", 0, None, True, "b1", DatabaseState.EMPTY),
+        ("a", 10, MARKER, True, "b1", DatabaseState.CURRENT),
+        ("a", 11, MARKER, True, "b1", DatabaseState.CURRENT),
+        ("a", 10, MARKER, True, "b2", DatabaseState.CURRENT),
+        ("a", 9, MARKER, True, "b1", DatabaseState.ROLLED_BACK),
+        ("a", 0, MARKER, True, "b1", DatabaseState.ROLLED_BACK),
+        ("a", 9, MARKER, True, "b2", DatabaseState.BEHIND),
+        ("a", 9, Marker(cluster="a", boot="", version=10), True, "", DatabaseState.BEHIND),
+        ("z", 99, MARKER, True, "b1", DatabaseState.OTHER_CLUSTER),
+        ("", 99, MARKER, True, "b1", DatabaseState.OTHER_CLUSTER),
+        ("a", 5, None, False, "b1", DatabaseState.UNMARKED),
+        ("", 5, None, False, "b1", DatabaseState.UNMARKED),
+        ("a", 5, None, True, "b1", DatabaseState.UNMARKED),
     ],
 )
 def test_a_database_is_judged_by_its_marker(
-    cluster: str, version: int, marker: Marker | None, marked: bool, boot: str, verdict: Verdict
+    cluster: str,
+    version: int,
+    marker: Marker | None,
+    marked: bool,
+    boot: str,
+    verdict: DatabaseState,
 ) -> None:
-    assert judge(cluster, version, marker, marked=marked, boot=boot) is verdict
+    assert classify_database(cluster, version, marker, has_marker=marked, boot=boot) is verdict
 
 
-@pytest.mark.parametrize("verdict", [Verdict.EMPTY, Verdict.ANOTHER, Verdict.OLDER])
-def test_a_refusal_says_what_to_do_and_what_becomes_of_containers(verdict: Verdict) -> None:
-    said = refusal(verdict, Path("/x/objects.db"), 3, MARKER)
+@pytest.mark.parametrize(
+    "verdict", [DatabaseState.EMPTY, DatabaseState.OTHER_CLUSTER, DatabaseState.ROLLED_BACK]
+)
+def test_a_refusal_says_what_to_do_and_what_becomes_of_containers(verdict: DatabaseState) -> None:
+    said = rejection_message(verdict, Path("/x/objects.db"), 3, MARKER)
     assert "restore" in said
     assert "objects.db-wal" in said
     assert "remove /x/objects.db-marker to" in said
     assert "containers" in said
 
 
-@pytest.mark.parametrize("verdict", [Verdict.NEW, Verdict.KNOWN, Verdict.UNMARKED, Verdict.BEHIND])
-def test_other_databases_are_used(verdict: Verdict) -> None:
-    assert refusal(verdict, Path("/x/objects.db"), 3, MARKER) == ""
+@pytest.mark.parametrize(
+    "verdict",
+    [DatabaseState.NEW, DatabaseState.CURRENT, DatabaseState.UNMARKED, DatabaseState.BEHIND],
+)
+def test_other_databases_are_used(verdict: DatabaseState) -> None:
+    assert rejection_message(verdict, Path("/x/objects.db"), 3, MARKER) == ""
 
 
 def test_the_marker_is_overwritten_as_a_whole(tmp_path: Path) -> None:
@@ -92,14 +102,14 @@ def test_something_else_in_the_place_of_a_marker_is_refused_at_once(tmp_path: Pa
 
 def test_a_marker_that_was_taken_away_is_noticed(tmp_path: Path) -> None:
     file = MarkerFile(tmp_path / "objects.db")
-    assert not file.is_there()
+    assert not file.is_unchanged()
     file.write("a", 1)
-    assert file.is_there()
+    assert file.is_unchanged()
     path = marker_path(tmp_path / "objects.db")
     os.truncate(path, 0)
-    assert not file.is_there()
+    assert not file.is_unchanged()
     path.unlink()
-    assert not file.is_there()
+    assert not file.is_unchanged()
     file.write("a", 2)
-    assert file.is_there()
+    assert file.is_unchanged()
     file.close()

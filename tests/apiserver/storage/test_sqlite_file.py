@@ -15,10 +15,10 @@ import pytest
 
 from podstatus.apiserver.storage import marker, sqlite_file
 from podstatus.apiserver.storage.marker import VERSION_BUMP, marker_path
-from podstatus.apiserver.storage.store import Key, Store, StoreError
+from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
 from podstatus.apiserver.strategies.base import Document
 
-A, B = Key("default", "a"), Key("default", "b")
+A, B = StorageKey("default", "a"), StorageKey("default", "b")
 KILLED = 9
 
 
@@ -26,7 +26,7 @@ def opened(path: Path, cluster: str = "") -> Store:
     return Store.open(path, lambda _, __: {}, cluster=cluster)
 
 
-def named(key: Key, **more: Any) -> Document:
+def named(key: StorageKey, **more: Any) -> Document:
     return {"metadata": {"name": key.name, "namespace": key.namespace}} | more
 
 
@@ -119,7 +119,7 @@ def test_a_database_without_its_objects_is_refused(
     copy = path.read_bytes()
     attack(path)
     for _ in range(2):  # the first refusal has not made it look better
-        with pytest.raises(StoreError, match=why) as refused:
+        with pytest.raises(StorageError, match=why) as refused:
             opened(path)
         assert "restore" in str(refused.value)
     if path.is_dir():
@@ -146,7 +146,7 @@ def test_without_the_marker_a_new_cluster_begins(
     assert store.cluster not in ("", before)
     store.close()
     truncate(path)
-    with pytest.raises(StoreError, match="is empty or missing"):
+    with pytest.raises(StorageError, match="is empty or missing"):
         opened(path)
 
 
@@ -155,7 +155,7 @@ def test_a_refusal_leaves_the_journal_alone(path: Path) -> None:
     kept = journal(path).read_bytes()
     assert kept
     truncate(path)
-    with pytest.raises(StoreError, match="is empty or missing"):
+    with pytest.raises(StorageError, match="is empty or missing"):
         opened(path)
     assert journal(path).read_bytes() == kept
 
@@ -164,7 +164,7 @@ def test_a_refusal_leaves_the_journal_alone(path: Path) -> None:
 def test_a_lost_journal_is_refused(path: Path, attack: Callable[[Path], None]) -> None:
     assert in_child(lambda: opened(path).put("pods", B, named(B))) == 0
     attack(journal(path))
-    with pytest.raises(StoreError, match="holds changes up to version 1, but 2 was acknowledged"):
+    with pytest.raises(StorageError, match="holds changes up to version 1, but 2 was acknowledged"):
         opened(path)
 
 
@@ -174,7 +174,7 @@ def test_an_older_copy_is_used_once_the_marker_is_gone(path: Path) -> None:
     store.put("pods", B, named(B))
     store.close()
     path.write_bytes(copy)
-    with pytest.raises(StoreError, match="to use this one; pods that were created"):
+    with pytest.raises(StorageError, match="to use this one; pods that were created"):
         opened(path)
     marker_path(path).unlink()
     store = opened(path)
@@ -221,7 +221,7 @@ def test_a_database_of_an_earlier_version_gets_a_marker(tmp_path: Path) -> None:
     assert store.version == 5 + VERSION_BUMP
     store.close()
     truncate(path)
-    with pytest.raises(StoreError, match="is empty or missing"):
+    with pytest.raises(StorageError, match="is empty or missing"):
         opened(path)
 
 
@@ -232,7 +232,7 @@ def test_another_cluster_than_the_expected_one_is_refused(path: Path) -> None:
     opened(path, cluster).close()
     for file in path.parent.glob("objects.db*"):
         file.unlink()
-    with pytest.raises(StoreError, match="whose pods run on this node"):
+    with pytest.raises(StorageError, match="whose pods run on this node"):
         opened(path, cluster)
 
 
@@ -284,7 +284,7 @@ def test_a_marker_that_is_removed_while_in_use_is_written_again(path: Path) -> N
 def test_what_cannot_be_written_again_is_refused_until_it_can(path: Path) -> None:
     store = opened(path)
     be_folder(path)
-    with pytest.raises(StoreError, match="cannot be rewritten"):
+    with pytest.raises(StorageError, match="cannot be rewritten"):
         store.put("pods", B, named(B))
     assert store.get("pods", B) is None
     assert store.get("pods", A) is not None
@@ -332,7 +332,7 @@ def test_killed_at_any_line_of_the_first_start_it_starts_again(tmp_path: Path) -
         store.put("pods", B, named(B))
         store.close()
         truncate(path)
-        with pytest.raises(StoreError, match="is empty or missing"):
+        with pytest.raises(StorageError, match="is empty or missing"):
             opened(path)
         line += 1
     assert code == 0
@@ -361,7 +361,7 @@ def test_killed_at_any_line_of_a_rewrite_nothing_is_taken_for_new(path: Path) ->
             store.close()
             used += 1
         else:
-            with pytest.raises(StoreError, match="is empty or missing"):
+            with pytest.raises(StorageError, match="is empty or missing"):
                 opened(copy)
         line += 1
     assert code == 0

@@ -11,21 +11,21 @@ from podstatus.apiserver.storage.store import (
     ADDED,
     DELETED,
     MODIFIED,
-    Change,
-    Key,
+    StorageError,
+    StorageKey,
     Store,
-    StoreError,
+    StoreChange,
 )
 from podstatus.apiserver.strategies.base import Document
 
-A, B = Key("default", "a"), Key("default", "b")
+A, B = StorageKey("default", "a"), StorageKey("default", "b")
 
 
 def fields(resource: str, document: Document) -> dict[str, str]:
     return {"resource": resource, "word": document.get("word", "")}
 
 
-def named(key: Key, **more: Any) -> Document:
+def named(key: StorageKey, **more: Any) -> Document:
     return {"metadata": {"name": key.name, "namespace": key.namespace}} | more
 
 
@@ -55,17 +55,17 @@ def test_the_version_is_in_the_object(store: Store) -> None:
 
 
 def test_objects_are_listed_in_the_order_of_their_keys(store: Store) -> None:
-    for key in (B, Key("other", "a"), A):
+    for key in (B, StorageKey("other", "a"), A):
         store.put("pods", key, named(key))
-    assert [s.key for s in store.objects("pods")] == [A, B, Key("other", "a")]
+    assert [s.key for s in store.objects("pods")] == [A, B, StorageKey("other", "a")]
     assert [s.key for s in store.objects("pods", "default")] == [A, B]
     store.delete("pods", A, named(A))
-    assert [s.key for s in store.objects("pods")] == [B, Key("other", "a")]
+    assert [s.key for s in store.objects("pods")] == [B, StorageKey("other", "a")]
     assert list(store.objects("nodes")) == []
 
 
 def test_the_listener_hears_what_changed(store: Store) -> None:
-    heard: list[tuple[str, Change]] = []
+    heard: list[tuple[str, StoreChange]] = []
     store.listener = lambda resource, change: heard.append((resource, change))
     store.put("pods", A, named(A))
     store.put("pods", A, named(A, word="x"))
@@ -118,7 +118,7 @@ def test_a_file_of_another_format_is_refused_and_left_alone(tmp_path: Path) -> N
     with sqlite3.connect(path) as connect:
         connect.execute("PRAGMA user_version = 7")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="has format 7, this version knows 1"):
+    with pytest.raises(StorageError, match="has format 7, this version knows 1"):
         opened(path)
     assert path.read_bytes() == before
 
@@ -126,7 +126,7 @@ def test_a_file_of_another_format_is_refused_and_left_alone(tmp_path: Path) -> N
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "objects.db"
     path.write_bytes(b"something else" * 1000)
-    with pytest.raises(StoreError, match="cannot use the database"):
+    with pytest.raises(StorageError, match="cannot use the database"):
         opened(path)
 
 
@@ -136,9 +136,9 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert store._file is not None
     database = store._file.database
     database.execute("PRAGMA query_only = ON")
-    with pytest.raises(StoreError, match="nothing was changed"):
+    with pytest.raises(StorageError, match="nothing was changed"):
         store.put("pods", A, named(A, word="x"))
-    with pytest.raises(StoreError, match="nothing was changed"):
+    with pytest.raises(StorageError, match="nothing was changed"):
         store.delete("pods", A, named(A))
     assert (store.version, store.get("pods", A)) == (1, kept)
     database.execute("PRAGMA query_only = OFF")

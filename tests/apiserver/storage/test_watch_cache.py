@@ -4,10 +4,14 @@ import asyncio
 
 import pytest
 
-from podstatus.apiserver.storage.store import Change, Key, Store, Stored
-from podstatus.apiserver.storage.watch_cache import Event, Hub, TooOldError
+from podstatus.apiserver.storage.store import StorageKey, Store, StoreChange, StoredObject
+from podstatus.apiserver.storage.watch_cache import (
+    ResourceVersionTooOldError,
+    WatchCache,
+    WatchCacheEvent,
+)
 
-A, B = Key("default", "a"), Key("other", "b")
+A, B = StorageKey("default", "a"), StorageKey("other", "b")
 
 
 class Rig:
@@ -15,32 +19,32 @@ class Rig:
 
     def __init__(self, most_changes: int = 100) -> None:
         self.store = Store.open(None, lambda _, document: {"word": document.get("word", "")})
-        self.hub = Hub(self.store.version, most_changes=most_changes)
+        self.hub = WatchCache(self.store.version, max_changes=most_changes)
         self.store.listener = self.hub.publish
 
-    def put(self, key: Key, word: str = "") -> Stored:
+    def put(self, key: StorageKey, word: str = "") -> StoredObject:
         document = {"metadata": {"name": key.name, "namespace": key.namespace}, "word": word}
         return self.store.put("pods", key, document)
 
-    def delete(self, key: Key) -> Stored:
+    def delete(self, key: StorageKey) -> StoredObject:
         stored = self.store.get("pods", key)
         assert stored is not None
         return self.store.delete("pods", key, stored.document())
 
 
-def everything(_: Stored) -> bool:
+def everything(_: StoredObject) -> bool:
     return True
 
 
-def is_chosen(stored: Stored) -> bool:
+def is_chosen(stored: StoredObject) -> bool:
     return stored.fields["word"] == "chosen"
 
 
-def told(events: list[Event]) -> list[tuple[str, str, int]]:
+def told(events: list[WatchCacheEvent]) -> list[tuple[str, str, int]]:
     return [(event.type, event.object.key.name, event.version) for event in events]
 
 
-def versions(changes: list[Change]) -> list[int]:
+def versions(changes: list[StoreChange]) -> list[int]:
     return [change.version for change in changes]
 
 
@@ -48,25 +52,25 @@ def test_changes_since_a_version_are_known() -> None:
     rig = Rig()
     for word in "xyz":
         rig.put(A, word)
-    assert versions(rig.hub.since("pods", 1)) == [2, 3]
-    assert versions(rig.hub.since("pods", 3)) == []
-    assert versions(rig.hub.since("nodes", 0)) == []
+    assert versions(rig.hub.events_since("pods", 1)) == [2, 3]
+    assert versions(rig.hub.events_since("pods", 3)) == []
+    assert versions(rig.hub.events_since("nodes", 0)) == []
 
 
 def test_what_is_forgotten_is_too_old() -> None:
     rig = Rig(most_changes=2)
     for word in "wxyz":
         rig.put(A, word)
-    assert versions(rig.hub.since("pods", 2)) == [3, 4]
-    with pytest.raises(TooOldError):
-        rig.hub.since("pods", 1)
+    assert versions(rig.hub.events_since("pods", 2)) == [3, 4]
+    with pytest.raises(ResourceVersionTooOldError):
+        rig.hub.events_since("pods", 1)
 
 
 def test_what_came_before_a_restart_is_too_old() -> None:
-    hub = Hub(7)
-    assert hub.since("pods", 7) == []
-    with pytest.raises(TooOldError):
-        hub.since("pods", 6)
+    hub = WatchCache(7)
+    assert hub.events_since("pods", 7) == []
+    with pytest.raises(ResourceVersionTooOldError):
+        hub.events_since("pods", 6)
 
 
 def test_compaction_forgets_everything_of_every_resource() -> None:
@@ -74,10 +78,10 @@ def test_compaction_forgets_everything_of_every_resource() -> None:
     rig.put(A)
     rig.put(A, "x")
     rig.hub.compact()
-    assert rig.hub.since("pods", 2) == []
+    assert rig.hub.events_since("pods", 2) == []
     for resource in ("pods", "nodes"):
-        with pytest.raises(TooOldError):
-            rig.hub.since(resource, 1)
+        with pytest.raises(ResourceVersionTooOldError):
+            rig.hub.events_since(resource, 1)
 
 
 def test_the_state_at_a_version_can_be_had_again() -> None:
@@ -101,12 +105,12 @@ def test_a_watcher_sees_its_namespace_in_order() -> None:
         rig.put(A)
         rig.put(B)
         rig.delete(A)
-        assert told(await all_.changes()) == [
+        assert told(await all_.next_events()) == [
             ("ADDED", "a", 1),
             ("ADDED", "b", 2),
             ("DELETED", "a", 3),
         ]
-        assert told(await one.changes()) == [("ADDED", "b", 2)]
+        assert told(await one.next_events()) == [("ADDED", "b", 2)]
 
     asyncio.run(scenario())
 
@@ -118,7 +122,7 @@ def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted() -> No
         for word in ("no", "chosen", "chosen", "no", "no"):
             rig.put(A, word)
         rig.delete(A)
-        events = await watcher.changes()
+        events = await watcher.next_events()
         assert told(events) == [("ADDED", "a", 2), ("MODIFIED", "a", 3), ("DELETED", "a", 4)]
         last = events[-1].object.document()
         assert (last["word"], last["metadata"]["resourceVersion"]) == ("chosen", "4")
@@ -129,15 +133,15 @@ def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted() -> No
 def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on() -> None:
     async def scenario() -> None:
         rig = Rig()
-        lazy = rig.hub.watch("pods", everything, namespace=None, most_bytes=1000)
-        eager = rig.hub.watch("pods", everything, namespace=None, most_bytes=1000)
+        lazy = rig.hub.watch("pods", everything, namespace=None, max_bytes=1000)
+        eager = rig.hub.watch("pods", everything, namespace=None, max_bytes=1000)
         seen = 0
         for number in range(50):
             rig.put(A, f"{number:050}")
-            seen += len(await eager.changes())
-        assert (seen, lazy.is_cut_off, eager.is_cut_off) == (50, True, False)
-        assert await lazy.changes() == []
-        assert await lazy.changes() == []
+            seen += len(await eager.next_events())
+        assert (seen, lazy.is_terminated, eager.is_terminated) == (50, True, False)
+        assert await lazy.next_events() == []
+        assert await lazy.next_events() == []
 
     asyncio.run(scenario())
 
@@ -150,20 +154,20 @@ def test_who_has_gone_hears_no_more() -> None:
         rig.put(A)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await watcher.changes()
+                await watcher.next_events()
 
     asyncio.run(scenario())
 
 
 def test_large_changes_are_forgotten_sooner() -> None:
     rig = Rig()
-    rig.hub = Hub(rig.store.version, most_kept_bytes=2500)
+    rig.hub = WatchCache(rig.store.version, max_cached_bytes=2500)
     rig.store.listener = rig.hub.publish
     for letter in "wxyz":
         rig.put(A, letter * 1000)
-    assert versions(rig.hub.since("pods", 2)) == [3, 4]
-    with pytest.raises(TooOldError):
-        rig.hub.since("pods", 1)
+    assert versions(rig.hub.events_since("pods", 2)) == [3, 4]
+    with pytest.raises(ResourceVersionTooOldError):
+        rig.hub.events_since("pods", 1)
 
 
 def test_whoever_sends_to_a_watcher_is_told_that_it_was_cut_off() -> None:
@@ -173,7 +177,7 @@ def test_whoever_sends_to_a_watcher_is_told_that_it_was_cut_off() -> None:
             "pods",
             everything,
             namespace=None,
-            most_bytes=100,
+            max_bytes=100,
             on_overflow=lambda: told.append("overflow"),
         )
         rig.put(A, "x" * 200)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.strategies.managed_fields import manager_name, with_managed_status
+from podstatus.apiserver.strategies.managed_fields import manager_name, update_managed_fields
 from podstatus.kube.scalars.time import Time
 
 NOW = Time.parse("2026-01-01T00:00:00Z")
@@ -21,7 +21,7 @@ def written(*writes: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     old = pod("Pending")
     for manager, new in writes:
         kept = new | {"metadata": old["metadata"]}
-        old = with_managed_status(kept, old, manager, NOW)
+        old = update_managed_fields(kept, old, manager, NOW)
     entries = old["metadata"]["managedFields"]
     return {entry["manager"]: entry["fieldsV1"]["f:status"] for entry in entries}
 

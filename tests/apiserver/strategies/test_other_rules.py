@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.resources import RESOURCES
-from podstatus.apiserver.strategies.base import Document, ShapeError
+from podstatus.apiserver.strategies.base import Document, MalformedObjectError
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
-from podstatus.apiserver.strategies.pod.binding import bound_pod, check_binding_name
+from podstatus.apiserver.strategies.pod.binding import bind_pod, check_binding_name
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.validation.addresses import family
 from podstatus.kube.validation.images import is_latest
@@ -92,7 +92,7 @@ def test_a_lease_lasts_for_more_than_no_time() -> None:
 
 
 def test_a_lease_is_renewed_to_the_microsecond() -> None:
-    with pytest.raises(ShapeError, match="renewTime"):
+    with pytest.raises(MalformedObjectError, match="renewTime"):
         made("leases", spec={"renewTime": "2024-01-01T00:00:00Z"})
     lease = made("leases", spec={"renewTime": "2024-01-01T01:00:00.000001+01:00"})
     assert lease["spec"]["renewTime"] == "2024-01-01T00:00:00.000001Z"
@@ -123,7 +123,7 @@ def test_the_text_of_a_secret_becomes_data() -> None:
     assert secret["data"] == {"j": "aGk=", "k": base64.b64encode(b"v").decode()}
     assert secret["type"] == "Opaque"
     assert "stringData" not in secret
-    with pytest.raises(ShapeError, match="base64"):
+    with pytest.raises(MalformedObjectError, match="base64"):
         made("secrets", data={"k": "!"})
 
 
@@ -144,21 +144,21 @@ def test_a_bound_pod_is_scheduled_and_keeps_its_generation() -> None:
         "metadata": {"name": "a", "labels": {"zone": "z"}},
         "target": {"kind": "Node", "name": "n"},
     }
-    bound = bound_pod(pod, binding, NOW)
+    bound = bind_pod(pod, binding, NOW)
     assert bound["spec"]["nodeName"] == "n"
     assert bound["metadata"]["labels"] == {"zone": "z"}
     assert bound["metadata"]["generation"] == 1
     (condition,) = bound["status"]["conditions"]
     assert condition["type"] == "PodScheduled"
     assert condition["lastTransitionTime"] == "2026-01-02T03:04:05Z"
-    with pytest.raises(Problem) as caught:
-        bound_pod(bound, binding, NOW)
+    with pytest.raises(StatusError) as caught:
+        bind_pod(bound, binding, NOW)
     assert caught.value.code == 409
     assert caught.value.message.endswith('"a": pod a is already assigned to node "n"')
 
 
 def test_a_binding_is_for_the_pod_it_names() -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(StatusError) as caught:
         check_binding_name("a", {"metadata": {"name": "b"}})
     assert caught.value.code == 400
 

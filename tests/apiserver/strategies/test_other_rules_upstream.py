@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.apiserver.strategies.base import Document, ShapeError
+from podstatus.apiserver.strategies.base import Document, MalformedObjectError
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from tests.apiserver.strategies.tiny_server import as_sent
 
@@ -26,7 +26,7 @@ def test_objects_are_judged_as_by_upstream(resource: str) -> None:
     for case in cases:
         try:
             document, causes = judged(case)
-        except ShapeError:
+        except MalformedObjectError:
             assert case.get("refused"), case["new"]
             continue
         assert not case.get("refused"), case["new"]

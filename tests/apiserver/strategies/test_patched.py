@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.apiserver.request.field_validation import check_patched
 from podstatus.apiserver.resources import PODS
-from podstatus.apiserver.strategies.base import Document, ShapeError
+from podstatus.apiserver.strategies.base import Document, MalformedObjectError
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 
 RULES = STRATEGIES["pods"]
@@ -49,7 +49,7 @@ def test_a_spec_that_was_read_stays_as_it_is() -> None:
     for spec in specs():
         try:
             once = RULES.decode({"metadata": {}, "spec": spec})
-        except ShapeError:
+        except MalformedObjectError:
             continue
         read += 1
         assert RULES.decode(once) == once
@@ -61,7 +61,7 @@ def test_a_spec_that_was_read_stays_as_it_is() -> None:
 )
 def test_a_patch_that_leads_to_wrong_types_is_refused(part: Document) -> None:
     old = stored()
-    with pytest.raises(ShapeError):
+    with pytest.raises(MalformedObjectError):
         RULES.decode_patched(old | part, old)
 
 

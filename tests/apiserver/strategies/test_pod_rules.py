@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.strategies.base import DeleteOptions, Document, ShapeError
+from podstatus.apiserver.strategies.base import DeleteOptions, Document, MalformedObjectError
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 
 PODS = STRATEGIES["pods"]
@@ -83,7 +83,7 @@ def test_a_gated_pod_tells_that_it_is_not_scheduled() -> None:
 
 
 def test_fields_of_wrong_type_are_refused() -> None:
-    with pytest.raises(ShapeError, match="phase"):
+    with pytest.raises(MalformedObjectError, match="phase"):
         PODS.decode(pod(status={"phase": 5}))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.apiserver.strategies.base import Document, shaped
+from podstatus.apiserver.strategies.base import Document, roundtrip
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.kube.objects.pod import Pod
 from tests.apiserver.strategies.tiny_server import as_sent
@@ -53,7 +53,7 @@ def told(reason: str, field: str, message: str) -> tuple[str, str, str]:
 
 
 def without_admission(document: Document) -> Document:
-    pod = shaped(document, Pod)
+    pod = roundtrip(document, Pod)
     for key in ("kind", "apiVersion"):
         pod.pop(key)
     pod["metadata"].pop("creationTimestamp", None)

@@ -10,17 +10,17 @@ from typing import Any, cast
 import msgspec
 
 from podstatus.apiserver.http.errors import (
-    Problem,
+    StatusError,
     already_exists,
     bad_request,
     conflict,
     invalid,
     not_found,
 )
-from podstatus.apiserver.resources import RESOURCES, Resource
-from podstatus.apiserver.strategies.base import DeleteOptions, Document, ShapeError
+from podstatus.apiserver.resources import RESOURCES, ResourceInfo
+from podstatus.apiserver.strategies.base import DeleteOptions, Document, MalformedObjectError
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
-from podstatus.apiserver.strategies.pod.binding import bound_pod, check_binding_name
+from podstatus.apiserver.strategies.pod.binding import bind_pod, check_binding_name
 from podstatus.kube.patch import PatchError, apply_patch
 from podstatus.kube.scalars.time import Time
 
@@ -52,7 +52,7 @@ class TinyServer:
         request = _Request(self, by_plural[match[2]], match[1] or "", match[3] or "", match[4])
         try:
             return request.play(method, body, content_type)
-        except Problem as problem:
+        except StatusError as problem:
             return problem.code, problem.document
 
     def find(self, key: tuple[str, str, str]) -> Document | None:
@@ -75,7 +75,7 @@ class TinyServer:
 
 class _Request:
     def __init__(
-        self, server: TinyServer, resource: Resource, namespace: str, name: str, sub: str | None
+        self, server: TinyServer, resource: ResourceInfo, namespace: str, name: str, sub: str | None
     ) -> None:
         self.server, self.resource, self.sub = server, resource, sub or ""
         self.strategy = STRATEGIES[resource.plural]
@@ -126,7 +126,7 @@ class _Request:
 
     def _replace(self, body: Document) -> Answer:
         given = self._read(body)
-        if self.server.find(self.key) is None and self.strategy.creates_on_update:
+        if self.server.find(self.key) is None and self.strategy.allow_create_on_update:
             kept = {k: v for k, v in given["metadata"].items() if k != "resourceVersion"}
             return 201, self._create(given | {"metadata": kept})
         return 200, self._update(given, self._existing())
@@ -142,7 +142,7 @@ class _Request:
             new = _merged(old, body)
         try:
             return self._update(self.strategy.decode(new), old)
-        except ShapeError as error:
+        except MalformedObjectError as error:
             raise invalid("Status", self.name, []) from error
 
     def _update(self, new: Document, old: Document) -> Document:
@@ -161,7 +161,7 @@ class _Request:
             raise bad_request("the object is of another kind")
         try:
             return self.strategy.decode(body)
-        except ShapeError as error:
+        except MalformedObjectError as error:
             raise bad_request(str(error)) from error
 
     def _check(self, causes: Any) -> None:
@@ -170,7 +170,7 @@ class _Request:
 
     def _bind(self, binding: Document) -> Answer:
         check_binding_name(self.name, binding)
-        pod = bound_pod(self._existing(), binding, NOW)
+        pod = bind_pod(self._existing(), binding, NOW)
         self.server.store(self.key, pod)
         return 201, {"kind": "Status", "status": "Success"}
 

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
-from podstatus.apiserver.faults.middleware import PATH
+from podstatus.apiserver.faults.middleware import FAULTS_PATH
 from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.reflector import Reflector
@@ -115,7 +115,7 @@ class Scene:
         self._there: set[str] = set()
         """Names that were there when they were last written to, as far as can be said."""
         self.proxy = LineProxy(server.process.port, chance)
-        server.ask("PUT", PATH, [])
+        server.ask("PUT", FAULTS_PATH, [])
         server.ask("DELETE", "/api/v1/namespaces/default/configmaps")
 
     async def write(self, number: int) -> None:
@@ -154,7 +154,7 @@ class Scene:
             await self.write(6)
             self._server.process.compact()
         elif fault in RULES:
-            self._server.ask("PUT", PATH, RULES[fault])
+            self._server.ask("PUT", FAULTS_PATH, RULES[fault])
         elif fault == "mix":
             self.proxy.mix(self._chance.randint(4, 30))
         if fault in ("hang up", "mix", "fail", "busy", "forget"):
@@ -175,7 +175,7 @@ class Scene:
     def heal(self) -> None:
         """Let nothing go wrong any more."""
         self.proxy.heal()
-        self._server.ask("PUT", PATH, [])
+        self._server.ask("PUT", FAULTS_PATH, [])
 
     async def listed(self) -> dict[str, tuple[str, str, Any]]:
         """What there is, by a fresh list; of all namespaces, for which nothing goes wrong."""

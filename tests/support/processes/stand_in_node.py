@@ -15,8 +15,8 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from podstatus.apiserver.pki.certificates import AUTHORITY, Certificates
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.pki.certificates import CA_CERTIFICATE, Certificates
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 
 Document = dict[str, Any]
@@ -27,9 +27,9 @@ STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 
 def make_node_certificates(path: Path) -> Path:
     """Have certificates for nodes on loopback in a folder; the file with who signed them."""
-    with closing(ServerFolder(path)) as folder:
+    with closing(StateDir(path)) as folder:
         Certificates(folder, time.time_ns()).ensure()
-    return path / AUTHORITY
+    return path / CA_CERTIFICATE
 
 
 class Asked:

@@ -2,7 +2,7 @@
 
 from podstatus.agent.daemon.apiserver_main import CannotServeError, Parts, Server
 from podstatus.apiserver.server import ApiServer, selectable_fields
-from podstatus.apiserver.storage.store import Store, StoreError
+from podstatus.apiserver.storage.store import StorageError, Store
 
 
 class _ServerWithStore:
@@ -24,7 +24,7 @@ def build_api_server(parts: Parts) -> Server:
     """The server, not started yet. Raises CannotServeError."""
     try:
         store = Store.open(parts.database, selectable_fields, cluster=parts.cluster)
-    except StoreError as error:
+    except StorageError as error:
         raise CannotServeError(str(error)) from error
     server = ApiServer(
         store,
@@ -34,6 +34,6 @@ def build_api_server(parts: Parts) -> Server:
         port=parts.port,
         faults=parts.faults,
         schedule=True,
-        nodes=parts.nodes,
+        kubelet_config=parts.nodes,
     )
     return _ServerWithStore(server, store)

@@ -14,10 +14,10 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.apiserver.kubelet.kubelet_client import NodeAccess
-from podstatus.apiserver.pki.certificates import CLIENT, Certificates, keep_valid
-from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
-from podstatus.apiserver.state_dir import FolderError, ServerFolder
+from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
+from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates, renew_periodically
+from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
+from podstatus.apiserver.state_dir import StateDir, StateDirError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.aio import SystemClock, wall_clock_ns
 
@@ -58,7 +58,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     faults: bool
-    nodes: NodeAccess
+    nodes: KubeletClientConfig
 
 
 class Server(Protocol):
@@ -92,12 +92,12 @@ async def serve_api(settings: ApiSettings, build: Build, announce: Announce) -> 
     try:
         with _folder(settings.root_dir) as folder:
             await _serve_in(folder, settings, build, announce, stopped)
-    except FolderError as error:
+    except StateDirError as error:
         raise CannotServeError(str(error)) from error
 
 
 async def _serve_in(
-    folder: ServerFolder,
+    folder: StateDir,
     settings: ApiSettings,
     build: Build,
     announce: Announce,
@@ -113,9 +113,9 @@ async def _serve_in(
         host=settings.host,
         port=settings.port,
         faults=settings.faults,
-        nodes=NodeAccess(
-            certificate=folder.path / f"{CLIENT}.crt",
-            key=folder.path / f"{CLIENT}.key",
+        nodes=KubeletClientConfig(
+            certificate=folder.path / f"{KUBELET_CLIENT}.crt",
+            key=folder.path / f"{KUBELET_CLIENT}.key",
             authority=settings.node_authority,
             address=settings.node_address,
         ),
@@ -123,11 +123,11 @@ async def _serve_in(
     server = build(parts)
     try:
         url = _url(settings.host, await _start(server, settings))
-        access = Access(url=url, token=parts.token, authority=authority)
+        access = ClientCredentials(url=url, token=parts.token, authority=authority)
         where = f"in {folder.path}" if settings.root_dir else "in memory"
-        announce(Serving(url=url, kubeconfig=write_access(folder, access), where=where))
+        announce(Serving(url=url, kubeconfig=write_client_files(folder, access), where=where))
         renewing = asyncio.create_task(
-            keep_valid(folder, parts.ssl_context, [settings.host], SystemClock())
+            renew_periodically(folder, parts.ssl_context, [settings.host], SystemClock())
         )
         await stopped.wait()
         renewing.cancel()
@@ -178,14 +178,14 @@ def call_at_eof(call: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _folder(path: Path | None) -> Iterator[ServerFolder]:
+def _folder(path: Path | None) -> Iterator[StateDir]:
     if path is not None:
-        with closing(ServerFolder(path)) as folder:
+        with closing(StateDir(path)) as folder:
             yield folder
         return
     with (
         tempfile.TemporaryDirectory(prefix="podstatus-") as temporary,
-        closing(ServerFolder(Path(temporary))) as folder,
+        closing(StateDir(Path(temporary))) as folder,
     ):
         yield folder
 

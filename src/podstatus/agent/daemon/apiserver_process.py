@@ -20,7 +20,7 @@ import msgspec
 
 from podstatus.agent.daemon.log_rotation import MAX_LOG_BYTES, keep_rotated
 from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
-from podstatus.apiserver.state_dir import FolderError, lock_holder
+from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.aio import SystemClock
@@ -198,7 +198,7 @@ class EmbeddedApiServer:
             try:
                 if lock_holder(self._folder) is None:
                     return
-            except FolderError:
+            except StateDirError:
                 return  # it will say so itself, in better words
             await self._clock.wait(_LOOK_SECONDS)
 

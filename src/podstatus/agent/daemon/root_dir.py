@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from podstatus.apiserver.state_dir import FolderBusyError, FolderError, ServerFolder
+from podstatus.apiserver.state_dir import StateDir, StateDirError, StateDirLockedError
 from podstatus.base.msgspec_json import decode_json
 
 ENDPOINTS = "endpoints.json"
@@ -62,10 +62,10 @@ class RootDir:
         """Make it if it is not there, with these folders, and lock it. Raises RootDirError."""
         self._folders = tuple(folders)
         try:
-            self._folder = ServerFolder(path, used_by="agent or observer")
-        except FolderBusyError as error:
+            self._folder = StateDir(path, used_by="agent or observer")
+        except StateDirLockedError as error:
             raise RootDirError(f"{error} (--root-dir)") from error
-        except FolderError as error:
+        except StateDirError as error:
             raise RootDirError(_unusable(error)) from error
         self.path = self._folder.path
         self._prepare()
@@ -106,7 +106,7 @@ class RootDir:
         """What is in a file in it, None if there is none. Raises RootDirError."""
         try:
             return self._folder.read(name)
-        except FolderError as error:
+        except StateDirError as error:
             raise RootDirError(_unusable(error)) from error
 
     def withdraw(self) -> None:
@@ -120,7 +120,7 @@ class RootDir:
                 (self.path / name).mkdir(mode=0o700, exist_ok=True)
             self.withdraw()
             self._folder.write(".probe", b"").unlink()
-        except (OSError, FolderError) as error:
+        except (OSError, StateDirError) as error:
             self.close()
             raise RootDirError(_unusable(error)) from error
 
@@ -128,7 +128,7 @@ class RootDir:
         """Make this the content of a file in it. Raises RootDirError."""
         try:
             return self._folder.write(name, content)
-        except FolderError as error:
+        except StateDirError as error:
             raise RootDirError(_unusable(error)) from error
 
 
@@ -144,7 +144,7 @@ def read_endpoints(root_dir: Path) -> Endpoints | None:
 
 
 def _unusable(error: Exception) -> str:
-    if isinstance(error, FolderError):
+    if isinstance(error, StateDirError):
         return f"{error}, with --root-dir"
     return f"cannot use the root-dir: {_why(error)}; choose another one with --root-dir"
 

@@ -39,7 +39,7 @@ from podstatus.agent.daemon.root_dir import (
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.apiserver.pki.certificates import AUTHORITY
+from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
 from podstatus.base.aio import wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
@@ -337,7 +337,7 @@ async def _server(
             access=access,
             token=files.token,
             kubeconfig=kubeconfig,
-            authority=root.folder("apiserver") / AUTHORITY,
+            authority=root.folder("apiserver") / CA_CERTIFICATE,
             child=child,
         )
 

@@ -6,12 +6,12 @@ answers, and the pods of one that does not, are no concern of ours.
 
 import logging
 
-from podstatus.apiserver.controllers.decide.node_taints import settled_taints
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.router import Target
+from podstatus.apiserver.controllers.decide.node_taints import desired_taints
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.router import ResourcePath
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NODES
-from podstatus.apiserver.storage.store import DELETED, Change, Store, StoreError
+from podstatus.apiserver.storage.store import DELETED, StorageError, Store, StoreChange
 from podstatus.apiserver.strategies.base import Document
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
@@ -22,46 +22,48 @@ from podstatus.kube.scalars.time import Time
 logger = logging.getLogger(__name__)
 
 
-class NodeLifecycle:
+class NodeLifecycleController:
     """Told of every change by `notice`; `run` does the tainting."""
 
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._registry = registry
         self._clock = clock
-        self._wake = WakeUp[str]()
-        self._behind: set[str] = set()
+        self._wake_up = WakeUp[str]()
+        self._dirty: set[str] = set()
         """Nodes whose taints are not what they should be."""
         for stored in store.objects(NODES.plural):
-            self._see(stored.key.name, stored.data)
+            self._observe_node(stored.key.name, stored.data)
 
-    def notice(self, resource: str, change: Change) -> None:
+    def on_change(self, resource: str, change: StoreChange) -> None:
         """Take account of a change, whoever made it."""
         if resource == NODES.plural:
-            self._see(change.new.key.name, b"" if change.type == DELETED else change.new.data)
+            self._observe_node(
+                change.new.key.name, b"" if change.type == DELETED else change.new.data
+            )
 
     async def run(self) -> None:
         """Taint nodes whenever one says something else."""
         while True:
-            await self._wake.wait()
-            for name in sorted(self._behind):
-                self.settle(name)
+            await self._wake_up.wait()
+            for name in sorted(self._dirty):
+                self.reconcile(name)
 
-    def settle(self, name: str) -> None:
+    def reconcile(self, name: str) -> None:
         """Give a node the taints it is to have.
 
         Nothing is awaited between reading and writing, so nobody's change is lost. One that
         cannot be written is left until the node says something again.
         """
-        self._behind.discard(name)
-        target = Target(resource=NODES, name=name)
+        self._dirty.discard(name)
+        target = ResourcePath(resource=NODES, name=name)
         now = Time.from_unix_nanos(self._clock.now())
         try:
-            self._registry.overwrite(target, lambda node: _settled(node, now))
-        except (Problem, StoreError) as error:
+            self._registry.overwrite(target, lambda node: _with_desired_taints(node, now))
+        except (StatusError, StorageError) as error:
             logger.warning("node not tainted: node=%s error=%s", name, error)
 
-    def _see(self, name: str, data: bytes) -> None:
-        self._behind.discard(name)
+    def _observe_node(self, name: str, data: bytes) -> None:
+        self._dirty.discard(name)
         if not data:
             return
         try:
@@ -69,14 +71,14 @@ class NodeLifecycle:
         except DecodeError as error:
             logger.warning("node cannot be tainted: node=%s error=%s", name, error)
             return
-        if settled_taints(node) != (node.spec.taints or ()):
-            self._behind.add(name)
-            self._wake.set("node")
+        if desired_taints(node) != (node.spec.taints or ()):
+            self._dirty.add(name)
+            self._wake_up.set("node")
 
 
-def _settled(node: Document, now: Time) -> Document:
+def _with_desired_taints(node: Document, now: Time) -> Document:
     """The document of the node with its taints as they are to be."""
-    taints = settled_taints(from_document(node, Node), now)
+    taints = desired_taints(from_document(node, Node), now)
     spec = {key: value for key, value in node["spec"].items() if key != "taints"}
     if taints:
         spec["taints"] = [to_document(taint) for taint in taints]

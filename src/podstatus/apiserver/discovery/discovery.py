@@ -6,7 +6,7 @@ api/discovery.
 
 from typing import Any
 
-from podstatus.apiserver.resources import RESOURCES, Resource
+from podstatus.apiserver.resources import RESOURCES, ResourceInfo
 
 Document = dict[str, Any]
 
@@ -29,7 +29,7 @@ _SUBRESOURCES: dict[str, tuple[str | None, tuple[str, ...]]] = {
 """Kind (None: that of the resource) and verbs of each."""
 
 
-def version() -> Document:
+def version_info() -> Document:
     """`/version`."""
     major, minor, _ = GIT_VERSION.removeprefix("v").split(".", 2)
     return {
@@ -49,7 +49,7 @@ def api_versions(address: str) -> Document:
     """`/api`: the versions of the group without a name; `address` is this server's."""
     return {
         "kind": "APIVersions",
-        "versions": versions_of(""),
+        "versions": group_versions(""),
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
@@ -85,7 +85,7 @@ def api_resource_list(group: str, version: str) -> Document | None:
     }
 
 
-def aggregated(*, named: bool) -> Document:
+def aggregated_discovery(*, named: bool) -> Document:
     """Everything at once: what `/api` (not `named`) or `/apis` answers if asked for it."""
     return {
         "kind": "APIGroupDiscoveryList",
@@ -100,12 +100,12 @@ def groups() -> list[str]:
     return sorted({resource.group for resource in RESOURCES})
 
 
-def versions_of(group: str) -> list[str]:
+def group_versions(group: str) -> list[str]:
     """The versions of a group, the preferred one first."""
     return list(dict.fromkeys(r.version for r in RESOURCES if r.group == group))
 
 
-def verbs(resource: Resource) -> list[str]:
+def verbs(resource: ResourceInfo) -> list[str]:
     """What can be done with a resource."""
     # Upstream: a namespace is deleted with all that is in it, so never many at once.
     many = () if resource.plural == "namespaces" else ("deletecollection",)
@@ -117,16 +117,16 @@ def subresource_verbs(subresource: str) -> tuple[str, ...]:
     return _SUBRESOURCES[subresource][1]
 
 
-def _resources(group: str, version: str) -> list[Resource]:
+def _resources(group: str, version: str) -> list[ResourceInfo]:
     return [r for r in RESOURCES if (r.group, r.version) == (group, version)]
 
 
 def _group(name: str) -> Document:
-    versions = [{"groupVersion": f"{name}/{v}", "version": v} for v in versions_of(name)]
+    versions = [{"groupVersion": f"{name}/{v}", "version": v} for v in group_versions(name)]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _row(resource: Resource) -> Document:
+def _row(resource: ResourceInfo) -> Document:
     row: Document = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -137,7 +137,7 @@ def _row(resource: Resource) -> Document:
     return row | _names(resource)
 
 
-def _sub_rows(resource: Resource) -> list[Document]:
+def _sub_rows(resource: ResourceInfo) -> list[Document]:
     return [
         {
             "name": f"{resource.plural}/{name}",
@@ -150,12 +150,12 @@ def _sub_rows(resource: Resource) -> list[Document]:
     ]
 
 
-def _names(resource: Resource) -> Document:
+def _names(resource: ResourceInfo) -> Document:
     names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
     return {key: value for key, value in names.items() if value}
 
 
-def _subresource_kind(resource: Resource, name: str) -> str:
+def _subresource_kind(resource: ResourceInfo, name: str) -> str:
     return _SUBRESOURCES[name][0] or resource.kind
 
 
@@ -168,12 +168,12 @@ def _aggregated_group(name: str) -> Document:
                 "resources": [_aggregated_row(r) for r in _resources(name, version)],
                 "freshness": "Current",
             }
-            for version in versions_of(name)
+            for version in group_versions(name)
         ],
     }
 
 
-def _aggregated_row(resource: Resource) -> Document:
+def _aggregated_row(resource: ResourceInfo) -> Document:
     row: Document = {
         "resource": resource.plural,
         "responseKind": _kind(resource.kind),

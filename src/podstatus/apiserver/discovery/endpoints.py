@@ -9,7 +9,7 @@ import msgspec
 
 from podstatus.apiserver.discovery import discovery, openapi
 
-OPEN_PATHS = frozenset(["/healthz", "/livez", "/readyz", "/version"])
+UNAUTHENTICATED_PATHS = frozenset(["/healthz", "/livez", "/readyz", "/version"])
 """What may be asked without a token. Upstream: system:public-info-viewer."""
 
 _JSON = "application/json"
@@ -17,7 +17,7 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 _GENERAL_TYPES = frozenset(["*/*", "application/*", _JSON])
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class EndpointResponse(msgspec.Struct, frozen=True, kw_only=True):
     """One answer."""
 
     code: int = 200
@@ -25,7 +25,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-def find_page(path: str, accept: str = _JSON, *, address: str = "") -> Page | None:
+def find_endpoint(path: str, accept: str = _JSON, *, address: str = "") -> EndpointResponse | None:
     """What a GET of a path answers; None if the path is not one of these.
 
     `accept` is the request's header of that name, `address` is where this server is reached.
@@ -33,14 +33,14 @@ def find_page(path: str, accept: str = _JSON, *, address: str = "") -> Page | No
     path = path.rstrip("/") or "/"
     segments = path.split("/")[1:]
     if path in _HEALTH:
-        return Page(content_type="text/plain", body=b"ok")
+        return EndpointResponse(content_type="text/plain", body=b"ok")
     if segments[0] == "openapi":
         return _openapi(path, accept)
     if path in ("/api", "/apis") and _wants_aggregated(accept):
-        body = msgspec.json.encode(discovery.aggregated(named=path == "/apis"))
-        return Page(content_type=discovery.AGGREGATED_TYPE, body=body)
+        body = msgspec.json.encode(discovery.aggregated_discovery(named=path == "/apis"))
+        return EndpointResponse(content_type=discovery.AGGREGATED_TYPE, body=body)
     document = _document(segments, address)
-    return None if document is None else Page(body=msgspec.json.encode(document))
+    return None if document is None else EndpointResponse(body=msgspec.json.encode(document))
 
 
 def _document(segments: list[str], address: str) -> dict[str, Any] | None:
@@ -48,7 +48,7 @@ def _document(segments: list[str], address: str) -> dict[str, Any] | None:
         case [""]:
             return {"paths": _root_paths()}
         case ["version"]:
-            return discovery.version()
+            return discovery.version_info()
         case ["api"]:
             return discovery.api_versions(address)
         case ["api", version]:
@@ -65,26 +65,26 @@ def _document(segments: list[str], address: str) -> dict[str, Any] | None:
 def _root_paths() -> list[str]:
     named = [group for group in discovery.groups() if group]
     below = [f"/apis/{group}" for group in named]
-    versions = [f"/apis/{group}/{v}" for group in named for v in discovery.versions_of(group)]
+    versions = [f"/apis/{group}/{v}" for group in named for v in discovery.group_versions(group)]
     fixed = ["/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version", *_HEALTH]
     return sorted(fixed + below + versions)
 
 
-def _openapi(path: str, accept: str) -> Page | None:
+def _openapi(path: str, accept: str) -> EndpointResponse | None:
     if path == "/openapi/v3":
-        return Page(body=msgspec.json.encode(openapi.version_3_index()))
+        return EndpointResponse(body=msgspec.json.encode(openapi.openapi_v3_index()))
     if path == "/openapi/v2":
-        return _version_2(accept)
-    body = openapi.version_3(path.removeprefix("/openapi/v3"))
-    return None if body is None else Page(body=body)
+        return _openapi_v2(accept)
+    body = openapi.openapi_v3(path.removeprefix("/openapi/v3"))
+    return None if body is None else EndpointResponse(body=body)
 
 
-def _version_2(accept: str) -> Page:
+def _openapi_v2(accept: str) -> EndpointResponse:
     # Some clients want protobuf and nothing else; told so, they go on without.
     if not any(media in _GENERAL_TYPES for media, _ in _media_types(accept)):
         message = b"only the following media types are accepted: application/json"
-        return Page(code=406, content_type="text/plain", body=message)
-    return Page(body=openapi.version_2())
+        return EndpointResponse(code=406, content_type="text/plain", body=message)
+    return EndpointResponse(body=openapi.openapi_v2())
 
 
 def _wants_aggregated(accept: str) -> bool:

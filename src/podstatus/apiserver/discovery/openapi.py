@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from podstatus.apiserver.discovery.discovery import GIT_VERSION, subresource_verbs, verbs
-from podstatus.apiserver.resources import RESOURCES, Resource
+from podstatus.apiserver.resources import RESOURCES, ResourceInfo
 from podstatus.kube.patch.schema import Field, Schema, schema_of
 
 Document = dict[str, Any]
@@ -53,7 +53,7 @@ _LIST_META: Final[Document] = {
 }
 
 
-class Schemas:
+class SchemaBuilder:
     """Schemas of one document; `root` is where its references point to.
 
     Version 2 of OpenAPI has no `oneOf`: what is one of several types is called a string there.
@@ -63,14 +63,14 @@ class Schemas:
         self._root = root
         self._one_of = one_of
 
-    def of(self, resource: Resource) -> Document:
+    def schemas_for(self, resource: ResourceInfo) -> Document:
         """The schemas of a resource, its list, and all that they refer to, by name."""
         told = {
             _name(schema.type, resource): self._object(schema, resource)
             for schema in _reachable(resource.schema.type, set())
         }
-        told[type_name(resource)] |= _kinds(resource, resource.kind)
-        told[f"{type_name(resource)}List"] = self._list(resource)
+        told[schema_name(resource)] |= _group_version_kind(resource, resource.kind)
+        told[f"{schema_name(resource)}List"] = self._list(resource)
         told[f"{_META}.ListMeta"] = _LIST_META
         return told
 
@@ -78,24 +78,24 @@ class Schemas:
         """A reference to another schema."""
         return {"$ref": f"{self._root}{name}"}
 
-    def _object(self, schema: Schema, resource: Resource) -> Document:
+    def _object(self, schema: Schema, resource: ResourceInfo) -> Document:
         fields = schema.fields.items()
         return {
             "type": "object",
             "properties": {name: self._field(field, resource) for name, field in fields},
         }
 
-    def _list(self, resource: Resource) -> Document:
+    def _list(self, resource: ResourceInfo) -> Document:
         properties = {
             "apiVersion": _SCALARS["str"],
-            "items": {"type": "array", "items": self.reference(type_name(resource))},
+            "items": {"type": "array", "items": self.reference(schema_name(resource))},
             "kind": _SCALARS["str"],
             "metadata": self.reference(f"{_META}.ListMeta"),
         }
         listing = {"type": "object", "properties": properties, "required": ["items"]}
-        return listing | _kinds(resource, f"{resource.kind}List")
+        return listing | _group_version_kind(resource, f"{resource.kind}List")
 
-    def _field(self, field: Field, resource: Resource) -> Document:
+    def _field(self, field: Field, resource: ResourceInfo) -> Document:
         told = self._type(field.schema.type, resource)
         if field.merge:
             told["x-kubernetes-patch-strategy"] = "merge" + ",retainKeys" * field.retain_keys
@@ -103,7 +103,7 @@ class Schemas:
             told["x-kubernetes-patch-merge-key"] = field.merge_key
         return told
 
-    def _type(self, name: str, resource: Resource) -> Document:
+    def _type(self, name: str, resource: ResourceInfo) -> Document:
         if name.startswith("["):
             return {"type": "array", "items": self._type(name[1:-1], resource)}
         if name.startswith("{"):
@@ -112,25 +112,25 @@ class Schemas:
             return self._scalar(_SCALARS[name])
         return self.reference(_name(name, resource))
 
-    def _scalar(self, told: Document) -> Document:
-        if self._one_of or "oneOf" not in told:
-            return dict(told)
-        return {"type": "string"} | {key: told[key] for key in told if key != "oneOf"}
+    def _scalar(self, schema: Document) -> Document:
+        if self._one_of or "oneOf" not in schema:
+            return dict(schema)
+        return {"type": "string"} | {key: schema[key] for key in schema if key != "oneOf"}
 
 
-def type_name(resource: Resource) -> str:
+def schema_name(resource: ResourceInfo) -> str:
     """What the schema of a resource is called."""
     return _name(resource.schema.type, resource)
 
 
-def _name(of_type: str, resource: Resource) -> str:
+def _name(of_type: str, resource: ResourceInfo) -> str:
     if of_type in _META_TYPES:
         return f"{_META}.{of_type}"
     package = resource.group.split(".")[0] or "core"
     return f"io.k8s.api.{package}.{resource.version}.{of_type}"
 
 
-def _kinds(resource: Resource, kind: str) -> Document:
+def _group_version_kind(resource: ResourceInfo, kind: str) -> Document:
     told = {"group": resource.group, "kind": kind, "version": resource.version}
     return {"x-kubernetes-group-version-kind": [told]}
 
@@ -158,12 +158,12 @@ _METHODS: Final = {"create": "post", "delete": "delete", "get": "get", "patch": 
     "update": "put",
     "deletecollection": "delete",
 }
-_OF_MANY: Final = frozenset(["create", "list", "deletecollection"])
-_WRITES: Final = frozenset(["create", "patch", "update"])
+_COLLECTION_VERBS: Final = frozenset(["create", "list", "deletecollection"])
+_WRITE_VERBS: Final = frozenset(["create", "patch", "update"])
 _ACTIONS: Final = {"create": "post", "update": "put"}
 
 
-def version_3_index() -> Document:
+def openapi_v3_index() -> Document:
     """`/openapi/v3`: where the documents are. The hash tells caches when one has changed."""
     return {
         "paths": {
@@ -173,15 +173,15 @@ def version_3_index() -> Document:
     }
 
 
-def version_3(prefix: str) -> bytes | None:
+def openapi_v3(prefix: str) -> bytes | None:
     """`/openapi/v3/<prefix>`: one version of one group; None if there is no such."""
-    return _version_3(prefix) if prefix in _prefixes() else None
+    return _openapi_v3(prefix) if prefix in _prefixes() else None
 
 
 @cache
-def _version_3(prefix: str) -> bytes:
+def _openapi_v3(prefix: str) -> bytes:
     resources = [resource for resource in RESOURCES if resource.prefix == prefix]
-    schemas = Schemas("#/components/schemas/")
+    schemas = SchemaBuilder("#/components/schemas/")
     document = {
         "openapi": "3.0.0",
         "info": _INFO,
@@ -192,13 +192,13 @@ def _version_3(prefix: str) -> bytes:
 
 
 @cache
-def version_2() -> bytes:
+def openapi_v2() -> bytes:
     """`/openapi/v2`: the types of everything."""
     document = {
         "swagger": "2.0",
         "info": _INFO,
         "paths": {},
-        "definitions": _definitions(RESOURCES, Schemas("#/definitions/", one_of=False)),
+        "definitions": _definitions(RESOURCES, SchemaBuilder("#/definitions/", one_of=False)),
     }
     return msgspec.json.encode(document)
 
@@ -208,25 +208,25 @@ def _prefixes() -> list[str]:
 
 
 def _hash(prefix: str) -> str:
-    return sha256(_version_3(prefix)).hexdigest()[:32]
+    return sha256(_openapi_v3(prefix)).hexdigest()[:32]
 
 
-def _definitions(resources: Iterable[Resource], schemas: Schemas) -> Document:
+def _definitions(resources: Iterable[ResourceInfo], schemas: SchemaBuilder) -> Document:
     definitions: Document = {}
     for resource in resources:
-        definitions |= schemas.of(resource)
+        definitions |= schemas.schemas_for(resource)
     return dict(sorted(definitions.items()))
 
 
-def _paths(resource: Resource, schemas: Schemas) -> Document:
+def _paths(resource: ResourceInfo, schemas: SchemaBuilder) -> Document:
     scope = "/namespaces/{namespace}" if resource.namespaced else ""
     many = f"{resource.prefix}{scope}/{resource.plural}"
     one = f"{many}/{{name}}"
     allowed = set(verbs(resource)) & set(_METHODS)
     in_path = ["namespace"] if resource.namespaced else []
     told = {
-        many: _item(resource, allowed & _OF_MANY, in_path, schemas),
-        one: _item(resource, allowed - _OF_MANY, [*in_path, "name"], schemas),
+        many: _item(resource, allowed & _COLLECTION_VERBS, in_path, schemas),
+        one: _item(resource, allowed - _COLLECTION_VERBS, [*in_path, "name"], schemas),
     }
     if "status" in resource.subresources:
         allowed = set(subresource_verbs("status"))
@@ -234,7 +234,9 @@ def _paths(resource: Resource, schemas: Schemas) -> Document:
     return told
 
 
-def _item(resource: Resource, allowed: set[str], in_path: list[str], schemas: Schemas) -> Document:
+def _item(
+    resource: ResourceInfo, allowed: set[str], in_path: list[str], schemas: SchemaBuilder
+) -> Document:
     operations = {_METHODS[verb]: _operation(resource, verb, schemas) for verb in sorted(allowed)}
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -243,8 +245,8 @@ def _item(resource: Resource, allowed: set[str], in_path: list[str], schemas: Sc
     return operations | {"parameters": parameters}
 
 
-def _operation(resource: Resource, verb: str, schemas: Schemas) -> Document:
-    answered = type_name(resource) + ("List" if verb == "list" else "")
+def _operation(resource: ResourceInfo, verb: str, schemas: SchemaBuilder) -> Document:
+    answered = schema_name(resource) + ("List" if verb == "list" else "")
     operation: Document = {
         "responses": {"200": _content("application/json", schemas.reference(answered), "OK")},
         "x-kubernetes-action": _ACTIONS.get(verb, verb),
@@ -254,16 +256,16 @@ def _operation(resource: Resource, verb: str, schemas: Schemas) -> Document:
             "version": resource.version,
         },
     }
-    return operation | _input(resource, verb, schemas)
+    return operation | _request_body(resource, verb, schemas)
 
 
-def _input(resource: Resource, verb: str, schemas: Schemas) -> Document:
-    if verb not in _WRITES:
+def _request_body(resource: ResourceInfo, verb: str, schemas: SchemaBuilder) -> Document:
+    if verb not in _WRITE_VERBS:
         return {}
     names = ("dryRun", "fieldManager", "fieldValidation")
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in names]
     media_types = _PATCH_TYPES if verb == "patch" else ("application/json",)
-    schema = {"type": "object"} if verb == "patch" else schemas.reference(type_name(resource))
+    schema = {"type": "object"} if verb == "patch" else schemas.reference(schema_name(resource))
     content = {media: {"schema": schema} for media in media_types}
     return {"parameters": parameters, "requestBody": {"content": content, "required": True}}
 

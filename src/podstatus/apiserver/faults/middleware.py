@@ -8,17 +8,24 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.faults.rules import Asked, Fault, first_match, read_faults, used_once
+from podstatus.apiserver.faults.rules import Fault, RequestInfo, consume, first_match, parse_faults
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.messages import Answer, Dropped, Request, Stream, Tunnel, answer
-from podstatus.apiserver.http.router import find_target
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.messages import (
+    ConnectionDropped,
+    HttpRequest,
+    Response,
+    StreamResponse,
+    WebSocketProxy,
+    json_response,
+)
+from podstatus.apiserver.http.router import parse_path
 from podstatus.base.clock import Clock
 
-PATH = "/podstatus/faults"
+FAULTS_PATH = "/podstatus/faults"
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_OF_COLLECTIONS = {"GET": "list", "DELETE": "deletecollection"}
+_COLLECTION_VERBS = {"GET": "list", "DELETE": "deletecollection"}
 
 
 class FaultInjection:
@@ -30,7 +37,7 @@ class FaultInjection:
 
     def __init__(
         self,
-        handle: Callable[[Request], Awaitable[Answer | Stream | Tunnel]],
+        handle: Callable[[HttpRequest], Awaitable[Response | StreamResponse | WebSocketProxy]],
         compact: Callable[[], None],
         clock: Clock,
     ) -> None:
@@ -38,82 +45,84 @@ class FaultInjection:
         self._compact = compact
         self._clock = clock
         self._faults: tuple[Fault, ...] = ()
-        self._changed: asyncio.Future[None] | None = None
+        self._rules_changed: asyncio.Future[None] | None = None
 
-    async def handle(self, request: Request) -> Answer | Stream | Tunnel | Dropped:
+    async def handle(
+        self, request: HttpRequest
+    ) -> Response | StreamResponse | WebSocketProxy | ConnectionDropped:
         """The answer, right or wrong. Raises Problem."""
-        if request.path == PATH:
-            return self._page(request)
-        asked = _asked(request)
+        if request.path == FAULTS_PATH:
+            return self._handle_rules(request)
+        asked = _request_info(request)
         fault = self._apply(asked)
         if fault is not None:
             if fault.latency:
                 await self._clock.wait(fault.latency)
-            wrong = await self._wrong(fault, request, asked)
+            wrong = await self._inject(fault, request, asked)
             if wrong is not None:
                 return wrong
         given = await self._handle(request)
-        if isinstance(given, Stream):
-            return msgspec.structs.replace(given, lines=self._watched(asked, given.lines))
+        if isinstance(given, StreamResponse):
+            return msgspec.structs.replace(given, lines=self._filter_watch(asked, given.lines))
         return given
 
     def clear(self) -> None:
         """Let nothing go wrong any more."""
         self._replace(())
 
-    def _page(self, request: Request) -> Answer:
+    def _handle_rules(self, request: HttpRequest) -> Response:
         match request.method:
             case "GET":
                 pass
             case "PUT":
-                self._replace(read_faults(request.body))
+                self._replace(parse_faults(request.body))
             case "DELETE":
                 self.clear()
             case _:
                 raise errors.method_not_allowed()
-        return answer(self._faults)
+        return json_response(self._faults)
 
     def _replace(self, faults: tuple[Fault, ...]) -> None:
         self._faults = faults
-        if self._changed is not None:
-            self._changed.set_result(None)
-            self._changed = None
+        if self._rules_changed is not None:
+            self._rules_changed.set_result(None)
+            self._rules_changed = None
 
-    def _apply(self, asked: Asked) -> Fault | None:
+    def _apply(self, info: RequestInfo) -> Fault | None:
         """The rule for a request, counted."""
-        index = first_match(self._faults, asked)
+        index = first_match(self._faults, info)
         if index is None:
             return None
         fault = self._faults[index]
-        self._faults = used_once(self._faults, index)
+        self._faults = consume(self._faults, index)
         return fault
 
-    async def _wrong(
-        self, fault: Fault, request: Request, asked: Asked
-    ) -> Answer | Stream | Dropped | None:
+    async def _inject(
+        self, fault: Fault, request: HttpRequest, info: RequestInfo
+    ) -> Response | StreamResponse | ConnectionDropped | None:
         """What goes wrong instead of an answer; None if the answer comes after all."""
         if fault.action == "cut":
-            return Stream(lines=_last_words(fault), end=_nothing_to_end)
-        if fault.problem is not None:
-            raise fault.problem
+            return StreamResponse(lines=_final_event(fault), close=_no_op)
+        if fault.error is not None:
+            raise fault.error
         match fault.action:
-            case "lose" if asked.verb != "watch":
-                await self._do_in_vain(request)
-                return Dropped()
+            case "lose" if info.verb != "watch":
+                await self._handle_and_discard(request)
+                return ConnectionDropped()
             case "drop" | "lose":
-                return Dropped()
+                return ConnectionDropped()
             case "compact":
                 self._compact()
         return None
 
-    async def _do_in_vain(self, request: Request) -> None:
-        with suppress(Problem):
+    async def _handle_and_discard(self, request: HttpRequest) -> None:
+        with suppress(StatusError):
             given = await self._handle(request)
-            if isinstance(given, Stream):
-                given.end()
+            if isinstance(given, StreamResponse):
+                given.close()
 
-    async def _watched(
-        self, asked: Asked, lines: AsyncGenerator[bytes, None]
+    async def _filter_watch(
+        self, info: RequestInfo, lines: AsyncGenerator[bytes, None]
     ) -> AsyncGenerator[bytes, None]:
         """What a watch sends, as far as the rules let it."""
         async with aclosing(lines):
@@ -121,14 +130,14 @@ class FaultInjection:
             try:
                 while True:
                     line = line or asyncio.ensure_future(anext(lines, b""))
-                    await self._news(line)
-                    match self._rule_of_running(asked):
+                    await self._wait_line_or_rules(line)
+                    match self._matching_rule(info):
                         case Fault(action="cut"):
-                            async for last in _last_words(self._apply(asked)):
+                            async for last in _final_event(self._apply(info)):
                                 yield last
                             return
                         case Fault(action="stall"):
-                            await asyncio.wait({self._change()})
+                            await asyncio.wait({self._rules_change()})
                             continue
                     if line.done():
                         sent, line = line.result(), None
@@ -140,42 +149,42 @@ class FaultInjection:
                     line.cancel()
                     await asyncio.wait({line})
 
-    def _rule_of_running(self, asked: Asked) -> Fault | None:
-        index = first_match(self._faults, asked)
+    def _matching_rule(self, info: RequestInfo) -> Fault | None:
+        index = first_match(self._faults, info)
         return None if index is None else self._faults[index]
 
-    async def _news(self, line: asyncio.Future[bytes]) -> None:
+    async def _wait_line_or_rules(self, line: asyncio.Future[bytes]) -> None:
         """Wait for a line to send, or for other rules."""
-        awaited: set[asyncio.Future[Any]] = {line, self._change()}
+        awaited: set[asyncio.Future[Any]] = {line, self._rules_change()}
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
 
-    def _change(self) -> asyncio.Future[None]:
+    def _rules_change(self) -> asyncio.Future[None]:
         """Done as soon as there are other rules."""
-        if self._changed is None:
-            self._changed = asyncio.get_running_loop().create_future()
-        return self._changed
+        if self._rules_changed is None:
+            self._rules_changed = asyncio.get_running_loop().create_future()
+        return self._rules_changed
 
 
-def _nothing_to_end() -> None:
+def _no_op() -> None:
     """It was never begun."""
 
 
-async def _last_words(fault: Fault | None) -> AsyncGenerator[bytes, None]:
+async def _final_event(fault: Fault | None) -> AsyncGenerator[bytes, None]:
     """What a watch says before it is cut: the error, if the rule has one."""
-    if fault is not None and fault.problem is not None:
-        yield msgspec.json.encode({"type": "ERROR", "object": fault.problem.document}) + b"\n"
+    if fault is not None and fault.error is not None:
+        yield msgspec.json.encode({"type": "ERROR", "object": fault.error.document}) + b"\n"
 
 
-def _asked(request: Request) -> Asked:
+def _request_info(request: HttpRequest) -> RequestInfo:
     verb = _VERBS.get(request.method, request.method.lower())
-    target = find_target(request.path)
+    target = parse_path(request.path)
     if target is None:
-        return Asked(verb=verb)
+        return RequestInfo(verb=verb)
     if target.name is None:
         is_watch = request.method == "GET" and request.flag("watch")
-        verb = "watch" if is_watch else _OF_COLLECTIONS.get(request.method, verb)
+        verb = "watch" if is_watch else _COLLECTION_VERBS.get(request.method, verb)
     plural = target.resource.plural
-    return Asked(
+    return RequestInfo(
         verb=verb,
         resource=f"{plural}/{target.subresource}" if target.subresource else plural,
         namespace=target.namespace or "",

@@ -11,12 +11,14 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from podstatus.apiserver.http.errors import Problem, bad_request
+from podstatus.apiserver.http.errors import StatusError, bad_request
 from podstatus.apiserver.resources import RESOURCES
 from podstatus.base.msgspec_json import decode_json
 
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
-Action = Literal["drop", "lose", "stall", "cut", "compact"]
+FaultVerb = Literal[
+    "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"
+]
+FaultAction = Literal["drop", "lose", "stall", "cut", "compact"]
 
 EXAMPLE = '[{"verb": "patch", "resource": "pods/status", "code": 409, "times": 2}]'
 
@@ -38,7 +40,7 @@ _REASONS = {
 }
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RequestInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a rule looks at in a request."""
 
     verb: str
@@ -58,7 +60,7 @@ class Fault(
 ):
     """One rule."""
 
-    verb: Verb | None = None
+    verb: FaultVerb | None = None
     resource: str | None = None
     namespace: str | None = None
     name: str | None = None
@@ -68,22 +70,22 @@ class Fault(
     """Answer this instead of doing anything."""
     retry_after: Annotated[int, Meta(ge=0)] | None = None
     """Seconds; goes with a code."""
-    action: Action | None = None
+    action: FaultAction | None = None
     times: Annotated[int, Meta(ge=1)] | None = None
     """How many requests it is for; None for all, until the rule is taken away."""
 
-    def matches(self, asked: Asked) -> bool:
+    def matches(self, request: RequestInfo) -> bool:
         """Whether the rule is for this request."""
         pairs = (
-            (self.verb, asked.verb),
-            (self.resource, asked.resource),
-            (self.namespace, asked.namespace),
-            (self.name, asked.name),
+            (self.verb, request.verb),
+            (self.resource, request.resource),
+            (self.namespace, request.namespace),
+            (self.name, request.name),
         )
         return all(wanted in (None, found) for wanted, found in pairs)
 
     @property
-    def problem(self) -> Problem | None:
+    def error(self) -> StatusError | None:
         """What is answered, if it is an error."""
         if self.code is None:
             return None
@@ -92,27 +94,27 @@ class Fault(
         after = self.retry_after
         details = None if after is None else {"retryAfterSeconds": after}
         message = f"fault injected: {words.lower()}"
-        return Problem(self.code, reason, message, details, retry_after=after)
+        return StatusError(self.code, reason, message, details, retry_after=after)
 
 
-def read_faults(body: bytes) -> tuple[Fault, ...]:
+def parse_faults(body: bytes) -> tuple[Fault, ...]:
     """The rules in a JSON list. Raises Problem that says what is expected."""
     try:
         faults = decode_json(body, tuple[Fault, ...])
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise bad_request(f"{error}; a JSON list of rules is expected, e.g. {EXAMPLE}") from error
     for index, fault in enumerate(faults):
-        if why := _objection(fault):
+        if why := _rule_error(fault):
             raise bad_request(f"rule {index}: {why}")
     return faults
 
 
-def first_match(faults: Sequence[Fault], asked: Asked) -> int | None:
+def first_match(faults: Sequence[Fault], request: RequestInfo) -> int | None:
     """The index of the rule that decides about a request; None if there is none."""
-    return next((i for i, fault in enumerate(faults) if fault.matches(asked)), None)
+    return next((i for i, fault in enumerate(faults) if fault.matches(request)), None)
 
 
-def used_once(faults: Sequence[Fault], index: int) -> tuple[Fault, ...]:
+def consume(faults: Sequence[Fault], index: int) -> tuple[Fault, ...]:
     """The rules after one of them was applied: it is gone if that was the last time."""
     times = faults[index].times
     if times is None:
@@ -121,12 +123,12 @@ def used_once(faults: Sequence[Fault], index: int) -> tuple[Fault, ...]:
     return (*faults[:index], *left, *faults[index + 1 :])
 
 
-def _objection(fault: Fault) -> str:
+def _rule_error(fault: Fault) -> str:
     """What makes no sense about a rule; empty if it does."""
     if fault.resource is not None and fault.resource not in _RESOURCES:
         return f"there is no resource {fault.resource!r}; one of {', '.join(sorted(_RESOURCES))}"
     if not (fault.latency or fault.code or fault.action):
-        actions = ", ".join(get_args(Action))
+        actions = ", ".join(get_args(FaultAction))
         return f"nothing would go wrong; give latency, code or action ({actions})"
     if fault.retry_after is not None and fault.code is None:
         return "retryAfter goes with a code, such as 429 or 503"

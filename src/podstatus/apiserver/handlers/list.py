@@ -5,15 +5,19 @@ from collections.abc import Callable
 import msgspec
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.messages import Request
-from podstatus.apiserver.http.router import Target
-from podstatus.apiserver.request.continue_token import NEWEST, continue_token, read_continue_token
-from podstatus.apiserver.request.list_options import ListOptions, read_list_options, too_large
+from podstatus.apiserver.http.messages import HttpRequest
+from podstatus.apiserver.http.router import ResourcePath
+from podstatus.apiserver.request.continue_token import NEWEST, decode_continue, encode_continue
+from podstatus.apiserver.request.list_options import (
+    ListOptions,
+    parse_list_options,
+    too_large_resource_version,
+)
 from podstatus.apiserver.request.selectors import parse_field_selector, parse_label_selector
-from podstatus.apiserver.storage.store import Key, Store, Stored
-from podstatus.apiserver.storage.watch_cache import Hub, TooOldError
+from podstatus.apiserver.storage.store import StorageKey, Store, StoredObject
+from podstatus.apiserver.storage.watch_cache import ResourceVersionTooOldError, WatchCache
 
-Selects = Callable[[Stored], bool]
+SelectionPredicate = Callable[[StoredObject], bool]
 
 TOO_OLD = "The resourceVersion for the provided list is too old."
 CONTINUE_TOO_OLD = (
@@ -23,10 +27,10 @@ CONTINUE_TOO_OLD = (
 )
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     """Some objects of a list."""
 
-    objects: tuple[Stored, ...]
+    objects: tuple[StoredObject, ...]
     version: int
     """Of the store, when the list was made."""
     token: str = ""
@@ -34,103 +38,107 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     remaining: int | None = None
 
 
-class Lists:
+class ListHandler:
     """Lists what is in a store."""
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: Store, watch_cache: WatchCache) -> None:
         self._store = store
-        self._hub = hub
+        self._watch_cache = watch_cache
 
     @property
     def version(self) -> int:
         """Of the store, now."""
         return self._store.version
 
-    def page(self, request: Request, target: Target) -> Page:
+    def page(self, request: HttpRequest, target: ResourcePath) -> ListPage:
         """What a request lists. Raises Problem."""
-        asked = read_list_options(request.query)
+        asked = parse_list_options(request.query)
         request.number("timeoutSeconds")
-        selects = selector(request, target)
+        selects = build_predicate(request, target)
         if asked.version is not None and asked.version > self._store.version:
-            raise too_large(asked.version, self._store.version)
+            raise too_large_resource_version(asked.version, self._store.version)
         if not asked.limit and not asked.token and not asked.exact:
-            return Page(objects=self.all(target, selects), version=self._store.version)
-        version, start = self._begin(asked)
-        objects = self._at(target, version, start)
-        return self._cut(target, objects, version, start, asked.limit, selects)
+            return ListPage(objects=self.all(target, selects), version=self._store.version)
+        version, start = self._start(asked)
+        objects = self._objects_at(target, version, start)
+        return self._paginate(target, objects, version, start, asked.limit, selects)
 
-    def all(self, target: Target, selects: Selects) -> tuple[Stored, ...]:
+    def all(self, target: ResourcePath, predicate: SelectionPredicate) -> tuple[StoredObject, ...]:
         """All objects that are selected, now."""
-        return tuple(filter(selects, self._store.objects(target.resource.plural, target.namespace)))
+        return tuple(
+            filter(predicate, self._store.objects(target.resource.plural, target.namespace))
+        )
 
-    def _begin(self, asked: ListOptions) -> tuple[int, Key | None]:
+    def _start(self, options: ListOptions) -> tuple[int, StorageKey | None]:
         """The version that is listed, and after which key."""
-        if asked.token:
-            version, key = read_continue_token(asked.token)
-            return self._store.version if version == NEWEST else version, Key(*key)
-        if asked.exact and asked.version is not None:
-            return asked.version, None
+        if options.token:
+            version, key = decode_continue(options.token)
+            return self._store.version if version == NEWEST else version, StorageKey(*key)
+        if options.exact and options.version is not None:
+            return options.version, None
         return self._store.version, None
 
-    def _at(self, target: Target, version: int, start: Key | None) -> list[Stored]:
+    def _objects_at(
+        self, target: ResourcePath, version: int, start: StorageKey | None
+    ) -> list[StoredObject]:
         """The objects as they were, in the order of their keys."""
         plural = target.resource.plural
         now = {stored.key: stored for stored in self._store.objects(plural)}
         if version != self._store.version:
             try:
-                now = self._hub.state_at(plural, version, now)
-            except TooOldError:
+                now = self._watch_cache.state_at(plural, version, now)
+            except ResourceVersionTooOldError:
                 if start is None:
                     raise errors.expired(TOO_OLD) from None
-                token = continue_token(NEWEST, start)
+                token = encode_continue(NEWEST, start)
                 raise errors.expired(CONTINUE_TOO_OLD, token) from None
         keys = sorted(k for k in now if target.namespace in (None, k.namespace))
         return [now[key] for key in keys]
 
-    def _cut(
+    def _paginate(
         self,
-        target: Target,
-        objects: list[Stored],
+        target: ResourcePath,
+        objects: list[StoredObject],
         version: int,
-        start: Key | None,
+        start: StorageKey | None,
         limit: int,
-        selects: Selects,
-    ) -> Page:
+        predicate: SelectionPredicate,
+    ) -> ListPage:
         after = [stored for stored in objects if start is None or stored.key > start]
-        chosen: list[Stored] = []
+        chosen: list[StoredObject] = []
         for index, stored in enumerate(after):
             if limit and len(chosen) == limit:
                 remaining = len(after) - index
-                token = continue_token(version, chosen[-1].key)
-                whole = not _has_selector(target, selects)
-                return Page(
+                token = encode_continue(version, chosen[-1].key)
+                whole = not _has_selector(target, predicate)
+                return ListPage(
                     objects=tuple(chosen),
                     version=version,
                     token=token,
                     remaining=remaining if whole else None,
                 )
-            if selects(stored):
+            if predicate(stored):
                 chosen.append(stored)
-        return Page(objects=tuple(chosen), version=version)
+        return ListPage(objects=tuple(chosen), version=version)
 
 
-def selector(request: Request, target: Target) -> Selects:
+def build_predicate(request: HttpRequest, target: ResourcePath) -> SelectionPredicate:
     """Whether an object is selected by a request. Raises Problem."""
     labels = parse_label_selector(request.query.get("labelSelector", ""))
     fields = parse_field_selector(request.query.get("fieldSelector", ""), target.resource)
     by_name = target.name
     if not labels.requirements and not fields.requirements and by_name is None:
-        return _everything
+        return _match_all
 
-    def selects(stored: Stored) -> bool:
+    def selects(stored: StoredObject) -> bool:
         return labels.matches(stored.labels) and fields.matches(stored.fields)
 
     return selects
 
 
-def _everything(_: Stored) -> bool:
+def _match_all(_: StoredObject) -> bool:
     return True
 
 
-def _has_selector(_: Target, selects: Selects) -> bool:
-    return selects is not _everything
+def _has_selector(_: ResourcePath, predicate: SelectionPredicate) -> bool:
+    return predicate is not _match_all

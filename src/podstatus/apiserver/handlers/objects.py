@@ -5,14 +5,20 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.handlers.list import Lists
-from podstatus.apiserver.handlers.responses import Views
-from podstatus.apiserver.handlers.watch import begin, lines, too_old_line
+from podstatus.apiserver.handlers.list import ListHandler
+from podstatus.apiserver.handlers.responses import ResponseRenderer
+from podstatus.apiserver.handlers.watch import start_watch, too_old_event, watch_lines
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.messages import Answer, Request, Stream, Tunnel, answer
-from podstatus.apiserver.http.router import Target
-from podstatus.apiserver.kubelet.kubelet_client import NodeClient
-from podstatus.apiserver.kubelet.proxy import NodeEndpoints
+from podstatus.apiserver.http.messages import (
+    HttpRequest,
+    Response,
+    StreamResponse,
+    WebSocketProxy,
+    json_response,
+)
+from podstatus.apiserver.http.router import ResourcePath
+from podstatus.apiserver.kubelet.kubelet_client import KubeletClient
+from podstatus.apiserver.kubelet.proxy import KubeletProxy
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.request.field_validation import (
     check_body,
@@ -21,70 +27,81 @@ from podstatus.apiserver.request.field_validation import (
     check_patched,
     check_patched_types,
     check_types,
-    unhandled,
+    decode_error_prefix,
     warning_headers,
 )
-from podstatus.apiserver.request.patch import apply_patch_of, check_patch_type, shown_patch
+from podstatus.apiserver.request.patch import apply_patch_body, check_patch_type, describe_patch
 from podstatus.apiserver.resources import PODS
 from podstatus.apiserver.storage.store import Store
-from podstatus.apiserver.storage.watch_cache import Hub, TooOldError
+from podstatus.apiserver.storage.watch_cache import ResourceVersionTooOldError, WatchCache
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
 from podstatus.apiserver.strategies.managed_fields import manager_name
-from podstatus.apiserver.strategies.pod.binding import bound_pod, check_binding_name
+from podstatus.apiserver.strategies.pod.binding import bind_pod, check_binding_name
 from podstatus.base.clock import Clock
 from podstatus.kube.patch.schema import BINDING, DELETE_OPTIONS
 from podstatus.kube.scalars.time import Time
 
-Verb = Callable[[Request, Target], Awaitable[Answer | Stream]]
+VerbHandler = Callable[[HttpRequest, ResourcePath], Awaitable[Response | StreamResponse]]
 
 
-class Endpoints:
+class ObjectHandlers:
     """Answers requests about objects."""
 
     def __init__(
-        self, store: Store, hub: Hub, registry: Registry, nodes: NodeClient, clock: Clock
+        self,
+        store: Store,
+        watch_cache: WatchCache,
+        registry: Registry,
+        kubelet_client: KubeletClient,
+        clock: Clock,
     ) -> None:
         self._store = store
-        self._hub = hub
+        self._watch_cache = watch_cache
         self._registry = registry
         self._clock = clock
-        self._views = Views(clock)
-        self._lists = Lists(store, hub)
-        self._nodes = NodeEndpoints(registry, nodes)
+        self._renderer = ResponseRenderer(clock)
+        self._list_handler = ListHandler(store, watch_cache)
+        self._kubelet_proxy = KubeletProxy(registry, kubelet_client)
 
-    async def handle(self, request: Request, target: Target) -> Answer | Stream | Tunnel:
+    async def handle(
+        self, request: HttpRequest, target: ResourcePath
+    ) -> Response | StreamResponse | WebSocketProxy:
         """Do what the request asks of these objects. Raises Problem."""
         if target.name is None:
-            return self._collection(request, target)
+            return self._handle_collection(request, target)
         if target.subresource in ("", "status", "resize"):
-            return self._object(request, target)
+            return self._handle_object(request, target)
         match request.method, target.subresource:
             case "GET", "log":
-                return await self._nodes.log(request, target)
+                return await self._kubelet_proxy.log(request, target)
             case "GET" | "POST", "exec" | "attach":
-                return self._nodes.talk(request, target)
+                return self._kubelet_proxy.exec_or_attach(request, target)
             case "GET", "proxy":
-                return await self._nodes.proxy(request, target)
+                return await self._kubelet_proxy.proxy(request, target)
             case "POST", "binding":
                 return self._bind(request, target)
         raise errors.method_not_allowed()
 
-    def _collection(self, request: Request, target: Target) -> Answer | Stream:
+    def _handle_collection(
+        self, request: HttpRequest, target: ResourcePath
+    ) -> Response | StreamResponse:
         match request.method:
             case "GET" if request.flag("watch"):
                 return self._watch(request, target)
             case "GET":
-                return self._views.list(request, target, self._lists.page(request, target))
+                return self._renderer.list(
+                    request, target, self._list_handler.page(request, target)
+                )
             case "POST":
                 return self._create(request, target)
             case "DELETE":
                 return self._delete_all(request, target)
         raise errors.method_not_allowed()
 
-    def _object(self, request: Request, target: Target) -> Answer:
+    def _handle_object(self, request: HttpRequest, target: ResourcePath) -> Response:
         match request.method:
             case "GET":
-                return self._views.one(request, target, self._registry.get(target))
+                return self._renderer.stored_object(request, target, self._registry.get(target))
             case "PUT":
                 return self._replace(request, target)
             case "PATCH":
@@ -93,25 +110,25 @@ class Endpoints:
                 return self._delete(request, target)
         raise errors.method_not_allowed()
 
-    def _watch(self, request: Request, target: Target) -> Stream:
-        self._views.check(request)
+    def _watch(self, request: HttpRequest, target: ResourcePath) -> StreamResponse:
+        self._renderer.check_accept(request)
         try:
-            begun = begin(request, target, self._lists, self._hub)
-        except TooOldError:
-            return Stream(lines=too_old_line(request), end=_nothing)
-        return Stream(
-            lines=lines(begun, request, target, self._lists, self._views),
-            end=lambda: self._hub.unwatch(target.resource.plural, begun.watcher),
+            begun = start_watch(request, target, self._list_handler, self._watch_cache)
+        except ResourceVersionTooOldError:
+            return StreamResponse(lines=too_old_event(request), close=_no_op)
+        return StreamResponse(
+            lines=watch_lines(begun, request, target, self._list_handler, self._renderer),
+            close=lambda: self._watch_cache.unwatch(target.resource.plural, begun.watcher),
         )
 
-    def _create(self, request: Request, target: Target) -> Answer:
-        document = _sent(request, target)
+    def _create(self, request: HttpRequest, target: ResourcePath) -> Response:
+        document = _read_object(request, target)
         warnings = _check_fields(request, target, "CreateOptions")
         created = self._registry.create(target, document, dry_run=_is_dry_run(request))
-        return _warn(self._views.document(request, target, created, code=201), warnings)
+        return _with_warnings(self._renderer.document(request, target, created, code=201), warnings)
 
-    def _replace(self, request: Request, target: Target) -> Answer:
-        document = _sent(request, target)
+    def _replace(self, request: HttpRequest, target: ResourcePath) -> Response:
+        document = _read_object(request, target)
         warnings = _check_fields(request, target, "UpdateOptions")
         name = (document.get("metadata") or {}).get("name") or target.name
         if name != target.name:
@@ -123,68 +140,72 @@ class Endpoints:
         if target.namespace is not None:
             given["metadata"].setdefault("namespace", target.namespace)
         updated, is_new = self._registry.replace(
-            target, given, manager=_manager(request), dry_run=_is_dry_run(request)
+            target, given, manager=_field_manager(request), dry_run=_is_dry_run(request)
         )
         code = 201 if is_new else 200
-        return _warn(self._views.document(request, target, updated, code=code), warnings)
+        return _with_warnings(
+            self._renderer.document(request, target, updated, code=code), warnings
+        )
 
-    def _patch(self, request: Request, target: Target) -> Answer:
+    def _patch(self, request: HttpRequest, target: ResourcePath) -> Response:
         check_patch_type(request.content_type)
         directive = check_directive(request.query.get("fieldValidation", ""), "PatchOptions")
         warnings: list[str] = []
 
         def patched(old: Document) -> Document:
-            new = apply_patch_of(request.content_type, old, request.body, target.resource)
+            new = apply_patch_body(request.content_type, old, request.body, target.resource)
             check_patched_types(
                 new,
                 old,
                 target.resource,
-                lambda: shown_patch(request.content_type, request.body, new),
+                lambda: describe_patch(request.content_type, request.body, new),
             )
             warnings[:] = check_patched(new, old, target.resource, directive)
             return new
 
         updated = self._registry.patch(
-            target, patched, manager=_manager(request), dry_run=_is_dry_run(request)
+            target, patched, manager=_field_manager(request), dry_run=_is_dry_run(request)
         )
-        return _warn(self._views.document(request, target, updated), warnings)
+        return _with_warnings(self._renderer.document(request, target, updated), warnings)
 
-    def _bind(self, request: Request, target: Target) -> Answer:
+    def _bind(self, request: HttpRequest, target: ResourcePath) -> Response:
         binding = request.document()
-        check_types(request.body, BINDING, unhandled("Binding"))
+        check_types(request.body, BINDING, decode_error_prefix("Binding"))
         check_binding_name(target.name or "", binding)
         now = Time.from_unix_nanos(self._clock.now())
-        self._registry.overwrite(target, lambda pod: bound_pod(pod, binding, now))
-        return answer(_success(), 201)
+        self._registry.overwrite(target, lambda pod: bind_pod(pod, binding, now))
+        return json_response(_success_status(), 201)
 
-    def _delete(self, request: Request, target: Target) -> Answer:
+    def _delete(self, request: HttpRequest, target: ResourcePath) -> Response:
         last, gone = self._registry.delete(target, _delete_options(request))
         if target.resource is PODS or not gone:
-            return self._views.document(request, target, last)
+            return self._renderer.document(request, target, last)
         details = {
             "name": target.name,
             "group": target.resource.group,
             "kind": target.resource.plural,
             "uid": last["metadata"]["uid"],
         }
-        return answer(_success() | {"details": {k: v for k, v in details.items() if v}})
+        return json_response(
+            _success_status() | {"details": {k: v for k, v in details.items() if v}}
+        )
 
-    def _delete_all(self, request: Request, target: Target) -> Answer:
+    def _delete_all(self, request: HttpRequest, target: ResourcePath) -> Response:
         options = _delete_options(request)
-        page = self._lists.page(request, target)
+        page = self._list_handler.page(request, target)
         for stored in page.objects:
             one = msgspec.structs.replace(
                 target, namespace=stored.key.namespace or None, name=stored.key.name
             )
             self._registry.delete(one, options)
-        return self._views.list(request, target, page)
+        return self._renderer.list(request, target, page)
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     """There is nobody to be told."""
 
 
-def _sent(request: Request, target: Target) -> Document:
+def _read_object(request: HttpRequest, target: ResourcePath) -> Document:
     """The object in the body, if it is of the right kind; one that does not say is taken for it."""
     document = request.document()
     resource = target.resource
@@ -200,33 +221,33 @@ def _sent(request: Request, target: Target) -> Document:
     return document
 
 
-def _check_fields(request: Request, target: Target, options: str) -> list[str]:
+def _check_fields(request: HttpRequest, target: ResourcePath, options: str) -> list[str]:
     """The warnings about the fields in the body. Raises Problem."""
     directive = check_directive(request.query.get("fieldValidation", ""), options)
     if request.is_protobuf:
         return []
     resource = target.resource
-    check_types(request.body, resource.schema, unhandled(resource.kind, resource.version))
+    check_types(request.body, resource.schema, decode_error_prefix(resource.kind, resource.version))
     return check_body(request.body, target.resource, directive)
 
 
-def _warn(given: Answer, warnings: list[str]) -> Answer:
+def _with_warnings(response: Response, warnings: list[str]) -> Response:
     headers = warning_headers(warnings)
-    return msgspec.structs.replace(given, headers={**given.headers, **headers})
+    return msgspec.structs.replace(response, headers={**response.headers, **headers})
 
 
-def _is_dry_run(request: Request) -> bool:
+def _is_dry_run(request: HttpRequest) -> bool:
     asked = request.query.get("dryRun")
     if asked not in (None, "All"):
         raise errors.bad_request(f"dryRun is {asked!r}; All is expected")
     return asked == "All"
 
 
-def _manager(request: Request) -> str:
+def _field_manager(request: HttpRequest) -> str:
     return manager_name(request.query.get("fieldManager", ""), request.user_agent)
 
 
-def _delete_options(request: Request) -> DeleteOptions:
+def _delete_options(request: HttpRequest) -> DeleteOptions:
     body: dict[str, Any] = request.document("options") if request.body else {}
     if request.body and not request.is_protobuf:
         check_types(request.body, DELETE_OPTIONS)
@@ -241,5 +262,5 @@ def _delete_options(request: Request) -> DeleteOptions:
     )
 
 
-def _success() -> Document:
+def _success_status() -> Document:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}

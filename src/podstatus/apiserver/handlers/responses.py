@@ -4,70 +4,78 @@ from collections.abc import Sequence
 
 import msgspec
 
-from podstatus.apiserver.handlers.list import Page
-from podstatus.apiserver.http.messages import Answer, Request, answer
+from podstatus.apiserver.handlers.list import ListPage
+from podstatus.apiserver.http.messages import HttpRequest, Response, json_response
 from podstatus.apiserver.http.negotiation import negotiate
-from podstatus.apiserver.http.router import Target
+from podstatus.apiserver.http.router import ResourcePath
 from podstatus.apiserver.printing.table import (
-    include_object,
+    parse_include_object,
     partial_list,
     partial_metadata,
     table_document,
 )
-from podstatus.apiserver.storage.store import Stored
+from podstatus.apiserver.storage.store import StoredObject
 from podstatus.apiserver.strategies.base import Document
 from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
 
 
-class Views:
+class ResponseRenderer:
     """Makes answers of objects."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def check(self, request: Request) -> None:
+    def check_accept(self, request: HttpRequest) -> None:
         """Refuse what cannot be shown as the client wants it. Raises Problem."""
         negotiate(request.accept)
-        include_object(request.query.get("includeObject", ""))
+        parse_include_object(request.query.get("includeObject", ""))
 
-    def one(self, request: Request, target: Target, stored: Stored) -> Answer:
+    def stored_object(
+        self, request: HttpRequest, target: ResourcePath, stored: StoredObject
+    ) -> Response:
         """One object."""
-        if not negotiate(request.accept).form:
-            return Answer(body=stored.data)
+        if not negotiate(request.accept).kind:
+            return Response(body=stored.data)
         return self.document(request, target, stored.document())
 
     def document(
-        self, request: Request, target: Target, document: Document, *, code: int = 200
-    ) -> Answer:
+        self, request: HttpRequest, target: ResourcePath, document: Document, *, code: int = 200
+    ) -> Response:
         """An object that was just written."""
         form = negotiate(request.accept)
-        if form.form == "Table":
-            return answer(self._table(request, target, [document], None), code)
-        if form.form:
-            return answer(partial_metadata(document, api_version=form.api_version), code)
-        return answer(document, code)
+        if form.kind == "Table":
+            return json_response(self._table(request, target, [document], None), code)
+        if form.kind:
+            return json_response(partial_metadata(document, api_version=form.api_version), code)
+        return json_response(document, code)
 
-    def list(self, request: Request, target: Target, page: Page) -> Answer:
+    def list(self, request: HttpRequest, target: ResourcePath, page: ListPage) -> Response:
         """A list of objects."""
         form = negotiate(request.accept)
         metadata = _list_metadata(page)
-        if not form.form:
-            return Answer(body=_joined(target, page.objects, metadata))
+        if not form.kind:
+            return Response(body=_encode_list(target, page.objects, metadata))
         documents = [stored.document() for stored in page.objects]
-        if form.form == "Table":
-            return answer(self._table(request, target, documents, metadata))
-        return answer(partial_list(documents, metadata, api_version=form.api_version))
+        if form.kind == "Table":
+            return json_response(self._table(request, target, documents, metadata))
+        return json_response(partial_list(documents, metadata, api_version=form.api_version))
 
     def event(
-        self, request: Request, target: Target, type_: str, stored: Stored, *, first: bool
+        self,
+        request: HttpRequest,
+        target: ResourcePath,
+        type_: str,
+        stored: StoredObject,
+        *,
+        first: bool,
     ) -> bytes:
         """An event of a watch, as a line."""
         form = negotiate(request.accept)
-        if not form.form:
+        if not form.kind:
             return b'{"type":"%s","object":%s}\n' % (type_.encode(), stored.data)
         document = stored.document()
-        if form.form == "Table":
+        if form.kind == "Table":
             shown = self._table(request, target, [document], None, headers=first)
         else:
             shown = partial_metadata(document, api_version=form.api_version)
@@ -75,8 +83,8 @@ class Views:
 
     def _table(
         self,
-        request: Request,
-        target: Target,
+        request: HttpRequest,
+        target: ResourcePath,
         documents: Sequence[Document],
         metadata: Document | None,
         *,
@@ -87,12 +95,12 @@ class Views:
             documents,
             Time.from_unix_nanos(self._clock.now()),
             list_metadata=metadata,
-            include_object=include_object(request.query.get("includeObject", "")),
+            include_object=parse_include_object(request.query.get("includeObject", "")),
             headers=headers,
         )
 
 
-def _list_metadata(page: Page) -> Document:
+def _list_metadata(page: ListPage) -> Document:
     metadata: Document = {"resourceVersion": str(page.version)}
     if page.token:
         metadata["continue"] = page.token
@@ -101,7 +109,9 @@ def _list_metadata(page: Page) -> Document:
     return metadata
 
 
-def _joined(target: Target, objects: Sequence[Stored], metadata: Document) -> bytes:
+def _encode_list(
+    target: ResourcePath, objects: Sequence[StoredObject], metadata: Document
+) -> bytes:
     """The list, made of the objects' own texts."""
     resource = target.resource
     head = msgspec.json.encode(

@@ -5,26 +5,30 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from podstatus.apiserver.handlers.list import Lists, Selects, selector
-from podstatus.apiserver.handlers.responses import Views
+from podstatus.apiserver.handlers.list import ListHandler, SelectionPredicate, build_predicate
+from podstatus.apiserver.handlers.responses import ResponseRenderer
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.messages import Request
-from podstatus.apiserver.http.router import Target
-from podstatus.apiserver.request.list_options import check_watch_options, read_version, too_large
-from podstatus.apiserver.storage.store import ADDED, Change, Stored
-from podstatus.apiserver.storage.watch_cache import Hub, Watcher, selected
+from podstatus.apiserver.http.messages import HttpRequest
+from podstatus.apiserver.http.router import ResourcePath
+from podstatus.apiserver.request.list_options import (
+    check_watch_options,
+    parse_resource_version,
+    too_large_resource_version,
+)
+from podstatus.apiserver.storage.store import ADDED, StoreChange, StoredObject
+from podstatus.apiserver.storage.watch_cache import CacheWatcher, WatchCache, filter_change
 
 BOOKMARK_SECONDS = 60.0
 """Upstream's watch cache sends them about once a minute."""
-LONGEST_SECONDS = 1800 * 2
+MAX_WATCH_SECONDS = 1800 * 2
 """Upstream ends a watch after 30 to 60 minutes."""
 
 
-class Watch(msgspec.Struct, frozen=True):
+class WatchSession(msgspec.Struct, frozen=True):
     """A watch that was begun."""
 
-    initial: list[tuple[str, Stored]]
-    watcher: Watcher
+    initial: list[tuple[str, StoredObject]]
+    watcher: CacheWatcher
     version: int
     """Of the store, when the watch was begun."""
     seconds: int
@@ -32,62 +36,70 @@ class Watch(msgspec.Struct, frozen=True):
     initial_events_end: bool
 
 
-def begin(request: Request, target: Target, lists: Lists, hub: Hub) -> Watch:
+def start_watch(
+    request: HttpRequest, target: ResourcePath, lists: ListHandler, watch_cache: WatchCache
+) -> WatchSession:
     """Find what is to be sent at first, and begin to listen. Raises Problem, TooOldError."""
     check_watch_options(request.query)
-    version = read_version(request.query.get("resourceVersion", ""))
-    selects = selector(request, target)
-    initial: list[tuple[str, Stored]] = []
+    version = parse_resource_version(request.query.get("resourceVersion", ""))
+    selects = build_predicate(request, target)
+    initial: list[tuple[str, StoredObject]] = []
     send_initial = request.flag("sendInitialEvents")
     seconds, bookmarks = request.number("timeoutSeconds"), request.flag("allowWatchBookmarks")
     if not version or send_initial:
         initial = [(ADDED, stored) for stored in lists.all(target, selects)]
     elif version > lists.version:
-        raise too_large(version, lists.version)
+        raise too_large_resource_version(version, lists.version)
     else:
-        initial = _missed(target, hub, version, selects)
-    watcher = hub.watch(
+        initial = _missed_events(target, watch_cache, version, selects)
+    watcher = watch_cache.watch(
         target.resource.plural,
         selects,
         namespace=target.namespace,
-        on_overflow=request.hang_up,
+        on_overflow=request.abort,
     )
-    return Watch(
+    return WatchSession(
         initial,
         watcher,
         lists.version,
-        seconds or LONGEST_SECONDS,
+        seconds or MAX_WATCH_SECONDS,
         bookmarks,
         send_initial and bookmarks,
     )
 
 
-def _missed(target: Target, hub: Hub, version: int, selects: Selects) -> list[tuple[str, Stored]]:
-    changes: list[Change] = hub.since(target.resource.plural, version)
+def _missed_events(
+    target: ResourcePath, watch_cache: WatchCache, version: int, predicate: SelectionPredicate
+) -> list[tuple[str, StoredObject]]:
+    changes: list[StoreChange] = watch_cache.events_since(target.resource.plural, version)
     events = [
-        selected(change, selects)
+        filter_change(change, predicate)
         for change in changes
         if target.namespace in (None, change.new.key.namespace)
     ]
     return [(event.type, event.object) for event in events if event is not None]
 
 
-async def too_old_line(request: Request) -> AsyncGenerator[bytes, None]:
+async def too_old_event(request: HttpRequest) -> AsyncGenerator[bytes, None]:
     """All that a watch sends whose beginning is forgotten. As upstream's cache does, not a 410."""
     problem = errors.expired(f"too old resource version: {request.query['resourceVersion']}")
     yield msgspec.json.encode({"type": "ERROR", "object": problem.document}) + b"\n"
 
 
-async def lines(
-    watch: Watch, request: Request, target: Target, lists: Lists, views: Views
+async def watch_lines(
+    watch: WatchSession,
+    request: HttpRequest,
+    target: ResourcePath,
+    lists: ListHandler,
+    renderer: ResponseRenderer,
 ) -> AsyncGenerator[bytes, None]:
     """What the watch sends, until its time is over, or it is cut off."""
     first = True
     loop = asyncio.get_running_loop()
     end = loop.time() + watch.seconds
-    pause = BOOKMARK_SECONDS if watch.bookmarks else LONGEST_SECONDS
+    pause = BOOKMARK_SECONDS if watch.bookmarks else MAX_WATCH_SECONDS
     for type_, stored in watch.initial:
-        yield views.event(request, target, type_, stored, first=first)
+        yield renderer.event(request, target, type_, stored, first=first)
         first = False
     if watch.initial_events_end:
         # Not the version of now: there may be changes since, which are still to be sent.
@@ -95,21 +107,21 @@ async def lines(
     while loop.time() < end:
         try:
             async with asyncio.timeout_at(min(end, loop.time() + pause)):
-                events = await watch.watcher.changes()
+                events = await watch.watcher.next_events()
         except TimeoutError:
-            if watch.bookmarks and not watch.watcher.is_waiting:
+            if watch.bookmarks and not watch.watcher.has_events:
                 yield _bookmark(target, lists.version)
             continue
         if not events:
             return
         told = []
         for event in events:
-            told.append(views.event(request, target, event.type, event.object, first=first))
+            told.append(renderer.event(request, target, event.type, event.object, first=first))
             first = False
         yield b"".join(told)
 
 
-def _bookmark(target: Target, version: int, *, initial_events_end: bool = False) -> bytes:
+def _bookmark(target: ResourcePath, version: int, *, initial_events_end: bool = False) -> bytes:
     """Tells up to which version everything was sent."""
     metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
     if initial_events_end:

@@ -9,7 +9,7 @@ from typing import Any
 from podstatus.kube.validation.field_errors import FieldError
 
 
-class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours
+class StatusError(Exception):
     """The request cannot be fulfilled; `document` is the body of the answer."""
 
     def __init__(
@@ -47,74 +47,75 @@ class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of ours
         return status | {"code": self.code}
 
 
-def not_found(resource: str, name: str, *, group: str = "") -> Problem:
+def not_found(resource: str, name: str, *, group: str = "") -> StatusError:
     """There is no object of this name; `resource` in the plural."""
-    return Problem(
+    return StatusError(
         404,
         "NotFound",
-        f'{qualified(resource, group)} "{name}" not found',
+        f'{qualified_resource(resource, group)} "{name}" not found',
         _details(resource, name, group),
     )
 
 
-def no_such_resource() -> Problem:
+def no_such_resource() -> StatusError:
     """There is nothing at this path."""
-    return Problem(404, "NotFound", "the server could not find the requested resource", {})
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(resource: str, name: str, *, group: str = "") -> Problem:
+def already_exists(resource: str, name: str, *, group: str = "") -> StatusError:
     """There is an object of this name already."""
-    return Problem(
+    return StatusError(
         409,
         "AlreadyExists",
-        f'{qualified(resource, group)} "{name}" already exists',
+        f'{qualified_resource(resource, group)} "{name}" already exists',
         _details(resource, name, group),
     )
 
 
-def conflict(resource: str, name: str, why: str, *, group: str = "") -> Problem:
+def conflict(resource: str, name: str, message: str, *, group: str = "") -> StatusError:
     """The object is not as the request expects it to be."""
-    return Problem(
+    return StatusError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {why}',
+        f'Operation cannot be fulfilled on {qualified_resource(resource, group)} "{name}": '
+        f"{message}",
         _details(resource, name, group),
     )
 
 
-def invalid(kind: str, name: str, causes: Sequence[FieldError], *, group: str = "") -> Problem:
+def invalid(kind: str, name: str, causes: Sequence[FieldError], *, group: str = "") -> StatusError:
     """The object breaks rules."""
     told = [f"{cause.field}: {cause.message}" for cause in causes]
     listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     details = _details(kind, name, group) | {
         "causes": [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
     }
-    message = f'{qualified(kind, group)} "{name}" is invalid: {listed}'
-    return Problem(422, "Invalid", message, details)
+    message = f'{qualified_resource(kind, group)} "{name}" is invalid: {listed}'
+    return StatusError(422, "Invalid", message, details)
 
 
-def forbidden(resource: str, name: str, why: str, *, cause: str = "") -> Problem:
+def forbidden(resource: str, name: str, message: str, *, cause: str = "") -> StatusError:
     """Admission does not let it pass; `cause` is a word for programs."""
     details = _details(resource, name, "")
     if cause:
         details["causes"] = [{"reason": cause}]
-    return Problem(403, "Forbidden", f'{resource} "{name}" is forbidden: {why}', details)
+    return StatusError(403, "Forbidden", f'{resource} "{name}" is forbidden: {message}', details)
 
 
-def bad_request(message: str) -> Problem:
+def bad_request(message: str) -> StatusError:
     """The request makes no sense."""
-    return Problem(400, "BadRequest", message)
+    return StatusError(400, "BadRequest", message)
 
 
-def internal_error(why: str) -> Problem:
+def internal_error(message: str) -> StatusError:
     """Something broke that is not the client's fault."""
-    details = {"causes": [{"message": why}]}
-    return Problem(500, "InternalError", f"Internal error occurred: {why}", details)
+    details = {"causes": [{"message": message}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
-def method_not_allowed() -> Problem:
+def method_not_allowed() -> StatusError:
     """The verb is not for this path."""
-    return Problem(
+    return StatusError(
         405,
         "MethodNotAllowed",
         "the server does not allow this method on the requested resource",
@@ -122,17 +123,17 @@ def method_not_allowed() -> Problem:
     )
 
 
-def unsupported_media_type(message: str) -> Problem:
+def unsupported_media_type(message: str) -> StatusError:
     """The body is of a type that is not understood here."""
-    return Problem(415, "UnsupportedMediaType", message)
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def expired(message: str, token: str = "") -> Problem:
+def expired(message: str, token: str = "") -> StatusError:
     """What was asked for is too old: list anew, or go on with this token and the newest state."""
-    return Problem(410, "Expired", message, metadata={"continue": token} if token else None)
+    return StatusError(410, "Expired", message, metadata={"continue": token} if token else None)
 
 
-def qualified(resource: str, group: str) -> str:
+def qualified_resource(resource: str, group: str) -> str:
     """The resource with its group, as messages have it."""
     return f"{resource}.{group}" if group else resource
 

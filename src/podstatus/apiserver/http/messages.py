@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.protobuf import MEDIA_TYPE, decode_protobuf
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.go_text import go_quoted
@@ -16,11 +16,11 @@ from podstatus.kube.scalars.go_text import go_quoted
 JSON = "application/json"
 
 
-def _stay() -> None:
+def _no_abort() -> None:
     """There is no connection to break."""
 
 
-def _here() -> bool:
+def _always_connected() -> bool:
     """There is no connection that could be gone."""
     return False
 
@@ -29,21 +29,21 @@ _DECODER = msgspec.json.Decoder(float_hook=float)
 """A number beyond a float is infinite: in an unknown field it does no harm, in others it fits no
 type, which is said with the field."""
 _INTEGER = re.compile("[+-]?[0-9]+")
-_MOST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 
 
-def read_integer(text: str) -> int:
+def parse_int64(text: str) -> int:
     """A whole number of 64 bits. Raises Problem."""
     why = "invalid syntax"
     if _INTEGER.fullmatch(text):
-        number = int(text) if len(text) < 64 else _MOST + 1
-        if -_MOST <= number <= _MOST:
+        number = int(text) if len(text) < 64 else _MAX_INT64 + 1
+        if -_MAX_INT64 <= number <= _MAX_INT64:
             return number
         why = "value out of range"
     raise errors.bad_request(f"strconv.ParseInt: parsing {go_quoted(text[:40])}: {why}")
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a client asks."""
 
     method: str
@@ -53,9 +53,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = ""
     user_agent: str = ""
     body: bytes = b""
-    hang_up: Callable[[], None] = _stay
+    abort: Callable[[], None] = _no_abort
     """Breaks the connection, for one that does not read its answer."""
-    is_gone: Callable[[], bool] = _here
+    is_disconnected: Callable[[], bool] = _always_connected
     """Whether the client has hung up, for those who have had nothing to tell it for a while."""
     raw_query: str = ""
     """The query as it was sent."""
@@ -73,7 +73,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         value = self.query.get(name)
         if not value:
             return None
-        return read_integer(value)
+        return parse_int64(value)
 
     def values(self, name: str) -> tuple[str, ...]:
         """All values of a parameter that may be given more than once."""
@@ -98,7 +98,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return document
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Response(msgspec.Struct, frozen=True, kw_only=True):
     """A whole answer."""
 
     code: int = 200
@@ -107,11 +107,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
 
 
-class Stream(msgspec.Struct, frozen=True, kw_only=True):
+class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that goes on: lines, until it ends."""
 
     lines: AsyncGenerator[bytes, None]
-    end: Callable[[], None]
+    close: Callable[[], None]
     """To be called when nothing more is wanted, even if nothing ever was."""
     content_type: str = JSON
     code: int = 200
@@ -120,7 +120,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
 Message = bytes | str
 
 
-class Socket(Protocol):
+class WebSocket(Protocol):
     """One end of a WebSocket."""
 
     async def receive(self) -> Message | None:
@@ -137,24 +137,24 @@ class Socket(Protocol):
         """What the other end said when it left; None if it did not say anything."""
 
 
-class Tunnel(msgspec.Struct, frozen=True, kw_only=True):
+class WebSocketProxy(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is a WebSocket: its messages go to somebody else, and theirs come back."""
 
     protocol: str
-    connect: Callable[[], Awaitable[Socket]]
+    connect: Callable[[], Awaitable[WebSocket]]
     """Reaches the other one. Raises Problem, which the client is told in words of the protocol."""
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class ConnectionDropped(msgspec.Struct, frozen=True):
     """No answer: the connection is dropped."""
 
 
-def answer(document: Any, code: int = 200) -> Answer:
+def json_response(document: Any, code: int = 200) -> Response:
     """A document as an answer."""
-    return Answer(code=code, body=msgspec.json.encode(document))
+    return Response(code=code, body=msgspec.json.encode(document))
 
 
-def refusal(problem: Problem) -> Answer:
+def error_response(error: StatusError) -> Response:
     """A problem as an answer."""
-    headers = {} if problem.retry_after is None else {"Retry-After": str(problem.retry_after)}
-    return Answer(code=problem.code, body=msgspec.json.encode(problem.document), headers=headers)
+    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    return Response(code=error.code, body=msgspec.json.encode(error.document), headers=headers)

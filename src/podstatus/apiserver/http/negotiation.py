@@ -13,20 +13,20 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 
 META_V1 = "meta.k8s.io/v1"
 _META_V1_BETA1 = "meta.k8s.io/v1beta1"
 
 IncludeObject: TypeAlias = Literal["Metadata", "None", "Object"]
-Form: TypeAlias = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
+ConvertKind: TypeAlias = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
 """What objects are turned into; empty to leave them as they are."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class MediaTypeOptions(msgspec.Struct, frozen=True):
     """The form that a client is answered in."""
 
-    form: Form = ""
+    kind: ConvertKind = ""
     api_version: str = META_V1
     """Of the form."""
 
@@ -37,7 +37,7 @@ class _Clause(msgspec.Struct, frozen=True):
     quality: float
     parameters: dict[str, str]
 
-    def before(self, other: "_Clause") -> bool:
+    def precedes(self, other: "_Clause") -> bool:
         if self.quality > other.quality:
             return True
         named = self.type != "*" and other.type == "*"
@@ -45,24 +45,24 @@ class _Clause(msgspec.Struct, frozen=True):
 
 
 @lru_cache(256)
-def negotiate(accept: str) -> Answer:
+def negotiate(accept: str) -> MediaTypeOptions:
     """The form to answer in. Raises Problem (406) if the client will take none that we have."""
     if not accept:
-        return Answer()
-    for clause in _by_preference(map(_clause, accept.split(","))):
-        if (answer := _answer(clause)) is not None:
+        return MediaTypeOptions()
+    for clause in _sort_by_preference(map(_parse_clause, accept.split(","))):
+        if (answer := _media_type_options(clause)) is not None:
             return answer
-    raise Problem(
+    raise StatusError(
         406, "NotAcceptable", "only the following media types are accepted: application/json"
     )
 
 
 def wants_table(accept: str) -> bool:
     """Whether the client is to be sent a Table. Raises Problem (406)."""
-    return negotiate(accept).form == "Table"
+    return negotiate(accept).kind == "Table"
 
 
-def _clause(text: str) -> _Clause | None:
+def _parse_clause(text: str) -> _Clause | None:
     """One alternative; None if it makes no sense."""
     media_type, *rest = text.split(";")
     type_, _, subtype = (part.strip(" ") for part in media_type.partition("/"))
@@ -82,20 +82,20 @@ def _quality(text: str) -> float:
         return 0.0
 
 
-def _by_preference(clauses: Iterable[_Clause | None]) -> list[_Clause]:
+def _sort_by_preference(clauses: Iterable[_Clause | None]) -> list[_Clause]:
     # Upstream's order is not transitive, so the way of sorting matters: each moves up past
     # those that it comes before, until it meets one that it does not.
     ordered: list[_Clause] = []
     for clause in clauses:
         if clause is not None:
             position = len(ordered)
-            while position and clause.before(ordered[position - 1]):
+            while position and clause.precedes(ordered[position - 1]):
                 position -= 1
             ordered.insert(position, clause)
     return ordered
 
 
-def _answer(clause: _Clause) -> Answer | None:
+def _media_type_options(clause: _Clause) -> MediaTypeOptions | None:
     """What the alternative asks for; None if that cannot be served."""
     if (clause.type, clause.subtype) not in (
         ("application", "json"),
@@ -107,9 +107,9 @@ def _answer(clause: _Clause) -> Answer | None:
     if given.get("stream", "watch") != "watch" or given.get("sv", "v1") != "v1":
         return None
     if not given.keys() & {"as", "g", "v"}:
-        return Answer()
+        return MediaTypeOptions()
     api_version = f"{given.get('g', '')}/{given.get('v', '')}"
-    for form in get_args(Form):
+    for form in get_args(ConvertKind):
         if form and form == given.get("as") and api_version in (META_V1, _META_V1_BETA1):
-            return Answer(form, api_version)
+            return MediaTypeOptions(form, api_version)
     return None

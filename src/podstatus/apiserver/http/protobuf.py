@@ -20,7 +20,7 @@ from podstatus.kube.scalars.time import Time, micro_wire
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
 _MAGIC: Final = b"k8s\x00"
-_ROOTS: Final = ("ConfigMap", "DeleteOptions", "Lease", "Namespace", "Secret", "ServiceAccount")
+_KINDS: Final = ("ConfigMap", "DeleteOptions", "Lease", "Namespace", "Secret", "ServiceAccount")
 _MESSAGES: Final = """
 Unknown: 1=typeMeta:TypeMeta 2=raw:raw 3=contentEncoding 4=contentType
 TypeMeta: 1=apiVersion 2=kind
@@ -64,11 +64,11 @@ class _MalformedError(Exception):
 def decode_protobuf(body: bytes) -> Document:
     """The object in a body. Raises Problem."""
     try:
-        envelope = _message(_without_magic(body), "Unknown")
+        envelope = _decode_message(_strip_magic(body), "Unknown")
         about: Document = envelope.get("typeMeta", {})
         kind = about.get("kind", "")
-        if kind in _ROOTS:
-            return about | _message(envelope.get("raw", b""), kind)
+        if kind in _KINDS:
+            return about | _decode_message(envelope.get("raw", b""), kind)
     except _MalformedError as error:
         raise errors.bad_request(f"the protobuf in the body cannot be read: {error}") from error
     raise errors.unsupported_media_type(
@@ -76,97 +76,97 @@ def decode_protobuf(body: bytes) -> Document:
     )
 
 
-def _without_magic(body: bytes) -> bytes:
+def _strip_magic(body: bytes) -> bytes:
     if not body.startswith(_MAGIC):
         raise _MalformedError("it does not begin as Kubernetes' protobuf does")
     return body[len(_MAGIC) :]
 
 
-def _message(data: bytes, of_type: str) -> Document:
-    fields = _fields(of_type)
+def _decode_message(data: bytes, of_type: str) -> Document:
+    fields = _message_fields(of_type)
     told: Document = {}
-    for number, value in _wire(data):
+    for number, value in _iter_fields(data):
         field = fields.get(number)
         if field is not None:
-            _add(told, field, value)
+            _set_field(told, field, value)
     return told
 
 
-def _add(told: Document, field: _Field, value: int | bytes) -> None:
+def _set_field(document: Document, field: _Field, value: int | bytes) -> None:
     inner = field.type[1:-1]
     if field.type.startswith("["):
-        told.setdefault(field.name, []).append(_value(value, inner))
+        document.setdefault(field.name, []).append(_decode_value(value, inner))
     elif field.type.startswith("{"):
-        key, item = _entry(_bytes(value), inner)
-        told.setdefault(field.name, {})[key] = item
-    elif (read := _value(value, field.type)) or (field.pointer and read is not None):
-        told[field.name] = read
+        key, item = _decode_map_entry(_require_bytes(value), inner)
+        document.setdefault(field.name, {})[key] = item
+    elif (read := _decode_value(value, field.type)) or (field.pointer and read is not None):
+        document[field.name] = read
 
 
-def _entry(data: bytes, of_type: str) -> tuple[str, Any]:
-    members = dict(_wire(data))
-    return _text(members.get(1, b"")), _value(members.get(2, b""), of_type)
+def _decode_map_entry(data: bytes, of_type: str) -> tuple[str, Any]:
+    members = dict(_iter_fields(data))
+    return _decode_str(members.get(1, b"")), _decode_value(members.get(2, b""), of_type)
 
 
-def _value(value: int | bytes, of_type: str) -> Any:
-    reader = _READERS.get(of_type)
-    return _message(_bytes(value), of_type) if reader is None else reader(value)
+def _decode_value(value: int | bytes, of_type: str) -> Any:
+    reader = _DECODERS.get(of_type)
+    return _decode_message(_require_bytes(value), of_type) if reader is None else reader(value)
 
 
-def _text(value: int | bytes) -> str:
+def _decode_str(value: int | bytes) -> str:
     try:
-        return _bytes(value).decode()
+        return _require_bytes(value).decode()
     except UnicodeDecodeError as error:
         raise _MalformedError("a text is not UTF-8") from error
 
 
-def _number(value: int | bytes) -> int:
+def _decode_int64(value: int | bytes) -> int:
     if isinstance(value, bytes):
         raise _MalformedError("a number is missing")
     return value - 2**64 if value >= 2**63 else value
 
 
-def _low_bits(number: int) -> int:
+def _truncate_int32(number: int) -> int:
     """The number as an int32: like Go's decoder, it drops the bits above."""
     return (number + 2**31) % 2**32 - 2**31
 
 
-def _bytes(value: int | bytes) -> bytes:
+def _require_bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
         raise _MalformedError("a number is where none belongs")
     return value
 
 
-def _instant(value: int | bytes) -> Time:
-    told = _message(_bytes(value), "Timestamp")
+def _decode_time(value: int | bytes) -> Time:
+    told = _decode_message(_require_bytes(value), "Timestamp")
     nanos = told.get("seconds", 0) * 10**9 + told.get("nanos", 0)
     return Time.from_unix_nanos(nanos) if nanos else Time()
 
 
-_READERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
-    "str": _text,
-    "int32": lambda value: _low_bits(_number(value)),
-    "int64": _number,
-    "bool": lambda value: bool(_number(value)),
-    "bytes": lambda value: base64.b64encode(_bytes(value)).decode(),
-    "raw": _bytes,
-    "Time": lambda value: _instant(value).wire,
-    "MicroTime": lambda value: micro_wire(_instant(value)),
+_DECODERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
+    "str": _decode_str,
+    "int32": lambda value: _truncate_int32(_decode_int64(value)),
+    "int64": _decode_int64,
+    "bool": lambda value: bool(_decode_int64(value)),
+    "bytes": lambda value: base64.b64encode(_require_bytes(value)).decode(),
+    "raw": _require_bytes,
+    "Time": lambda value: _decode_time(value).wire,
+    "MicroTime": lambda value: micro_wire(_decode_time(value)),
 }
 
 
-def _wire(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def _iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """The fields of a message: numbers as numbers, everything else as bytes."""
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = _decode_varint(data, at)
         number, form = tag >> 3, tag & 7
         if form == 0:
-            value, at = _varint(data, at)
+            value, at = _decode_varint(data, at)
             yield number, value
             continue
         if form == 2:
-            length, at = _varint(data, at)
+            length, at = _decode_varint(data, at)
         elif form in (1, 5):
             length = 8 if form == 1 else 4
         else:
@@ -177,7 +177,7 @@ def _wire(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         at += length
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _decode_varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
@@ -190,7 +190,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 @cache
-def _fields(of_type: str) -> dict[int, _Field]:
+def _message_fields(of_type: str) -> dict[int, _Field]:
     lines = _MESSAGES.replace("\n  ", " ").strip().splitlines()
     rows = dict(line.split(": ", 1) for line in lines)
     return dict(map(_parse_field, rows[of_type].split()))

@@ -11,40 +11,42 @@ from urllib.parse import unquote
 
 import msgspec
 
-from podstatus.apiserver.resources import NAMESPACES, RESOURCES, Resource
+from podstatus.apiserver.resources import NAMESPACES, RESOURCES, ResourceInfo
 
-_PROXIED = re.compile(r"(/api/v1/nodes/[^/]+/proxy)(/.*)")
+_NODE_PROXY_PATH = re.compile(r"(/api/v1/nodes/[^/]+/proxy)(/.*)")
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
     """Which objects are meant."""
 
-    resource: Resource
+    resource: ResourceInfo
     namespace: str | None = None
     """None for all namespaces, and for objects of the cluster."""
     name: str | None = None
     """None for all objects."""
     subresource: str = ""
-    below: str = ""
+    proxy_path: str = ""
     """What comes after `proxy`, as it was sent."""
 
 
-def find_target(path: str) -> Target | None:
+def parse_path(path: str) -> ResourcePath | None:
     """The objects at a path; None if there is nothing of the kind."""
-    proxied = _PROXIED.fullmatch(path)
+    proxied = _NODE_PROXY_PATH.fullmatch(path)
     if proxied is not None:
-        target = find_target(proxied[1])
-        return None if target is None else msgspec.structs.replace(target, below=proxied[2])
+        target = parse_path(proxied[1])
+        return None if target is None else msgspec.structs.replace(target, proxy_path=proxied[2])
     segments = [unquote(segment) for segment in path.strip("/").split("/")]
-    resources, rest = _resources_below(segments)
+    resources, rest = _resources_in_group(segments)
     if not resources or not rest or "" in rest:
         return None
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACES.subresources:
-        return _target(resources, rest[2:], namespace=rest[1], namespaced=True)
-    return _target(resources, rest, namespace=None, namespaced=None)
+        return _resource_path(resources, rest[2:], namespace=rest[1], namespaced=True)
+    return _resource_path(resources, rest, namespace=None, namespaced=None)
 
 
-def _resources_below(segments: Sequence[str]) -> tuple[Mapping[str, Resource], Sequence[str]]:
+def _resources_in_group(
+    segments: Sequence[str],
+) -> tuple[Mapping[str, ResourceInfo], Sequence[str]]:
     match segments:
         case ["api", version, *rest]:
             group = ""
@@ -55,13 +57,13 @@ def _resources_below(segments: Sequence[str]) -> tuple[Mapping[str, Resource], S
     return _RESOURCES.get((group, version), {}), rest
 
 
-def _target(
-    resources: Mapping[str, Resource],
+def _resource_path(
+    resources: Mapping[str, ResourceInfo],
     rest: Sequence[str],
     *,
     namespace: str | None,
     namespaced: bool | None,
-) -> Target | None:
+) -> ResourcePath | None:
     plural, name, subresource, *more = *rest, *[""] * (3 - len(rest))
     resource = resources.get(plural)
     if resource is None or more:
@@ -72,12 +74,12 @@ def _target(
         return None
     if subresource and subresource not in resource.subresources:
         return None
-    return Target(
+    return ResourcePath(
         resource=resource, namespace=namespace, name=name or None, subresource=subresource
     )
 
 
-_RESOURCES: dict[tuple[str, str], dict[str, Resource]] = {}
+_RESOURCES: dict[tuple[str, str], dict[str, ResourceInfo]] = {}
 """By group and version, and by plural."""
 for _resource in RESOURCES:
     _RESOURCES.setdefault((_resource.group, _resource.version), {})[_resource.plural] = _resource

@@ -21,22 +21,22 @@ import msgspec
 from aiohttp import ClientResponse, ClientSession, WSMsgType
 from yarl import URL
 
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import Message
-from podstatus.apiserver.kubelet.address import NodePlace
+from podstatus.apiserver.kubelet.address import KubeletAddress
 from podstatus.base.net.accept_loop import descriptor_limit
 
 _CONNECT_SECONDS = 10.0
-ANSWER_SECONDS = 30.0
+RESPONSE_HEADER_SECONDS = 30.0
 """How long a node may think before its answer begins; upstream would wait for ever."""
-_MOST_WORDS = 50_000
+_MAX_ERROR_BYTES = 50_000
 """So much of a refusal is read. Upstream: maxReadLength."""
-_AWAY = 1001
+_GOING_AWAY = 1001
 """What a WebSocket says when its server stops."""
-_GOODBYE_SECONDS = 0.3
-_AT_ONCE = struct.pack("ii", 1, 0)
+_CLOSE_SECONDS = 0.3
+_ZERO_LINGER = struct.pack("ii", 1, 0)
 """Linger for no second: a connection is reset when it is closed."""
-_UNKNOWN_AUTHORITY = (18, 19, 20, 21)
+_UNKNOWN_AUTHORITY_CODES = (18, 19, 20, 21)
 """OpenSSL's numbers for chains that do not end at somebody who is trusted."""
 MISSING_AUTHORITY = (
     "this server does not know whom to trust as a node; start it with "
@@ -45,7 +45,7 @@ MISSING_AUTHORITY = (
 )
 
 
-class NodeAccess(msgspec.Struct, frozen=True, kw_only=True):
+class KubeletClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How nodes are reached."""
 
     certificate: Path | None = None
@@ -57,83 +57,83 @@ class NodeAccess(msgspec.Struct, frozen=True, kw_only=True):
     """Where the ports of all nodes are, whatever they say themselves."""
 
 
-class NodeRefusalError(Exception):
+class KubeletError(Exception):
     """A node does not do what it was asked."""
 
-    def __init__(self, code: int, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
         self.code = code
-        self.words = words
+        self.message = message
 
 
-class NodeClient:
+class KubeletClient:
     """Asks nodes."""
 
-    def __init__(self, access: NodeAccess) -> None:
-        self._access = access
+    def __init__(self, config: KubeletClientConfig) -> None:
+        self._config = config
         self._session: ClientSession | None = None
-        self._answers: WeakSet[ClientResponse] = WeakSet()
-        self._sockets: WeakSet[NodeSocket] = WeakSet()
+        self._responses: WeakSet[ClientResponse] = WeakSet()
+        self._websockets: WeakSet[KubeletWebSocket] = WeakSet()
 
     @property
     def address(self) -> str:
         """What stands in for the addresses of nodes."""
-        return self._access.address
+        return self._config.address
 
-    def check(self) -> None:
+    def check_configured(self) -> None:
         """Whether nodes can be asked at all. Raises Problem."""
-        if self._access.authority is None:
-            raise Problem(503, "ServiceUnavailable", MISSING_AUTHORITY)
+        if self._config.authority is None:
+            raise StatusError(503, "ServiceUnavailable", MISSING_AUTHORITY)
 
     async def get(
-        self, place: NodePlace, path_and_query: str, *, verify: bool = True
+        self, address: KubeletAddress, path_and_query: str, *, verify: bool = True
     ) -> ClientResponse:
         """The answer of a node, of which only the head was read. Raises Problem."""
-        url = f"https://{place}{path_and_query}"
+        url = f"https://{address}{path_and_query}"
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(RESPONSE_HEADER_SECONDS):
                 answer = await self._open_session().get(
                     URL(url, encoded=True),
-                    ssl=self._context(verify=verify),
+                    ssl=self._ssl_context(verify=verify),
                     allow_redirects=False,
                 )
         except (aiohttp.ClientError, OSError) as error:
             # As Go has it: what was tried, and why not.
-            raise _failure(error, place, f'Get "{url}": ') from error
-        self._answers.add(answer)
+            raise _connection_error(error, address, f'Get "{url}": ') from error
+        self._responses.add(answer)
         return answer
 
-    async def open_socket(
-        self, place: NodePlace, path_and_query: str, protocol: str
-    ) -> "NodeSocket":
+    async def open_websocket(
+        self, address: KubeletAddress, path_and_query: str, protocol: str
+    ) -> "KubeletWebSocket":
         """A WebSocket to a node. Raises Problem, NodeRefusalError."""
-        url = URL(f"https://{place}{path_and_query}", encoded=True)
+        url = URL(f"https://{address}{path_and_query}", encoded=True)
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(RESPONSE_HEADER_SECONDS):
                 socket = await self._open_session().ws_connect(
-                    url, protocols=(protocol,), ssl=self._context(verify=True)
+                    url, protocols=(protocol,), ssl=self._ssl_context(verify=True)
                 )
         except aiohttp.WSServerHandshakeError as error:
-            raise NodeRefusalError(error.status, error.message) from error
+            raise KubeletError(error.status, error.message) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise _failure(error, place, "error dialing backend: ") from error
+            raise _connection_error(error, address, "error dialing backend: ") from error
         if socket.protocol != protocol:
             await socket.close()
-            raise Problem(500, "", f"the node does not speak {protocol}")
-        opened = NodeSocket(socket)
-        self._sockets.add(opened)
+            raise StatusError(500, "", f"the node does not speak {protocol}")
+        opened = KubeletWebSocket(socket)
+        self._websockets.add(opened)
         return opened
 
     async def close(self) -> None:
         """Hang up on all nodes; whoever reads from them is told."""
-        raw = [socket.raw for socket in self._sockets]
-        for answer in self._answers:
+        raw = [socket.raw for socket in self._websockets]
+        for answer in self._responses:
             if answer.connection is not None and answer.connection.transport is not None:
                 raw.append(answer.connection.transport.get_extra_info("socket"))
             answer.close()
-        goodbyes = [asyncio.create_task(socket.close(_AWAY)) for socket in self._sockets]
+        goodbyes = [asyncio.create_task(socket.close(_GOING_AWAY)) for socket in self._websockets]
         if goodbyes:
-            await asyncio.wait(goodbyes, timeout=_GOODBYE_SECONDS)
+            await asyncio.wait(goodbyes, timeout=_CLOSE_SECONDS)
         for goodbye in goodbyes:
             goodbye.cancel()
         if self._session is not None:
@@ -156,9 +156,9 @@ class NodeClient:
             )
         return self._session
 
-    def _context(self, *, verify: bool) -> ssl.SSLContext:
+    def _ssl_context(self, *, verify: bool) -> ssl.SSLContext:
         """Made anew each time: files change while a server runs. Raises Problem."""
-        access = self._access
+        access = self._config
         try:
             context = ssl.create_default_context(cafile=access.authority if verify else None)
             if not verify:
@@ -170,11 +170,11 @@ class NodeClient:
                 context.load_cert_chain(access.certificate, access.key)
         except OSError as error:
             files = f"{access.authority}, {access.certificate}"
-            raise Problem(503, "ServiceUnavailable", f"cannot use {files}: {error}") from error
+            raise StatusError(503, "ServiceUnavailable", f"cannot use {files}: {error}") from error
         return context
 
 
-class NodeSocket:
+class KubeletWebSocket:
     """The node's end of a WebSocket, as `exchange.Socket`."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
@@ -202,7 +202,7 @@ class NodeSocket:
         except asyncio.CancelledError:
             # What it has not taken yet would keep it from hearing that we have gone.
             with suppress(OSError):
-                self.raw.setsockopt(SOL_SOCKET, SO_LINGER, _AT_ONCE)
+                self.raw.setsockopt(SOL_SOCKET, SO_LINGER, _ZERO_LINGER)
             raise
 
 
@@ -228,37 +228,39 @@ async def send_message(socket: Any, message: Message) -> None:
 async def _check_upgrade(response: ClientResponse) -> None:
     """Keep what a node says when it does not want to talk: aiohttp itself would drop it."""
     if "Upgrade" in response.request_info.headers and response.status != 101:
-        words = (await response.content.read(_MOST_WORDS)).decode(errors="replace")
+        words = (await response.content.read(_MAX_ERROR_BYTES)).decode(errors="replace")
         response.close()
-        raise NodeRefusalError(response.status, words)
+        raise KubeletError(response.status, words)
 
 
-async def words_of(response: ClientResponse) -> str:
+async def read_error_body(response: ClientResponse) -> str:
     """What a node says in its answer, if it is not too long."""
-    words = await response.content.read(_MOST_WORDS)
+    words = await response.content.read(_MAX_ERROR_BYTES)
     return words.decode(errors="replace")
 
 
-def _mistrust(error: ssl.SSLError) -> str:
+def _tls_error(error: ssl.SSLError) -> str:
     """Why a node's certificate is not taken; whom to trust is what people get wrong most."""
-    if getattr(error, "verify_code", 0) in _UNKNOWN_AUTHORITY:
+    if getattr(error, "verify_code", 0) in _UNKNOWN_AUTHORITY_CODES:
         return "x509: certificate signed by unknown authority"
     return f"x509: {getattr(error, 'verify_message', '') or error}"
 
 
-def _failure(error: Exception, place: NodePlace, tried: str) -> Problem:
+def _connection_error(error: Exception, address: KubeletAddress, tried: str) -> StatusError:
     """Why a node could not be asked, in upstream's words as far as it has some."""
     match error:
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLError() as why):
-            return Problem(500, "", f"{tried}tls: failed to verify certificate: {_mistrust(why)}")
+            return StatusError(
+                500, "", f"{tried}tls: failed to verify certificate: {_tls_error(why)}"
+            )
         case aiohttp.ConnectionTimeoutError():
-            return Problem(504, "Timeout", f"{tried}dial tcp {place}: i/o timeout")
+            return StatusError(504, "Timeout", f"{tried}dial tcp {address}: i/o timeout")
         case TimeoutError():
-            return Problem(504, "Timeout", f"{tried}timeout awaiting response headers")
+            return StatusError(504, "Timeout", f"{tried}timeout awaiting response headers")
         case aiohttp.ClientConnectorSSLError():
-            return Problem(500, "", f"{tried}tls: {error}")
+            return StatusError(500, "", f"{tried}tls: {error}")
         case aiohttp.ClientConnectorError(os_error=os_error):
             number = os_error.errno
             words = str(os_error) if number is None else os.strerror(number).lower()
-            return Problem(500, "", f"{tried}dial tcp {place}: connect: {words}")
-    return Problem(500, "", f"{tried}{error or type(error).__name__}")
+            return StatusError(500, "", f"{tried}dial tcp {address}: connect: {words}")
+    return StatusError(500, "", f"{tried}{error or type(error).__name__}")

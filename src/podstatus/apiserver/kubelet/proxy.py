@@ -12,17 +12,17 @@ import aiohttp
 from aiohttp import ClientResponse
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.messages import Answer, Request, Stream, Tunnel
-from podstatus.apiserver.http.router import Target
-from podstatus.apiserver.kubelet.address import NodePlace, place_of, split_node_name
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.messages import HttpRequest, Response, StreamResponse, WebSocketProxy
+from podstatus.apiserver.http.router import ResourcePath
+from podstatus.apiserver.kubelet.address import KubeletAddress, kubelet_address, split_node_name
 from podstatus.apiserver.kubelet.kubelet_client import (
-    NodeClient,
-    NodeRefusalError,
-    NodeSocket,
-    words_of,
+    KubeletClient,
+    KubeletError,
+    KubeletWebSocket,
+    read_error_body,
 )
-from podstatus.apiserver.kubelet.response_checker import log_refusal, upgrade_refusal
+from podstatus.apiserver.kubelet.response_checker import log_error, upgrade_error
 from podstatus.apiserver.kubelet.stream_options import (
     choose_protocol,
     container_path,
@@ -33,107 +33,115 @@ from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NODES
 from podstatus.kube.unstructured import nested_str
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 """How often we look whether somebody still wants a stream on which nothing happens."""
 
 
-class NodeEndpoints:
+class KubeletProxy:
     """Passes requests on to nodes."""
 
-    def __init__(self, registry: Registry, client: NodeClient) -> None:
+    def __init__(self, registry: Registry, client: KubeletClient) -> None:
         self._registry = registry
         self._client = client
 
-    async def log(self, request: Request, target: Target) -> Answer | Stream:
+    async def log(self, request: HttpRequest, target: ResourcePath) -> Response | StreamResponse:
         """What a container wrote. Raises Problem."""
         query = log_query(request, target.name or "")
         pod = self._registry.get(target).document()
         path = container_path("containerLogs", pod, request.query.get("container", ""))
         node = nested_str(pod, "spec", "nodeName")
         if not node:
-            return Answer(code=204)
-        place = self._place(node, missing="pods")
+            return Response(code=204)
+        place = self._kubelet_address(node, missing="pods")
         verify = not request.flag("insecureSkipTLSVerifyBackend")
         if verify:
-            self._client.check()
-        response = await self._client.get(place, _joined(path, query), verify=verify)
+            self._client.check_configured()
+        response = await self._client.get(place, _with_query(path, query), verify=verify)
         if not 200 <= response.status <= 206:
-            raise log_refusal(response.status, await _last_words(response), target.name or "")
-        return _stream(response, request.is_gone, content_type="text/plain")
+            raise log_error(response.status, await _read_error(response), target.name or "")
+        return _stream_response(response, request.is_disconnected, content_type="text/plain")
 
-    def talk(self, request: Request, target: Target) -> Tunnel:
+    def exec_or_attach(self, request: HttpRequest, target: ResourcePath) -> WebSocketProxy:
         """A conversation with a process in a container. Raises Problem."""
         pod = self._registry.get(target).document()
         path = container_path(target.subresource, pod, request.query.get("container", ""))
         node = nested_str(pod, "spec", "nodeName")
         if not node:
             raise errors.bad_request(f"pod {target.name} does not have a host assigned")
-        place = self._place(node, missing="pods")
-        self._client.check()
+        place = self._kubelet_address(node, missing="pods")
+        self._client.check_configured()
         protocol = choose_protocol(request)
-        asked = _joined(path, stream_query(request))
-        return Tunnel(protocol=protocol, connect=partial(self._connect, place, asked, protocol))
+        asked = _with_query(path, stream_query(request))
+        return WebSocketProxy(
+            protocol=protocol, connect=partial(self._connect, place, asked, protocol)
+        )
 
-    async def proxy(self, request: Request, target: Target) -> Answer | Stream:
+    async def proxy(self, request: HttpRequest, target: ResourcePath) -> Response | StreamResponse:
         """Whatever a node answers at a path. Raises Problem."""
         name, port = split_node_name(target.name or "")
-        place = self._place(name, missing=NODES.plural)
+        place = self._kubelet_address(name, missing=NODES.plural)
         if port not in ("", str(place.port)):
             raise errors.bad_request(
                 f"port {port[:20]} of node {name} is not its agent's; only that is asked"
             )
-        self._client.check()
-        if not target.below:
+        self._client.check_configured()
+        if not target.proxy_path:
             # Upstream: proxyRedirectsforRootPath, for the sake of relative links.
-            location = _joined(f"{request.path}/", request.raw_query)
-            return Answer(code=301, headers={"Location": location})
-        response = await self._client.get(place, _joined(target.below, request.raw_query))
-        return _stream(response, request.is_gone, content_type=response.content_type)
+            location = _with_query(f"{request.path}/", request.raw_query)
+            return Response(code=301, headers={"Location": location})
+        response = await self._client.get(place, _with_query(target.proxy_path, request.raw_query))
+        return _stream_response(
+            response, request.is_disconnected, content_type=response.content_type
+        )
 
-    def _place(self, node: str, *, missing: str) -> NodePlace:
+    def _kubelet_address(self, node: str, *, missing: str) -> KubeletAddress:
         """Where a node is. `missing` is what upstream says is missing if there is none."""
         try:
-            stored = self._registry.get(Target(resource=NODES, name=node))
-        except Problem as problem:
+            stored = self._registry.get(ResourcePath(resource=NODES, name=node))
+        except StatusError as problem:
             raise errors.not_found(missing, node) from problem
-        return place_of(stored.document(), address=self._client.address)
+        return kubelet_address(stored.document(), address=self._client.address)
 
-    async def _connect(self, place: NodePlace, asked: str, protocol: str) -> NodeSocket:
+    async def _connect(
+        self, address: KubeletAddress, path_and_query: str, protocol: str
+    ) -> KubeletWebSocket:
         try:
-            return await self._client.open_socket(place, asked, protocol)
-        except NodeRefusalError as refusal:
-            raise upgrade_refusal(refusal.code, refusal.words) from refusal
+            return await self._client.open_websocket(address, path_and_query, protocol)
+        except KubeletError as refusal:
+            raise upgrade_error(refusal.code, refusal.message) from refusal
 
 
-def _joined(path: str, query: str) -> str:
+def _with_query(path: str, query: str) -> str:
     return f"{path}?{query}" if query else path
 
 
-async def _last_words(response: ClientResponse) -> str:
+async def _read_error(response: ClientResponse) -> str:
     try:
-        return await words_of(response)
+        return await read_error_body(response)
     except aiohttp.ClientError as error:
         return str(error)
     finally:
         response.close()
 
 
-def _stream(response: ClientResponse, is_gone: Callable[[], bool], content_type: str) -> Stream:
-    return Stream(
-        lines=_pieces(response, is_gone),
-        end=response.close,
+def _stream_response(
+    response: ClientResponse, is_gone: Callable[[], bool], content_type: str
+) -> StreamResponse:
+    return StreamResponse(
+        lines=_iter_chunks(response, is_gone),
+        close=response.close,
         content_type=content_type,
         code=response.status,
     )
 
 
-async def _pieces(
+async def _iter_chunks(
     response: ClientResponse, is_gone: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
     """What a node sends, as it comes; as upstream has it, one that breaks off has ended."""
     while not is_gone():
         try:
-            async with asyncio.timeout(_LOOK_SECONDS):
+            async with asyncio.timeout(_POLL_SECONDS):
                 piece = await response.content.readany()
         except TimeoutError:
             continue

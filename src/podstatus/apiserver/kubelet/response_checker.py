@@ -7,11 +7,11 @@ v0.36.4, NewGenericServerResponse in pkg/api/errors/errors.go.
 import msgspec
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.scalars.go_text import go_quoted
 
-_GENERIC = {
+_GENERIC_MESSAGES = {
     401: ("Unauthorized", "the server has asked for the client to provide credentials"),
     404: ("NotFound", "the server could not find the requested resource"),
     405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
@@ -40,36 +40,36 @@ class _Status(msgspec.Struct):
     reason: str = ""
 
 
-def log_refusal(code: int, words: str, pod: str) -> Problem:
+def log_error(code: int, body: str, pod: str) -> StatusError:
     """A node does not give a log."""
     if code == 400:
-        return errors.bad_request(words)
+        return errors.bad_request(body)
     if code == 500:
-        return errors.internal_error(words)
-    reason, message = _generic(code, words)
+        return errors.internal_error(body)
+    reason, message = _generic_response(code, body)
     details = {"name": pod, "kind": "pods/log"}
-    return Problem(code, reason, f"{message} ( pods/log {pod})", details)
+    return StatusError(code, reason, f"{message} ( pods/log {pod})", details)
 
 
-def upgrade_refusal(code: int, words: str) -> Problem:
+def upgrade_error(code: int, body: str) -> StatusError:
     """A node does not want to talk: what it says is for whoever wanted to."""
     try:
-        status = decode_json(words, _Status)
+        status = decode_json(body, _Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         status = _Status()
     if status.kind == "Status" and status.message:
-        return Problem(code, status.reason, status.message)
-    told = f"unable to upgrade connection: {words.strip() or f'status code {code}'}"
+        return StatusError(code, status.reason, status.message)
+    told = f"unable to upgrade connection: {body.strip() or f'status code {code}'}"
     return errors.bad_request(told) if code == 400 else errors.internal_error(told)
 
 
-def _generic(code: int, words: str) -> tuple[str, str]:
+def _generic_response(code: int, body: str) -> tuple[str, str]:
     if code == 403:
-        return "Forbidden", words
-    if code in _GENERIC:
-        return _GENERIC[code]
+        return "Forbidden", body
+    if code in _GENERIC_MESSAGES:
+        return _GENERIC_MESSAGES[code]
     if code >= 500:
-        told = f"an error on the server ({go_quoted(words)}) has prevented the request from"
+        told = f"an error on the server ({go_quoted(body)}) has prevented the request from"
         return "InternalError", f"{told} succeeding"
     return (
         "",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.messages import Request, read_integer
+from podstatus.apiserver.http.messages import HttpRequest, parse_int64
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.kube.unstructured import nested_list, nested_str
@@ -28,16 +28,16 @@ _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _LOG_FLAGS = ("follow", "previous", "timestamps")
 _STREAM_FLAGS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 """What the API calls them, and what nodes call them."""
-_NOT_BOTH = "at most one of `sinceTime` or `sinceSeconds` may be specified"
-_POSITIVE = "must be greater than 0"
+_SINCE_CONFLICT = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+_NOT_POSITIVE = "must be greater than 0"
 
 
-def log_query(request: Request, name: str) -> str:
+def log_query(request: HttpRequest, name: str) -> str:
     """Which part of a log a node is asked for. Raises Problem."""
     asked = {flag: "true" for flag in _LOG_FLAGS if request.flag(flag)}
-    numbers = _numbers(request)
+    numbers = _int_params(request)
     since = _since_time(request)
-    causes = _log_causes(numbers, since)
+    causes = _validate_log_options(numbers, since)
     if "stream" in request.query:
         # The gate PodLogsQuerySplitStreams is off in v1.36.
         causes.append(forbidden("stream", "may not be specified"))
@@ -49,27 +49,27 @@ def log_query(request: Request, name: str) -> str:
     return urlencode(sorted(asked.items()))
 
 
-def stream_query(request: Request) -> str:
+def stream_query(request: HttpRequest) -> str:
     """How a node is to connect a process, and which one it is to run."""
     flags = [(name, "1") for asked, name in _STREAM_FLAGS.items() if request.flag(asked)]
     commands = [("command", word) for word in request.values("command")]
     return urlencode(sorted([*flags, *commands], key=lambda pair: pair[0]))
 
 
-def container_path(verb: str, pod: Document, asked: str) -> str:
+def container_path(verb: str, pod: Document, container: str) -> str:
     """Where a node has something of a container: `/exec/default/web/main`. Raises Problem."""
     namespace, name = nested_str(pod, "metadata", "namespace"), nested_str(pod, "metadata", "name")
-    return "/" + "/".join(map(quote, (verb, namespace, name, choose_container(pod, asked))))
+    return "/" + "/".join(map(quote, (verb, namespace, name, choose_container(pod, container))))
 
 
-def choose_container(pod: Document, asked: str) -> str:
+def choose_container(pod: Document, container: str) -> str:
     """The container that was asked for, or the only one there is. Raises Problem."""
     name = nested_str(pod, "metadata", "name")
     known = list(_container_names(pod))
-    if asked:
-        if asked not in known:
-            raise errors.bad_request(f"container {asked} is not valid for pod {name}")
-        return asked
+    if container:
+        if container not in known:
+            raise errors.bad_request(f"container {container} is not valid for pod {name}")
+        return container
     containers = nested_list(pod, "spec", "containers")
     if len(containers) == 1:
         return nested_str(containers[0], "name")
@@ -78,7 +78,7 @@ def choose_container(pod: Document, asked: str) -> str:
     raise errors.bad_request(told + choice)
 
 
-def choose_protocol(request: Request) -> str:
+def choose_protocol(request: HttpRequest) -> str:
     """What is spoken with a client that wants to talk to a process. Raises Problem."""
     if not request.upgrade:
         raise errors.bad_request("Upgrade request required")
@@ -101,13 +101,13 @@ def _container_names(pod: Document) -> Iterator[str]:
             yield nested_str(container, "name")
 
 
-def _numbers(request: Request) -> dict[str, int]:
+def _int_params(request: HttpRequest) -> dict[str, int]:
     # Unlike those of lists, a number that is empty is none.
     names = ("tailLines", "limitBytes", "sinceSeconds")
-    return {name: read_integer(request.query[name]) for name in names if name in request.query}
+    return {name: parse_int64(request.query[name]) for name in names if name in request.query}
 
 
-def _since_time(request: Request) -> str:
+def _since_time(request: HttpRequest) -> str:
     asked = request.query.get("sinceTime", "")
     try:
         return (Time.parse(asked or None)).wire or ""
@@ -115,15 +115,15 @@ def _since_time(request: Request) -> str:
         raise errors.bad_request(str(error)) from error
 
 
-def _log_causes(numbers: dict[str, int], since_time: str) -> list[FieldError]:
+def _validate_log_options(numbers: dict[str, int], since_time: str) -> list[FieldError]:
     causes = non_negative("tailLines", numbers.get("tailLines", 0))
-    causes += _positive("limitBytes", numbers)
+    causes += _validate_positive("limitBytes", numbers)
     if since_time and "sinceSeconds" in numbers:
         # Upstream: a field without a name.
-        return [*causes, forbidden("[]", _NOT_BOTH)]
-    return causes + _positive("sinceSeconds", numbers)
+        return [*causes, forbidden("[]", _SINCE_CONFLICT)]
+    return causes + _validate_positive("sinceSeconds", numbers)
 
 
-def _positive(name: str, numbers: dict[str, int]) -> list[FieldError]:
+def _validate_positive(name: str, numbers: dict[str, int]) -> list[FieldError]:
     number = numbers.get(name, 1)
-    return [invalid_value(name, number, _POSITIVE)] if number < 1 else []
+    return [invalid_value(name, number, _NOT_POSITIVE)] if number < 1 else []

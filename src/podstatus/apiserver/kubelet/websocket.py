@@ -11,28 +11,28 @@ from contextlib import suppress
 import msgspec
 from aiohttp import web
 
-from podstatus.apiserver.http.errors import Problem
-from podstatus.apiserver.http.messages import Message, Socket, Tunnel
+from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.messages import Message, WebSocket, WebSocketProxy
 from podstatus.apiserver.kubelet.kubelet_client import read_message, send_message
 from podstatus.apiserver.kubelet.stream_options import ERROR_CHANNEL
 from podstatus.base.net.sockets import enable_keepalive, is_connected
 
 logger = logging.getLogger(__name__)
 
-_NORMAL, _AWAY, _BROKEN = 1000, 1001, 1011
-_NODE_SECONDS = 1.0
+_NORMAL, _GOING_AWAY, _INTERNAL_ERROR = 1000, 1001, 1011
+_BACKEND_CLOSE_SECONDS = 1.0
 """How long a node may take to say goodbye; then the connection is just closed."""
-_LOOK_SECONDS = 5.0
-_CLIENT_SECONDS = 3600.0
+_POLL_SECONDS = 5.0
+_CLIENT_CLOSE_SECONDS = 3600.0
 """A client takes as long as whoever reads what it prints, and loses the rest afterwards."""
 
 
-class ClientSocket:
+class ClientWebSocket:
     """The client's end of a WebSocket, as `exchange.Socket`."""
 
     def __init__(self, protocol: str) -> None:
         self._socket = web.WebSocketResponse(
-            protocols=(protocol,), compress=False, timeout=_CLIENT_SECONDS
+            protocols=(protocol,), compress=False, timeout=_CLIENT_CLOSE_SECONDS
         )
 
     async def accept(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -58,36 +58,38 @@ class ClientSocket:
         await self._socket.close(code=code, message=reason)
 
 
-async def send_tunnel(request: web.BaseRequest, tunnel: Tunnel) -> web.StreamResponse:
+async def serve_websocket(request: web.BaseRequest, proxied: WebSocketProxy) -> web.StreamResponse:
     """Be in the middle, until it ends."""
-    near = ClientSocket(tunnel.protocol)
+    near = ClientWebSocket(proxied.protocol)
     response = await near.accept(request)
     try:
-        far = await tunnel.connect()
-    except Problem as problem:
+        far = await proxied.connect()
+    except StatusError as problem:
         with suppress(ConnectionError):
             await near.send(ERROR_CHANNEL + msgspec.json.encode(problem.document))
             await near.close(_NORMAL)
         return response
-    await relay(near, far, _until_gone(request.transport))
+    await proxy(near, far, _wait_disconnected(request.transport))
     return response
 
 
-async def _until_gone(transport: asyncio.BaseTransport | None) -> None:
+async def _wait_disconnected(transport: asyncio.BaseTransport | None) -> None:
     """Wait for a client to go: who is held up by the node is not read from, and so not heard."""
     enable_keepalive(transport)
     while is_connected(transport):  # noqa: ASYNC110 - the kernel tells nobody
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
-async def relay(near: Socket, far: Socket, near_goes: Coroutine[None, None, None]) -> None:
+async def proxy(
+    client: WebSocket, backend: WebSocket, client_disconnected: Coroutine[None, None, None]
+) -> None:
     """Pass messages on between two, and to each how the other said goodbye.
 
-    `near_goes` comes back when there is nobody at the near end any more.
+    `client_disconnected` comes back when there is nobody at the near end any more.
     """
-    there = asyncio.ensure_future(_pass_on(near, far))
-    back = asyncio.ensure_future(_pass_on(far, near))
-    goes = asyncio.ensure_future(near_goes)
+    there = asyncio.ensure_future(_copy_messages(client, backend))
+    back = asyncio.ensure_future(_copy_messages(backend, client))
+    goes = asyncio.ensure_future(client_disconnected)
     try:
         await asyncio.wait({there, back, goes}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -95,16 +97,22 @@ async def relay(near: Socket, far: Socket, near_goes: Coroutine[None, None, None
         for way in (there, back, goes):
             way.cancel()
         await asyncio.wait({there, back, goes})
-        await _goodbye(far, _AWAY, _NODE_SECONDS)
-        code = _AWAY if near_has_left else _NORMAL if _ended(far) else _BROKEN
-        await _goodbye(near, code, _CLIENT_SECONDS)
+        await _close_quietly(backend, _GOING_AWAY, _BACKEND_CLOSE_SECONDS)
+        code = (
+            _GOING_AWAY
+            if near_has_left
+            else _NORMAL
+            if _closed_normally(backend)
+            else _INTERNAL_ERROR
+        )
+        await _close_quietly(client, code, _CLIENT_CLOSE_SECONDS)
 
 
-def _ended(far: Socket) -> bool:
-    return far.close_code == _NORMAL
+def _closed_normally(backend: WebSocket) -> bool:
+    return backend.close_code == _NORMAL
 
 
-async def _pass_on(source: Socket, target: Socket) -> None:
+async def _copy_messages(source: WebSocket, target: WebSocket) -> None:
     try:
         while (message := await source.receive()) is not None:
             await target.send(message)
@@ -112,8 +120,8 @@ async def _pass_on(source: Socket, target: Socket) -> None:
         logger.debug("tunnel broken: error=%s", error)
 
 
-async def _goodbye(socket: Socket, code: int, seconds: float) -> None:
-    reason = b"the node hung up" if code == _BROKEN else b""
+async def _close_quietly(socket: WebSocket, code: int, seconds: float) -> None:
+    reason = b"the node hung up" if code == _INTERNAL_ERROR else b""
     with suppress(ConnectionError, TimeoutError):
         async with asyncio.timeout(seconds):
             await socket.close(code, reason)

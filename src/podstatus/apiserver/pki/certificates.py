@@ -19,20 +19,20 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from podstatus.apiserver.state_dir import FolderError, ServerFolder
+from podstatus.apiserver.state_dir import StateDir, StateDirError
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 
 logger = logging.getLogger(__name__)
 
-AUTHORITY = "ca.crt"
+CA_CERTIFICATE = "ca.crt"
 """The file with what clients have to trust."""
-CLIENT = "client"
+KUBELET_CLIENT = "client"
 """The server's name for the files that it shows to nodes: `client.crt`, `client.key`."""
-CLIENT_NAME = "podstatus-apiserver"
-CLIENT_GROUP = "system:masters"
+KUBELET_CLIENT_NAME = "podstatus-apiserver"
+KUBELET_CLIENT_GROUP = "system:masters"
 """Whom nodes ask about, they are told, may do everything."""
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK_NAMES = ("127.0.0.1", "::1", "localhost")
 
 _AUTHORITY_DAYS = 3650
 _SERVER_DAYS = 365
@@ -44,7 +44,7 @@ _CLOCK_SKEW = datetime.timedelta(minutes=5)
 """Valid from a little before now, for clients whose clock is behind."""
 
 
-class Identity(msgspec.Struct, frozen=True):
+class CertificateKeyPair(msgspec.Struct, frozen=True):
     """A certificate with its private key."""
 
     certificate: x509.Certificate
@@ -68,37 +68,37 @@ class Identity(msgspec.Struct, frozen=True):
 class Certificates:
     """The certificates in a server's folder; `now` is in nanoseconds since the Unix epoch."""
 
-    def __init__(self, folder: ServerFolder, now: int) -> None:
-        self._folder = folder
+    def __init__(self, state_dir: StateDir, now: int) -> None:
+        self._state_dir = state_dir
         self._now = datetime.datetime.fromtimestamp(now / 1e9, datetime.UTC)
 
-    def ensure(self, hosts: Iterable[str] = LOOPBACK) -> bytes:
+    def ensure(self, hosts: Iterable[str] = LOOPBACK_NAMES) -> bytes:
         """Have a valid certificate for these names; the authority's, PEM. Raises FolderError."""
-        authority = self._kept("ca")
-        if authority is None or not self._lasts(authority):
-            authority = self._store("ca", self._new_authority())
+        authority = self._read_pair("ca")
+        if authority is None or not self._is_valid(authority):
+            authority = self._write_pair("ca", self._new_authority())
         self._ensure_signed(authority, hosts)
         return authority.certificate_pem
 
-    def renew(self, hosts: Iterable[str] = LOOPBACK) -> bool:
+    def renew(self, hosts: Iterable[str] = LOOPBACK_NAMES) -> bool:
         """Have certificates that are valid, while the server runs; whether there are new ones.
 
         The authority stays, since clients trust it: one that has expired is renewed by `ensure`, at
         the next start. Raises FolderError.
         """
-        authority = self._kept("ca")
-        if authority is None or not self._lasts(authority):
+        authority = self._read_pair("ca")
+        if authority is None or not self._is_valid(authority):
             return False
         return self._ensure_signed(authority, hosts)
 
-    def _ensure_signed(self, authority: Identity, hosts: Iterable[str]) -> bool:
-        names = frozenset([*LOOPBACK, *hosts])
-        server, client = self._kept("server"), self._kept(CLIENT)
-        is_new = server is None or not self._serves(server, authority, names)
+    def _ensure_signed(self, authority: CertificateKeyPair, hosts: Iterable[str]) -> bool:
+        names = frozenset([*LOOPBACK_NAMES, *hosts])
+        server, client = self._read_pair("server"), self._read_pair(KUBELET_CLIENT)
+        is_new = server is None or not self._covers_names(server, authority, names)
         if is_new:
-            self._store("server", self._new_server(authority, names))
-        if client is None or not self._is_ours(client, authority):
-            self._store(CLIENT, self._new_client(authority))
+            self._write_pair("server", self._new_server(authority, names))
+        if client is None or not self._is_signed_by(client, authority):
+            self._write_pair(KUBELET_CLIENT, self._new_client(authority))
         return is_new
 
     def server_context(self) -> ssl.SSLContext:
@@ -109,48 +109,52 @@ class Certificates:
 
     def load(self, context: ssl.SSLContext) -> None:
         """Have connections that come from now on served with the newest certificate."""
-        context.load_cert_chain(self._folder.path / "server.crt", self._folder.path / "server.key")
+        context.load_cert_chain(
+            self._state_dir.path / "server.crt", self._state_dir.path / "server.key"
+        )
 
-    def _kept(self, name: str) -> Identity | None:
-        certificate = self._folder.read(f"{name}.crt")
-        key = self._folder.read(f"{name}.key")
+    def _read_pair(self, name: str) -> CertificateKeyPair | None:
+        certificate = self._state_dir.read(f"{name}.crt")
+        key = self._state_dir.read(f"{name}.key")
         if certificate is None or key is None:
             return None
         try:
-            return _identity(certificate, key)
+            return _load_key_pair(certificate, key)
         except ValueError as error:
-            raise FolderError(
-                f"{self._folder.path / name}.crt and .key are damaged ({error}); remove both, "
+            raise StateDirError(
+                f"{self._state_dir.path / name}.crt and .key are damaged ({error}); remove both, "
                 "new ones will be made"
             ) from error
 
-    def _store(self, name: str, identity: Identity) -> Identity:
+    def _write_pair(self, name: str, identity: CertificateKeyPair) -> CertificateKeyPair:
         # The key first: a certificate whose key is another's is noticed and made anew.
-        self._folder.write(f"{name}.key", identity.key_pem)
-        self._folder.write(f"{name}.crt", identity.certificate_pem)
+        self._state_dir.write(f"{name}.key", identity.key_pem)
+        self._state_dir.write(f"{name}.crt", identity.certificate_pem)
         return identity
 
-    def _lasts(self, identity: Identity) -> bool:
+    def _is_valid(self, identity: CertificateKeyPair) -> bool:
         certificate = identity.certificate
         left = certificate.not_valid_after_utc - self._now
         started = certificate.not_valid_before_utc <= self._now
         matches = certificate.public_key() == identity.key.public_key()
         return started and matches and left > datetime.timedelta(days=_RENEW_DAYS)
 
-    def _is_ours(self, identity: Identity, authority: Identity) -> bool:
+    def _is_signed_by(self, identity: CertificateKeyPair, authority: CertificateKeyPair) -> bool:
         try:
             identity.certificate.verify_directly_issued_by(authority.certificate)
         except (InvalidSignature, ValueError):
             return False
-        return self._lasts(identity)
+        return self._is_valid(identity)
 
-    def _serves(self, server: Identity, authority: Identity, names: frozenset[str]) -> bool:
-        return self._is_ours(server, authority) and names <= _names(server.certificate)
+    def _covers_names(
+        self, server: CertificateKeyPair, authority: CertificateKeyPair, names: frozenset[str]
+    ) -> bool:
+        return self._is_signed_by(server, authority) and names <= _subject_names(server.certificate)
 
-    def _new_authority(self) -> Identity:
+    def _new_authority(self) -> CertificateKeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
         # The serial number keeps authorities apart that clients have met at the same address.
-        name = _name(f"podstatus-ca-{x509.random_serial_number():040x}"[:52])
+        name = _subject(f"podstatus-ca-{x509.random_serial_number():040x}"[:52])
         usage = _key_usage(signs_certificates=True)
         builder = (
             self._builder(name, name, key, _AUTHORITY_DAYS)
@@ -158,26 +162,28 @@ class Certificates:
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
         )
-        return Identity(builder.sign(key, hashes.SHA256()), key)
+        return CertificateKeyPair(builder.sign(key, hashes.SHA256()), key)
 
-    def _new_server(self, authority: Identity, names: frozenset[str]) -> Identity:
+    def _new_server(
+        self, authority: CertificateKeyPair, names: frozenset[str]
+    ) -> CertificateKeyPair:
         alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = _name("podstatus-apiserver")
+        subject = _subject("podstatus-apiserver")
         builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.SERVER_AUTH)
         builder = builder.add_extension(alternatives, critical=False)
-        return Identity(builder.sign(authority.key, hashes.SHA256()), key)
+        return CertificateKeyPair(builder.sign(authority.key, hashes.SHA256()), key)
 
-    def _new_client(self, authority: Identity) -> Identity:
+    def _new_client(self, authority: CertificateKeyPair) -> CertificateKeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = _name(CLIENT_NAME, group=CLIENT_GROUP)
+        subject = _subject(KUBELET_CLIENT_NAME, group=KUBELET_CLIENT_GROUP)
         builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.CLIENT_AUTH)
-        return Identity(builder.sign(authority.key, hashes.SHA256()), key)
+        return CertificateKeyPair(builder.sign(authority.key, hashes.SHA256()), key)
 
     def _signed_builder(
         self,
         subject: x509.Name,
-        authority: Identity,
+        authority: CertificateKeyPair,
         key: ec.EllipticCurvePrivateKey,
         purpose: x509.ObjectIdentifier,
     ) -> x509.CertificateBuilder:
@@ -207,32 +213,35 @@ class Certificates:
         )
 
 
-async def keep_valid(
-    folder: ServerFolder, context: ssl.SSLContext, hosts: Iterable[str], clock: Clock
+async def renew_periodically(
+    state_dir: StateDir, context: ssl.SSLContext, hosts: Iterable[str], clock: Clock
 ) -> None:
     """Renew the server's certificate before it expires, or when the clock was set past that."""
-    hosts, trouble = tuple(hosts), FailureLog(logger, "renewing certificates", expected=FolderError)
+    hosts, trouble = (
+        tuple(hosts),
+        FailureLog(logger, "renewing certificates", expected=StateDirError),
+    )
     while True:
         await clock.wait(_CHECK_SECONDS)
-        certificates = Certificates(folder, clock.now())
+        certificates = Certificates(state_dir, clock.now())
         try:
             if await asyncio.to_thread(certificates.renew, hosts):
                 certificates.load(context)
                 logger.info("certificate of the server renewed")
-        except (FolderError, ssl.SSLError, OSError) as error:
+        except (StateDirError, ssl.SSLError, OSError) as error:
             trouble.failed(error)
         else:
             trouble.recovered()
 
 
-def _identity(certificate: bytes, key: bytes) -> Identity:
+def _load_key_pair(certificate: bytes, key: bytes) -> CertificateKeyPair:
     private = serialization.load_pem_private_key(key, password=None)
     if not isinstance(private, ec.EllipticCurvePrivateKey):
         raise ValueError("the key is not one of ours")
-    return Identity(x509.load_pem_x509_certificate(certificate), private)
+    return CertificateKeyPair(x509.load_pem_x509_certificate(certificate), private)
 
 
-def _name(common: str, *, group: str = "") -> x509.Name:
+def _subject(common: str, *, group: str = "") -> x509.Name:
     groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
     return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
@@ -258,7 +267,7 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _names(certificate: x509.Certificate) -> frozenset[str]:
+def _subject_names(certificate: x509.Certificate) -> frozenset[str]:
     """The names that a certificate is for."""
     found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     addresses = [str(address) for address in found.get_values_for_type(x509.IPAddress)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from podstatus.apiserver.state_dir import FolderError, ServerFolder
+from podstatus.apiserver.state_dir import StateDir, StateDirError
 
 KUBECONFIG = "kubeconfig"
 ENDPOINTS = "endpoints.json"
@@ -16,7 +16,7 @@ _TOKEN = "token"  # noqa: S105 - the name of the file
 _NAME = "podstatus"
 
 
-class Access(msgspec.Struct, frozen=True, kw_only=True):
+class ClientCredentials(msgspec.Struct, frozen=True, kw_only=True):
     """What a client needs."""
 
     url: str
@@ -25,38 +25,38 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """The certificate of the authority that signed the server's, PEM."""
 
 
-def ensure_token(folder: ServerFolder) -> str:
+def ensure_token(state_dir: StateDir) -> str:
     """The token of this folder, made at the first start. Raises FolderError."""
-    kept = folder.read(_TOKEN)
+    kept = state_dir.read(_TOKEN)
     if kept is None:
         token = secrets.token_urlsafe(32)
-        folder.write(_TOKEN, f"{token}\n".encode())
+        state_dir.write(_TOKEN, f"{token}\n".encode())
         return token
     token = kept.decode(errors="replace").strip()
     if not re.fullmatch(r"[\w.~+/=-]{16,}", token, re.ASCII):
-        raise FolderError(
-            f"{folder.path / _TOKEN} holds no token of 16 characters or more; remove the file, "
+        raise StateDirError(
+            f"{state_dir.path / _TOKEN} holds no token of 16 characters or more; remove the file, "
             "a new one will be made"
         )
     return token
 
 
-def write_access(folder: ServerFolder, access: Access) -> Path:
+def write_client_files(state_dir: StateDir, credentials: ClientCredentials) -> Path:
     """Write the files for clients; where the kubeconfig is. Raises FolderError."""
-    endpoints = {"apiserver": access.url, "token": access.token}
-    folder.write(ENDPOINTS, msgspec.json.encode(endpoints))
-    return folder.write(KUBECONFIG, kubeconfig(access))
+    endpoints = {"apiserver": credentials.url, "token": credentials.token}
+    state_dir.write(ENDPOINTS, msgspec.json.encode(endpoints))
+    return state_dir.write(KUBECONFIG, kubeconfig(credentials))
 
 
-def kubeconfig(access: Access) -> bytes:
+def kubeconfig(credentials: ClientCredentials) -> bytes:
     """A file that `kubectl --kubeconfig` takes; all that it needs is in it."""
-    authority = base64.b64encode(access.authority).decode()
-    cluster = {"server": access.url, "certificate-authority-data": authority}
+    authority = base64.b64encode(credentials.authority).decode()
+    cluster = {"server": credentials.url, "certificate-authority-data": authority}
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": _NAME, "cluster": cluster}],
-        "users": [{"name": _NAME, "user": {"token": access.token}}],
+        "users": [{"name": _NAME, "user": {"token": credentials.token}}],
         "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
         "current-context": _NAME,
     }

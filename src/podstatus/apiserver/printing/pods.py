@@ -19,7 +19,7 @@ from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 _NONE = "<none>"
-_END = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
+_COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
 class PodPrinter:
@@ -47,7 +47,7 @@ class PodPrinter:
             pod.name,
             f"{summary.ready}/{total}",
             _deletion(pod) or summary.reason,
-            _told_restarts(summary.restarts, now),
+            _format_restarts(summary.restarts, now),
             format_age(pod.metadata.creation_timestamp, now),
             _address(pod.status) or _NONE,
             pod.spec.node_name or _NONE,
@@ -58,16 +58,18 @@ class PodPrinter:
     def conditions(self, document: Document) -> list[Document]:
         """That the pod has run to its end."""
         phase = (document.get("status") or {}).get("phase")
-        if phase not in _END:
+        if phase not in _COMPLETED:
             return []
-        return [{"type": "Completed", "status": "True", "reason": phase, "message": _END[phase]}]
+        return [
+            {"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}
+        ]
 
 
 class _Restarts(NamedTuple):
     times: int = 0
     last: Time = UNSET_TIME
 
-    def plus(self, status: ContainerStatus) -> "_Restarts":
+    def add(self, status: ContainerStatus) -> "_Restarts":
         ended = status.last_state.terminated
         last = max(self.last, ended.finished_at) if ended else self.last
         return _Restarts(self.times + status.restart_count, last)
@@ -101,8 +103,8 @@ def _init_containers(pod: Pod) -> tuple[str, int, _Restarts, _Restarts]:
     ready, total, sidecars = 0, _Restarts(), _Restarts()
     for index, status in enumerate(pod.status.init_container_statuses or ()):
         sidecar = is_sidecar.get(status.name, False)
-        total = total.plus(status)
-        sidecars = sidecars.plus(status) if sidecar else sidecars
+        total = total.add(status)
+        sidecars = sidecars.add(status) if sidecar else sidecars
         if status.state.terminated and not status.state.terminated.exit_code:
             continue
         if not (sidecar and status.started):
@@ -131,7 +133,7 @@ def _containers(pod: PodStatus, before: _Summary) -> _Summary:
     reason, ready, restarts = before
     running, error = 0, ""
     for status in reversed(pod.container_statuses or ()):
-        restarts = restarts.plus(status)
+        restarts = restarts.add(status)
         state = status.state
         if state.waiting and state.waiting.reason:
             reason = state.waiting.reason
@@ -141,11 +143,11 @@ def _containers(pod: PodStatus, before: _Summary) -> _Summary:
         elif status.ready and state.running:
             running += 1
     if reason == "Completed":
-        reason = _reason_of_some_completed(pod, error, running=bool(running))
+        reason = _completed_reason(pod, error, running=bool(running))
     return _Summary(reason, ready + running, restarts)
 
 
-def _reason_of_some_completed(pod: PodStatus, error: str, *, running: bool) -> str:
+def _completed_reason(pod: PodStatus, error: str, *, running: bool) -> str:
     """One container has completed, but others may still run, or have failed."""
     if running and _any_condition_is_true(pod, "Ready"):
         return "Running"
@@ -157,10 +159,10 @@ def _deletion(pod: Pod) -> str:
         return ""
     if pod.status.reason == "NodeLost":
         return "Unknown"
-    return "" if pod.status.phase in _END else "Terminating"
+    return "" if pod.status.phase in _COMPLETED else "Terminating"
 
 
-def _told_restarts(restarts: _Restarts, now: Time) -> str:
+def _format_restarts(restarts: _Restarts, now: Time) -> str:
     if not restarts.times or not restarts.last:
         return str(restarts.times)
     return f"{restarts.times} ({format_age(restarts.last, now)} ago)"
@@ -177,12 +179,12 @@ def _readiness_gates(pod: Pod) -> str:
 
 
 def _first_condition_is_true(status: PodStatus, type_: str) -> bool:
-    return next(_truths(status, type_), False)
+    return next(_condition_values(status, type_), False)
 
 
 def _any_condition_is_true(status: PodStatus, type_: str) -> bool:
-    return any(_truths(status, type_))
+    return any(_condition_values(status, type_))
 
 
-def _truths(status: PodStatus, type_: str) -> Iterator[bool]:
+def _condition_values(status: PodStatus, type_: str) -> Iterator[bool]:
     return (item.status == "True" for item in status.conditions or () if item.type == type_)

@@ -20,7 +20,7 @@ from podstatus.apiserver.resources import (
     PODS,
     SECRETS,
     SERVICE_ACCOUNTS,
-    Resource,
+    ResourceInfo,
 )
 from podstatus.apiserver.strategies.base import Column, Document, Printer
 from podstatus.kube.scalars.human_duration import format_age
@@ -38,7 +38,7 @@ _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"
 
 
-class PlainPrinter(msgspec.Struct, frozen=True):
+class FunctionPrinter(msgspec.Struct, frozen=True):
     """Rows that one function makes."""
 
     columns: tuple[Column, ...]
@@ -53,7 +53,7 @@ class PlainPrinter(msgspec.Struct, frozen=True):
         return []
 
 
-def printer_of(resource: Resource) -> Printer:
+def printer_for(resource: ResourceInfo) -> Printer:
     """How objects of this resource look in a Table."""
     return _PRINTERS.get(resource.kind, _DEFAULT)
 
@@ -168,12 +168,12 @@ def _service_account(document: Document, now: Time) -> list[Any]:
     return [_name(document), _age(document, now)]
 
 
-_DEFAULT = PlainPrinter(
+_DEFAULT = FunctionPrinter(
     (NAME, Column(name="Created At", type="date", description="When the object was created.")),
     _default,
 )
 
-_NODE = PlainPrinter(
+_NODE = FunctionPrinter(
     (
         NAME,
         Column(name="Status", description="Whether the node is ready, and may get new pods."),
@@ -189,7 +189,7 @@ _NODE = PlainPrinter(
     _node,
 )
 
-_EVENT = PlainPrinter(
+_EVENT = FunctionPrinter(
     (
         Column(name="Last Seen", description="How long ago it happened last."),
         Column(name="Type", description="Normal or Warning."),
@@ -209,16 +209,16 @@ _PRINTERS: dict[str, Printer] = {
     PODS.kind: PodPrinter(),
     NODES.kind: _NODE,
     EVENTS.kind: _EVENT,
-    NAMESPACES.kind: PlainPrinter(
+    NAMESPACES.kind: FunctionPrinter(
         (NAME, Column(name="Status", description="Active or Terminating."), AGE), _namespace
     ),
-    LEASES.kind: PlainPrinter(
+    LEASES.kind: FunctionPrinter(
         (NAME, Column(name="Holder", description="Who holds it."), AGE), _lease
     ),
-    CONFIG_MAPS.kind: PlainPrinter(
+    CONFIG_MAPS.kind: FunctionPrinter(
         (NAME, Column(name="Data", description="How many entries it has."), AGE), _config_map
     ),
-    SECRETS.kind: PlainPrinter(
+    SECRETS.kind: FunctionPrinter(
         (
             NAME,
             Column(name="Type", description="What kind of secret it is."),
@@ -227,5 +227,5 @@ _PRINTERS: dict[str, Printer] = {
         ),
         _secret,
     ),
-    SERVICE_ACCOUNTS.kind: PlainPrinter((NAME, AGE), _service_account),
+    SERVICE_ACCOUNTS.kind: FunctionPrinter((NAME, AGE), _service_account),
 }

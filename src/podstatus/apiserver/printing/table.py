@@ -10,23 +10,23 @@ import msgspec
 
 from podstatus.apiserver.http.errors import bad_request
 from podstatus.apiserver.http.negotiation import META_V1, IncludeObject, wants_table
-from podstatus.apiserver.printing.printers import printer_of
-from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.printing.printers import printer_for
+from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document, Printer
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_dict, nested_str
 
 __all__ = [
-    "include_object",
+    "parse_include_object",
     "partial_list",
     "partial_metadata",
-    "printer_of",
+    "printer_for",
     "table_document",
     "wants_table",
 ]
 
 
-def include_object(value: str) -> IncludeObject:
+def parse_include_object(value: str) -> IncludeObject:
     """Read the parameter `includeObject` of a request for a Table. Raises Problem (400)."""
     match value:
         case "Metadata" | "None" | "Object":
@@ -40,7 +40,7 @@ def include_object(value: str) -> IncludeObject:
 
 
 def table_document(
-    resource: Resource,
+    resource: ResourceInfo,
     documents: Sequence[Document],
     now: Time,
     *,
@@ -54,15 +54,15 @@ def table_document(
     `list_metadata` is that of the list; None if there is but one object, which was got or
     watched. A watch sends headers with its first event only.
     """
-    printer = printer_of(resource)
+    printer = printer_for(resource)
     rows = [
-        _row(printer, document, now) | {"object": _shown(resource, document, include_object)}
+        _row(printer, document, now) | {"object": _row_object(resource, document, include_object)}
         for document in documents
     ]
     return {
         "kind": "Table",
         "apiVersion": api_version,
-        "metadata": _version(documents) if list_metadata is None else list_metadata,
+        "metadata": _object_metadata(documents) if list_metadata is None else list_metadata,
         "columnDefinitions": msgspec.to_builtins(printer.columns) if headers else None,
         "rows": rows,
     }
@@ -96,7 +96,7 @@ def _row(printer: Printer, document: Document, now: Time) -> Document:
     return row
 
 
-def _shown(resource: Resource, document: Document, include: IncludeObject) -> Any:
+def _row_object(resource: ResourceInfo, document: Document, include: IncludeObject) -> Any:
     if include == "None":
         return None
     if include == "Metadata":
@@ -104,6 +104,6 @@ def _shown(resource: Resource, document: Document, include: IncludeObject) -> An
     return {**document, "kind": resource.kind, "apiVersion": resource.api_version}
 
 
-def _version(documents: Sequence[Document]) -> Document:
+def _object_metadata(documents: Sequence[Document]) -> Document:
     version = nested_str(documents[0], "metadata", "resourceVersion") if documents else ""
     return {"resourceVersion": version} if version else {}

@@ -20,10 +20,10 @@ from podstatus.kube.scalars.go_text import go_quoted
 NEWEST = -1
 """In a token instead of a resource version: go on with the list as it is by then."""
 
-_FORM = "meta.k8s.io/v1"
+_FORMAT_VERSION = "meta.k8s.io/v1"
 _BASE64 = re.compile("[A-Za-z0-9_-]*")
 _INTEGER = re.compile("[+-]?[0-9]+")
-_AFTER = "\0"
+_KEY_SUFFIX = "\0"
 """No key lies between a key and this one."""
 
 
@@ -33,33 +33,33 @@ class _Token(msgspec.Struct):
     start: str = ""
 
 
-def continue_token(version: int, key: tuple[str, str]) -> str:
+def encode_continue(version: int, key: tuple[str, str]) -> str:
     """The token of a list at this version, of which the last object so far has this key
     (namespace and name)."""
-    start = "/".join(filter(None, key)) + _AFTER
-    data = msgspec.json.encode(_Token(_FORM, version, start))
+    start = "/".join(filter(None, key)) + _KEY_SUFFIX
+    data = msgspec.json.encode(_Token(_FORMAT_VERSION, version, start))
     return urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def read_continue_token(text: str) -> tuple[int, tuple[str, str]]:
+def decode_continue(text: str) -> tuple[int, tuple[str, str]]:
     """The version (`NEWEST` for whatever it is now) and the key after which the list goes on.
 
     Raises Problem (400).
     """
-    token = _decoded(text)
-    if token.v != _FORM:
-        _refuse(f": server does not recognize this encoded version {token.v}")
+    token = _decode(text)
+    if token.v != _FORMAT_VERSION:
+        _raise_invalid(f": server does not recognize this encoded version {token.v}")
     if not token.rv:
-        _refuse(f": incorrect encoded start resourceVersion (version {_FORM})")
+        _raise_invalid(f": incorrect encoded start resourceVersion (version {_FORMAT_VERSION})")
     if not token.start:
-        _refuse(f": encoded start key empty (version {_FORM})")
-    parts = token.start.removesuffix(_AFTER).removeprefix("/").split("/")
+        _raise_invalid(f": encoded start key empty (version {_FORMAT_VERSION})")
+    parts = token.start.removesuffix(_KEY_SUFFIX).removeprefix("/").split("/")
     if len(parts) > 2 or not {"", ".", ".."}.isdisjoint(parts):
-        _refuse(f": {token.start}")
+        _raise_invalid(f": {token.start}")
     return token.rv, ("/".join(parts[:-1]), parts[-1])
 
 
-def read_limit(text: str) -> int:
+def parse_limit(text: str) -> int:
     """The parameter `limit`: the length of a page, 0 for all at once. Raises Problem (400)."""
     if not _INTEGER.fullmatch(text):
         raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: invalid syntax")
@@ -69,14 +69,14 @@ def read_limit(text: str) -> int:
     return max(limit, 0)
 
 
-def _decoded(text: str) -> _Token:
+def _decode(text: str) -> _Token:
     if not _BASE64.fullmatch(text) or len(text) % 4 == 1:
-        _refuse(": illegal base64 data")
+        _raise_invalid(": illegal base64 data")
     try:
         return decode_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)), _Token)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        _refuse(f": {error}")
+        _raise_invalid(f": {error}")
 
 
-def _refuse(why: str) -> NoReturn:
-    raise bad_request(f"invalid continue token: continue key is not valid{why}")
+def _raise_invalid(message: str) -> NoReturn:
+    raise bad_request(f"invalid continue token: continue key is not valid{message}")

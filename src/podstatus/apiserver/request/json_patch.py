@@ -13,16 +13,16 @@ from typing import Any, TypeAlias
 from podstatus.kube.encoding.go_json import encode_document, go_equal
 
 Operation: TypeAlias = dict[str, Any]
-Container: TypeAlias = dict[str, Any] | list[Any]
+JsonContainer: TypeAlias = dict[str, Any] | list[Any]
 
 MAX_OPERATIONS = 10_000
-MAX_COPIED = 3 * 1024 * 1024
+MAX_COPIED_BYTES = 3 * 1024 * 1024
 """Bytes that the copies of one patch may add: a few operations can double a document often."""
-MAX_SHIFTED = 100_000_000
+MAX_SHIFTED_ELEMENTS = 100_000_000
 """Elements of lists that the operations of one patch may shift: 50 ms. Each insertion or removal
 shifts all elements behind it, and a body of 3 MiB holds a list of a million."""
 
-_CONTAINERS = frozenset({dict, list})
+_CONTAINER_TYPES = frozenset({dict, list})
 _INDEX = re.compile("[+-]?[0-9]{1,18}")
 
 
@@ -36,19 +36,19 @@ class JsonPatchTooLargeError(JsonPatchError):
 
 def apply_json_patch(document: Any, operations: Sequence[Operation | None]) -> Any:
     """The document that the operations make, one after the other. Raises JsonPatchError."""
-    patching = _Patching(_copied(document))
+    patching = _PatchState(_deep_copy(document))
     for operation in operations:
         patching.apply(operation or {})
     return patching.document
 
 
-class _Patching:
+class _PatchState:
     """A document under way."""
 
     def __init__(self, document: Any) -> None:
         self.document = document
-        self._copied = 0
-        self._shifted = 0
+        self._copied_bytes = 0
+        self._shifted_elements = 0
 
     def apply(self, operation: Operation) -> None:
         verbs: dict[Any, Callable[[Operation], None]] = {
@@ -65,69 +65,70 @@ class _Patching:
         verbs[kind](operation)
 
     def _add(self, operation: Operation) -> None:
-        self._put(_pointer(operation, "path"), _copied(operation.get("value")))
+        self._put(_pointer(operation, "path"), _deep_copy(operation.get("value")))
 
     def _remove(self, operation: Operation) -> None:
-        self._take(_pointer(operation, "path"))
+        self._pop(_pointer(operation, "path"))
 
     def _replace(self, operation: Operation) -> None:
-        path, value = _pointer(operation, "path"), _copied(operation.get("value"))
+        path, value = _pointer(operation, "path"), _deep_copy(operation.get("value"))
         if not path:
             if not isinstance(value, dict | list):
                 raise JsonPatchError("the document cannot be replaced by a scalar")
             self.document = value
             return
-        container, key = self._find(path)
+        container, key = self._resolve(path)
         if isinstance(container, dict):
             container[key] = value
         else:
             container[_index(container, key)] = value
 
     def _move(self, operation: Operation) -> None:
-        value = self._take(_pointer(operation, "from"))
+        value = self._pop(_pointer(operation, "from"))
         self._put(_pointer(operation, "path"), value)
 
     def _copy(self, operation: Operation) -> None:
-        container, key = self._find(_pointer(operation, "from"))
+        container, key = self._resolve(_pointer(operation, "from"))
         value = _get(container, key)
-        self._copied += len(encode_document({"": value}))
-        if self._copied > MAX_COPIED:
-            raise JsonPatchError(f"the patch copies more than {MAX_COPIED} bytes")
-        self._put(_pointer(operation, "path"), _copied(value))
+        self._copied_bytes += len(encode_document({"": value}))
+        if self._copied_bytes > MAX_COPIED_BYTES:
+            raise JsonPatchError(f"the patch copies more than {MAX_COPIED_BYTES} bytes")
+        self._put(_pointer(operation, "path"), _deep_copy(value))
 
     def _test(self, operation: Operation) -> None:
         path = _pointer(operation, "path")
-        found = _get(*self._find(path)) if path else self.document
+        found = _get(*self._resolve(path)) if path else self.document
         if not go_equal(found, operation.get("value")):
             raise JsonPatchError(f"test of {path!r} failed: the value is another one")
 
     def _put(self, path: str, value: Any) -> None:
-        container, key = self._find(path)
+        container, key = self._resolve(path)
         if isinstance(container, dict):
             container[key] = value
         else:
-            place = _place(container, key)
-            self._shift(container, place)
+            place = _insert_index(container, key)
+            self._count_shift(container, place)
             container.insert(place, value)
 
-    def _take(self, path: str) -> Any:
-        container, key = self._find(path)
+    def _pop(self, path: str) -> Any:
+        container, key = self._resolve(path)
         if isinstance(container, list):
             index = _index(container, key)
-            self._shift(container, index)
+            self._count_shift(container, index)
             return container.pop(index)
         if key not in container:
             raise JsonPatchError(f"there is nothing at {path!r}")
         return container.pop(key)
 
-    def _shift(self, elements: list[Any], index: int) -> None:
-        self._shifted += len(elements) - index
-        if self._shifted > MAX_SHIFTED:
+    def _count_shift(self, elements: list[Any], index: int) -> None:
+        self._shifted_elements += len(elements) - index
+        if self._shifted_elements > MAX_SHIFTED_ELEMENTS:
             raise JsonPatchTooLargeError(
-                f"The allowed maximum of list elements shifted by a JSON patch is {MAX_SHIFTED}"
+                "The allowed maximum of list elements shifted by a JSON patch is "
+                f"{MAX_SHIFTED_ELEMENTS}"
             )
 
-    def _find(self, path: str) -> tuple[Container, str]:
+    def _resolve(self, path: str) -> tuple[JsonContainer, str]:
         """What the last part of a pointer is to be looked up in, and that part."""
         # Whatever comes before the first slash is passed over.
         parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
@@ -141,12 +142,12 @@ class _Patching:
         return found, parts[-1]
 
 
-def _copied(value: Any) -> Any:
+def _deep_copy(value: Any) -> Any:
     """Nothing of it shared; copy.deepcopy takes ten times as long."""
     if type(value) is dict:
-        return {k: _copied(v) if type(v) in _CONTAINERS else v for k, v in value.items()}
+        return {k: _deep_copy(v) if type(v) in _CONTAINER_TYPES else v for k, v in value.items()}
     if type(value) is list:
-        return [_copied(item) if type(item) in _CONTAINERS else item for item in value]
+        return [_deep_copy(item) if type(item) in _CONTAINER_TYPES else item for item in value]
     return value
 
 
@@ -157,21 +158,21 @@ def _pointer(operation: Operation, name: str) -> str:
     return pointer
 
 
-def _get(container: Container, key: str) -> Any:
+def _get(container: JsonContainer, key: str) -> Any:
     """What is there; None for what is absent from an object."""
     return container.get(key) if isinstance(container, dict) else container[_index(container, key)]
 
 
 def _index(elements: list[Any], key: str) -> int:
-    return _within(key, len(elements))
+    return _parse_index(key, len(elements))
 
 
-def _place(elements: list[Any], key: str) -> int:
+def _insert_index(elements: list[Any], key: str) -> int:
     """Where an element is to be inserted."""
-    return len(elements) if key == "-" else _within(key, len(elements) + 1)
+    return len(elements) if key == "-" else _parse_index(key, len(elements) + 1)
 
 
-def _within(key: str, length: int) -> int:
+def _parse_index(key: str, length: int) -> int:
     if not _INDEX.fullmatch(key) or not -length <= int(key) < length:
         raise JsonPatchError(f"{key[:80]!r} is no index of a list with {length} places")
     return int(key) % length

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podstatus.apiserver.http.errors import Problem, bad_request, invalid
-from podstatus.apiserver.request.continue_token import read_limit
+from podstatus.apiserver.http.errors import StatusError, bad_request, invalid
+from podstatus.apiserver.request.continue_token import parse_limit
 from podstatus.kube.validation.field_errors import FieldError, forbidden, unsupported
 
 EXACT = "Exact"
 NOT_OLDER_THAN = "NotOlderThan"
 
-_MATCH = "resourceVersionMatch"
-_INITIAL = "sendInitialEvents"
+_VERSION_MATCH = "resourceVersionMatch"
+_SEND_INITIAL = "sendInitialEvents"
 _VERSION = re.compile("[0-9]{1,19}")
 
 
@@ -32,23 +32,30 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     token: str = ""
 
 
-def read_list_options(query: Mapping[str, str]) -> ListOptions:
+def parse_list_options(query: Mapping[str, str]) -> ListOptions:
     """What a list asks for. Raises Problem."""
-    match, text, token = query.get(_MATCH, ""), query.get("resourceVersion", ""), _token(query)
-    causes = _continues(match, token)
+    match, text, token = (
+        query.get(_VERSION_MATCH, ""),
+        query.get("resourceVersion", ""),
+        _token(query),
+    )
+    causes = _validate_continue(match, token)
     if match and not text:
         causes.insert(
-            0, forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided")
+            0,
+            forbidden(
+                _VERSION_MATCH, f"{_VERSION_MATCH} is forbidden unless resourceVersion is provided"
+            ),
         )
     if match not in ("", EXACT, NOT_OLDER_THAN):
-        causes.append(unsupported(_MATCH, match, [EXACT, NOT_OLDER_THAN, ""]))
+        causes.append(unsupported(_VERSION_MATCH, match, [EXACT, NOT_OLDER_THAN, ""]))
     if match == EXACT and text == "0":
-        why = f'{_MATCH} "exact" is forbidden for resourceVersion "0"'
-        causes.append(forbidden(_MATCH, why))
-    if _INITIAL in query:
-        causes.append(forbidden(_INITIAL, f"{_INITIAL} is forbidden for list"))
-    _check(causes)
-    version, limit = read_version(text), read_limit(query.get("limit", "0"))
+        why = f'{_VERSION_MATCH} "exact" is forbidden for resourceVersion "0"'
+        causes.append(forbidden(_VERSION_MATCH, why))
+    if _SEND_INITIAL in query:
+        causes.append(forbidden(_SEND_INITIAL, f"{_SEND_INITIAL} is forbidden for list"))
+    _raise_if_invalid(causes)
+    version, limit = parse_resource_version(text), parse_limit(query.get("limit", "0"))
     if version and token:
         raise bad_request("specifying resource version is not allowed when using continue")
     if version == 0 and not token:
@@ -61,32 +68,32 @@ def read_list_options(query: Mapping[str, str]) -> ListOptions:
 
 def check_watch_options(query: Mapping[str, str]) -> None:
     """Raises Problem if the parameters of a watch contradict each other."""
-    match, causes = query.get(_MATCH, ""), []
-    if _INITIAL in query and match != NOT_OLDER_THAN:
-        why = f"{_INITIAL} requires setting {_MATCH} to {NOT_OLDER_THAN}"
-        causes.append(forbidden(_MATCH, why))
-    if match and _INITIAL not in query:
-        why = f"{_MATCH} is forbidden for watch unless {_INITIAL} is provided"
-        causes.append(forbidden(_MATCH, why))
+    match, causes = query.get(_VERSION_MATCH, ""), []
+    if _SEND_INITIAL in query and match != NOT_OLDER_THAN:
+        why = f"{_SEND_INITIAL} requires setting {_VERSION_MATCH} to {NOT_OLDER_THAN}"
+        causes.append(forbidden(_VERSION_MATCH, why))
+    if match and _SEND_INITIAL not in query:
+        why = f"{_VERSION_MATCH} is forbidden for watch unless {_SEND_INITIAL} is provided"
+        causes.append(forbidden(_VERSION_MATCH, why))
     if match not in ("", NOT_OLDER_THAN):
-        causes.append(unsupported(_MATCH, match, [NOT_OLDER_THAN]))
-    _check(causes + _continues(match, _token(query)))
+        causes.append(unsupported(_VERSION_MATCH, match, [NOT_OLDER_THAN]))
+    _raise_if_invalid(causes + _validate_continue(match, _token(query)))
 
 
-def read_version(text: str) -> int | None:
+def parse_resource_version(text: str) -> int | None:
     """A resource version, None if none is asked for. Raises Problem."""
     if not text:
         return None
     if not _VERSION.fullmatch(text):
-        raise Problem(
+        raise StatusError(
             400, "BadRequest", f'resourceVersion: Invalid value: "{text[:40]}": not a number'
         )
     return int(text)
 
 
-def too_large(version: int, current: int) -> Problem:
+def too_large_resource_version(version: int, current: int) -> StatusError:
     """That version is still to come."""
-    return Problem(
+    return StatusError(
         504,
         "Timeout",
         f"Timeout: Too large resource version: {version}, current: {current}",
@@ -103,12 +110,14 @@ def _token(query: Mapping[str, str]) -> str:
     return query.get("continue", "")
 
 
-def _continues(match: str, token: str) -> list[FieldError]:
+def _validate_continue(match: str, token: str) -> list[FieldError]:
     if match and token:
-        return [forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided")]
+        return [
+            forbidden(_VERSION_MATCH, f"{_VERSION_MATCH} is forbidden when continue is provided")
+        ]
     return []
 
 
-def _check(causes: list[FieldError]) -> None:
+def _raise_if_invalid(causes: list[FieldError]) -> None:
     if causes:
         raise invalid("ListOptions", "", causes, group="meta.k8s.io")

@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.http.errors import Problem, bad_request, unsupported_media_type
+from podstatus.apiserver.http.errors import StatusError, bad_request, unsupported_media_type
 from podstatus.apiserver.request.json_patch import (
     MAX_OPERATIONS,
     JsonPatchError,
     JsonPatchTooLargeError,
     apply_json_patch,
 )
-from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.go_json import encode_document, go_format_v
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
@@ -31,20 +31,20 @@ def apply_merge_patch(document: dict[str, Any], patch: dict[str, Any]) -> dict[s
         if change is None:
             result.pop(key, None)
         else:
-            result[key] = _merged(result.get(key), change)
+            result[key] = _merge_value(result.get(key), change)
     return result
 
 
-def _merged(old: Any, change: Any) -> Any:
+def _merge_value(old: Any, change: Any) -> Any:
     if not isinstance(old, dict):
-        return _without_nulls(change)
+        return _strip_nulls(change)
     return apply_merge_patch(old, change) if isinstance(change, dict) else change
 
 
-def _without_nulls(value: Any) -> Any:
+def _strip_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return list(map(_without_nulls, value)) if isinstance(value, list) else value
+        return {key: _strip_nulls(item) for key, item in value.items() if item is not None}
+    return list(map(_strip_nulls, value)) if isinstance(value, list) else value
 
 
 JSON_PATCH = "application/json-patch+json"
@@ -52,31 +52,31 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
-Apply = Callable[[Document, Any, Resource], Document]
+Patcher = Callable[[Document, Any, ResourceInfo], Document]
 
 
 def check_patch_type(content_type: str) -> None:
     """Refuse a patch of which the type alone is wrong. Raises Problem (415)."""
-    _apply_of(content_type)
+    _patcher(content_type)
 
 
-def apply_patch_of(
-    content_type: str, document: Document, body: bytes, resource: Resource
+def apply_patch_body(
+    content_type: str, document: Document, body: bytes, resource: ResourceInfo
 ) -> Document:
     """The document that a patch makes. Raises Problem (400, 413, 415 or 422)."""
-    apply = _apply_of(content_type)
+    apply = _patcher(content_type)
     try:
-        return apply(document, _decoded(body, content_type), resource)
+        return apply(document, _decode(body, content_type), resource)
     except RecursionError:
         raise _unprocessable("the patch is nested too deeply") from None
 
 
-def shown_patch(content_type: str, body: bytes, patched: Document) -> str:
+def describe_patch(content_type: str, body: bytes, patched: Document) -> str:
     """What upstream repeats when a patch leads to what does not fit: a strategic patch itself,
     for the others what they lead to."""
     try:
         if _media_type(content_type) == STRATEGIC_MERGE_PATCH:
-            return go_format_v(_decoded(body, content_type))
+            return go_format_v(_decode(body, content_type))
         return encode_document(patched).decode()
     except RecursionError:
         return "(nested too deeply)"
@@ -86,22 +86,22 @@ def _media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip()
 
 
-def _apply_of(content_type: str) -> Apply:
+def _patcher(content_type: str) -> Patcher:
     media_type = _media_type(content_type)
-    if media_type in _TYPES:
-        return _TYPES[media_type]
+    if media_type in _PATCHERS:
+        return _PATCHERS[media_type]
     if media_type == APPLY_PATCH:
         raise unsupported_media_type(
             "server-side apply is not served here; use client-side apply (kubectl apply "
-            f"--server-side=false), or send one of {', '.join(_TYPES)}"
+            f"--server-side=false), or send one of {', '.join(_PATCHERS)}"
         )
     raise unsupported_media_type(
         "the body of the request was in an unknown format - accepted media types include: "
-        + ", ".join(_TYPES)
+        + ", ".join(_PATCHERS)
     )
 
 
-def _decoded(body: bytes, content_type: str) -> Any:
+def _decode(body: bytes, content_type: str) -> Any:
     is_strategic = _media_type(content_type) == STRATEGIC_MERGE_PATCH
     decoder = _STRATEGIC_DECODER if is_strategic else _DECODER
     try:
@@ -127,19 +127,19 @@ _DECODER = msgspec.json.Decoder()
 _STRATEGIC_DECODER = msgspec.json.Decoder(float_hook=_strategic_number)
 
 
-def _json_patch(document: Document, patch: Any, _: Resource) -> Document:
+def _json_patch(document: Document, patch: Any, _: ResourceInfo) -> Document:
     if patch is None:
         return document
     if not isinstance(patch, list) or not all(map(_is_operation, patch)):
         raise bad_request("error decoding patch: expected a list of operations")
     if len(patch) > MAX_OPERATIONS:
-        raise _too_large(
+        raise _patch_too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         )
     try:
         patched = apply_json_patch(document, patch)
     except JsonPatchTooLargeError as error:
-        raise _too_large(str(error)) from error
+        raise _patch_too_large(str(error)) from error
     except JsonPatchError as error:
         raise _unprocessable(str(error)) from error
     if not isinstance(patched, dict):
@@ -156,15 +156,17 @@ def _is_operation(operation: Any) -> bool:
     return all(text is None or isinstance(text, str) for text in texts)
 
 
-def _merge_patch(document: Document, patch: Any, _: Resource) -> Document:
+def _merge_patch(document: Document, patch: Any, _: ResourceInfo) -> Document:
     if patch is None:
         raise bad_request("Invalid JSON Patch")
-    return apply_merge_patch(document, _object(patch))
+    return apply_merge_patch(document, _require_object(patch))
 
 
-def _strategic_merge_patch(document: Document, patch: Any, resource: Resource) -> Document:
+def _strategic_merge_patch(document: Document, patch: Any, resource: ResourceInfo) -> Document:
     try:
-        return apply_patch(document, _object({} if patch is None else patch), resource.schema)
+        return apply_patch(
+            document, _require_object({} if patch is None else patch), resource.schema
+        )
     except PatchFormatError as error:
         raise bad_request(str(error)) from error
     except NestedListError as error:
@@ -174,24 +176,24 @@ def _strategic_merge_patch(document: Document, patch: Any, resource: Resource) -
         raise _unprocessable(str(error)) from error
 
 
-def _object(patch: Any) -> dict[str, Any]:
+def _require_object(patch: Any) -> dict[str, Any]:
     if not isinstance(patch, dict):
         raise bad_request(f"error decoding patch: expected an object, got {type(patch).__name__}")
     return patch
 
 
-def _too_large(why: str) -> Problem:
-    return Problem(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
+def _patch_too_large(message: str) -> StatusError:
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
-def _unprocessable(why: str) -> Problem:
+def _unprocessable(detail: str) -> StatusError:
     """Upstream keeps the reason to itself; we add it as a cause, which kubectl shows."""
-    cause = {"reason": "FieldValueInvalid", "message": why, "field": "patch"}
+    cause = {"reason": "FieldValueInvalid", "message": detail, "field": "patch"}
     message = "the server rejected our request due to an error in our request"
-    return Problem(422, "Invalid", message, {"causes": [cause]})
+    return StatusError(422, "Invalid", message, {"causes": [cause]})
 
 
-_TYPES: dict[str, Apply] = {
+_PATCHERS: dict[str, Patcher] = {
     JSON_PATCH: _json_patch,
     MERGE_PATCH: _merge_patch,
     STRATEGIC_MERGE_PATCH: _strategic_merge_patch,

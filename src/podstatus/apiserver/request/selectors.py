@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from podstatus.apiserver.http.errors import bad_request
-from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.resources import ResourceInfo
 from podstatus.kube import label_selector
 from podstatus.kube.label_selector import LabelSelectorError, ParsedLabelSelector, Requirement
 from podstatus.kube.scalars.go_text import go_quoted
@@ -25,9 +25,9 @@ NAMESPACE = "metadata.namespace"
 
 _TERM = re.compile(r"(?:\\.|[^\\,])*\\?", re.DOTALL)
 _OPERATOR = re.compile("!=|==|=")
-_OLD_NAMES = {"spec.host": "spec.nodeName"}
+_FIELD_ALIASES = {"spec.host": "spec.nodeName"}
 
-SELECTABLE = {
+SELECTABLE_FIELDS = {
     "Pod": (
         "spec.nodeName",
         "spec.restartPolicy",
@@ -79,7 +79,7 @@ class FieldSelector(msgspec.Struct, frozen=True):
             for requirement in self.requirements
         )
 
-    def required(self, field: str) -> str | None:
+    def requires_exact_match(self, field: str) -> str | None:
         """The only value that this field may have, if there is one."""
         for requirement in self.requirements:
             if requirement.field == field and requirement.equal:
@@ -87,22 +87,22 @@ class FieldSelector(msgspec.Struct, frozen=True):
         return None
 
 
-def object_fields(document: Mapping[str, Any], particular: Mapping[str, str]) -> dict[str, str]:
+def object_fields(document: Mapping[str, Any], specific: Mapping[str, str]) -> dict[str, str]:
     """What field selectors look at: name and namespace, and the fields of the resource."""
     metadata = document.get("metadata") or {}
     return {
         NAME: metadata.get("name") or "",
         NAMESPACE: metadata.get("namespace") or "",
-        **particular,
+        **specific,
     }
 
 
-def parse_field_selector(text: str, resource: Resource) -> FieldSelector:
+def parse_field_selector(text: str, resource: ResourceInfo) -> FieldSelector:
     """Read a `fieldSelector`. Raises Problem (400)."""
     requirements = [_requirement(term, text) for term in sorted(_terms(text)) if term]
     # A bare operator asks for nothing.
     asking = [item for item in requirements if item.field or item.value]
-    return FieldSelector(tuple(_known(item, resource) for item in asking))
+    return FieldSelector(tuple(_check_field(item, resource) for item in asking))
 
 
 def _terms(text: str) -> Iterator[str]:
@@ -118,11 +118,11 @@ def _requirement(term: str, text: str) -> FieldRequirement:
     operator = _OPERATOR.search(term)
     if operator is None:
         raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
-    value = _unescaped(term[operator.end() :])
+    value = _unescape(term[operator.end() :])
     return FieldRequirement(term[: operator.start()], value, operator[0] != "!=")
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     characters, found = iter(text), []
     for character in characters:
         if character in ",=":
@@ -138,9 +138,9 @@ def _unescaped(text: str) -> str:
     return "".join(found)
 
 
-def _known(requirement: FieldRequirement, resource: Resource) -> FieldRequirement:
-    field = _OLD_NAMES.get(requirement.field, requirement.field)
-    particular = SELECTABLE.get(resource.kind, ())
+def _check_field(requirement: FieldRequirement, resource: ResourceInfo) -> FieldRequirement:
+    field = _FIELD_ALIASES.get(requirement.field, requirement.field)
+    particular = SELECTABLE_FIELDS.get(resource.kind, ())
     if field in particular or field == NAME or (field == NAMESPACE and resource.namespaced):
         return msgspec.structs.replace(requirement, field=field)
     if particular:

@@ -13,32 +13,32 @@ from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.patch.schema import Schema
 from podstatus.kube.validation.unmarshal import INTEGER_BOUNDS
 
-_LONG: Final = re.compile(rb"[:\[,]-?[0-9]{10}")
+_LONG_INTEGER: Final = re.compile(rb"[:\[,]-?[0-9]{10}")
 """An integer of ten digits: shorter ones fit an int32. As msgspec writes it, without spaces."""
 _SCHEMAS: Final = {resource.plural: resource.schema for resource in RESOURCES}
-_INTEGERS: Final = INTEGER_BOUNDS | {"IntOrString": INTEGER_BOUNDS["int32"]}
+_BOUNDS: Final = INTEGER_BOUNDS | {"IntOrString": INTEGER_BOUNDS["int32"]}
 
 
-def bounded(resource: str, data: bytes, document: Document) -> Document:
+def clamp_integers(resource: str, data: bytes, document: Document) -> Document:
     """The document with integers that fit their types: itself if all do. `data` is its text."""
     schema = _SCHEMAS.get(resource)
-    if schema is None or not _LONG.search(data):
+    if schema is None or not _LONG_INTEGER.search(data):
         return document
-    fitting: Document = _fitting(document, schema)
+    fitting: Document = _clamp(document, schema)
     return document if fitting == document else fitting
 
 
-def _fitting(value: Any, schema: Schema, element: Schema | None = None) -> Any:
-    if schema.type in _INTEGERS and isinstance(value, int):
-        low, high = _INTEGERS[schema.type]
+def _clamp(value: Any, schema: Schema, element: Schema | None = None) -> Any:
+    if schema.type in _BOUNDS and isinstance(value, int):
+        low, high = _BOUNDS[schema.type]
         return min(max(value, low), high)
     if isinstance(value, list) and element is not None:
-        return [_fitting(item, element) for item in value]
+        return [_clamp(item, element) for item in value]
     if isinstance(value, dict) and schema.fields:
-        return {key: _member(key, item, schema) for key, item in value.items()}
+        return {key: _clamp_field(key, item, schema) for key, item in value.items()}
     return value
 
 
-def _member(key: str, value: Any, schema: Schema) -> Any:
+def _clamp_field(key: str, value: Any, schema: Schema) -> Any:
     field = schema.fields.get(key)
-    return value if field is None else _fitting(value, field.schema, field.element)
+    return value if field is None else _clamp(value, field.schema, field.element)

@@ -4,7 +4,7 @@
 
 A database that is empty, another one, or older than its marker has lost objects. A server that
 took it for the truth would say that there are no pods, and their containers would be ended. So
-`judge` refuses it, and a message says what to do.
+`classify_database` refuses it, and a message says what to do.
 
 The version is written after every change, in place and without a sync: it survives a kill. A power
 cut may take the last changes from the database (`synchronous=NORMAL`) and not from the marker;
@@ -45,56 +45,60 @@ class MarkerError(Exception):
     """The marker cannot be used; the message says why and what to do."""
 
 
-class Verdict(enum.Enum):
+class DatabaseState(enum.Enum):
     """What a database is, given its marker."""
 
     NEW = "new"
     """Nothing was ever stored: a cluster begins."""
-    KNOWN = "known"
+    CURRENT = "known"
     """The one the marker was written for, with all that was acknowledged."""
     UNMARKED = "unmarked"
     """It holds a cluster, and no marker says up to which version: it may be an older copy."""
     BEHIND = "behind"
     """Older than the marker, after a boot: a power cut may have taken the last changes."""
     EMPTY = "empty"
-    ANOTHER = "another"
-    OLDER = "older"
+    OTHER_CLUSTER = "another"
+    ROLLED_BACK = "older"
 
 
-def judge(cluster: str, version: int, marker: Marker | None, *, marked: bool, boot: str) -> Verdict:
+def classify_database(
+    cluster: str, version: int, marker: Marker | None, *, has_marker: bool, boot: str
+) -> DatabaseState:
     """What a database is that holds this cluster (empty: none) up to this version.
 
-    `marked` says whether there is a marker at all: `marker` is also None if it is unreadable.
+    `has_marker` says whether there is a marker at all: `marker` is also None if it is unreadable.
     """
     if not cluster and not version:
-        return Verdict.EMPTY if marked else Verdict.NEW
+        return DatabaseState.EMPTY if has_marker else DatabaseState.NEW
     if marker is None:
-        return Verdict.UNMARKED
+        return DatabaseState.UNMARKED
     if cluster != marker.cluster:
-        return Verdict.ANOTHER
+        return DatabaseState.OTHER_CLUSTER
     if version >= marker.version:
-        return Verdict.KNOWN
-    return Verdict.OLDER if boot and boot == marker.boot else Verdict.BEHIND
+        return DatabaseState.CURRENT
+    return DatabaseState.ROLLED_BACK if boot and boot == marker.boot else DatabaseState.BEHIND
 
 
-def refusal(verdict: Verdict, database: Path, version: int, marker: Marker | None) -> str:
+def rejection_message(
+    state: DatabaseState, database: Path, version: int, marker: Marker | None
+) -> str:
     """Why such a database is not used, and what to do; empty if it is used."""
     path = marker_path(database)
     restore = f"restore it from a backup with its {database.name}-wal (delete a stale one)"
-    match verdict:
-        case Verdict.EMPTY:
+    match state:
+        case DatabaseState.EMPTY:
             return (
                 f"{database} is empty or missing, but {path} says that it held a cluster: "
                 f"{restore}, or remove {path} to begin with an empty cluster; an agent whose "
                 "containers still run then asks for one more file to be removed, and ends them"
             )
-        case Verdict.ANOTHER:
+        case DatabaseState.OTHER_CLUSTER:
             return (
                 f"{database} is not the database of which {path} says that it belongs here: "
                 f"{restore}, or remove {path} to use the one that is there; an agent whose "
                 "containers still run then asks for one more file to be removed, and ends them"
             )
-        case Verdict.OLDER:
+        case DatabaseState.ROLLED_BACK:
             newest = 0 if marker is None else marker.version
             return (
                 f"{database} holds changes up to version {version}, but {newest} was "
@@ -112,7 +116,7 @@ class MarkerFile:
     def __init__(self, database: Path) -> None:
         self._path = marker_path(database)
         self._name = str(self._path)
-        self._written: tuple[int, int, int] | None = None
+        self._written_stat: tuple[int, int, int] | None = None
         """Device, inode and size of the file that was written last."""
         self._boot = boot_id()
         self._file: int | None = None
@@ -128,7 +132,7 @@ class MarkerFile:
         except FileNotFoundError:
             return None, False
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self._marker_error(error) from error
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise MarkerError(f"{self._path} is not a regular file; remove it, and try again")
@@ -142,28 +146,28 @@ class MarkerFile:
         """Have it on the disk, file and folder. Raises MarkerError."""
         self._cluster = cluster
         try:
-            write_private(self._path, self._line(version))
-            _sync_folder(self._path.parent)
+            write_private(self._path, self._encode(version))
+            _fsync_dir(self._path.parent)
             self.close()
             self._file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
             made = os.fstat(self._file)
-            self._written = made.st_dev, made.st_ino, made.st_size
+            self._written_stat = made.st_dev, made.st_ino, made.st_size
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self._marker_error(error) from error
 
     def advance(self, version: int) -> None:
         """A version was acknowledged. A disk that does not take this loses a check, not data."""
         if self._file is not None:
             with suppress(OSError):
-                os.pwrite(self._file, self._line(version), 0)
+                os.pwrite(self._file, self._encode(version), 0)
 
-    def is_there(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether the file is the one that was written last."""
         try:
             found = os.stat(self._name)  # noqa: PTH116 - with every change
         except OSError:
             return False
-        return (found.st_dev, found.st_ino, found.st_size) == self._written
+        return (found.st_dev, found.st_ino, found.st_size) == self._written_stat
 
     def close(self) -> None:
         """Let go of the file."""
@@ -176,13 +180,13 @@ class MarkerFile:
         """The boot ID of this machine."""
         return self._boot
 
-    def _line(self, version: int) -> bytes:
+    def _encode(self, version: int) -> bytes:
         """Always of the same length, so that it is overwritten as a whole."""
         marker = Marker(cluster=self._cluster, boot=self._boot, version=version)
         room = len(str(_MAX_VERSION)) - len(str(version))
         return msgspec.json.encode(marker) + b" " * room + b"\n"
 
-    def _unusable(self, error: OSError) -> MarkerError:
+    def _marker_error(self, error: OSError) -> MarkerError:
         why = (error.strerror or str(error)).lower()
         return MarkerError(f"cannot use {self._path}: {why}; make room, or let us write there")
 
@@ -199,7 +203,7 @@ def boot_id() -> str:
     return ""
 
 
-def _sync_folder(path: Path) -> None:
+def _fsync_dir(path: Path) -> None:
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

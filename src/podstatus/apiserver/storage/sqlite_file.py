@@ -22,12 +22,12 @@ from typing import Any
 
 from podstatus.apiserver.storage.marker import (
     VERSION_BUMP,
+    DatabaseState,
     MarkerError,
     MarkerFile,
-    Verdict,
-    judge,
+    classify_database,
     marker_path,
-    refusal,
+    rejection_message,
 )
 from podstatus.base.sqlite_files import SqliteFileMonitor
 
@@ -51,7 +51,7 @@ INSERT OR IGNORE INTO cluster VALUES (1, '{cluster}');
 PRAGMA user_version = {format};
 COMMIT;
 """
-_LATEST = """
+_SELECT_VERSION = """
 SELECT max(coalesce((SELECT max(version) FROM objects), 0), version) FROM last_deletion
 """
 _LAST_DELETION = "UPDATE last_deletion SET version = ?"
@@ -63,16 +63,16 @@ _FORMAT = 1
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """Primary result codes of SQLite for a file that is damaged."""
 
-Row = tuple[str, str, str, int, bytes]
+ObjectRow = tuple[str, str, str, int, bytes]
 """Resource, namespace, name, version, data."""
 Statement = tuple[str, tuple[Any, ...]]
 
 
-class StoreError(Exception):
+class StorageError(Exception):
     """The database cannot be used; the message says what to do."""
 
 
-class ObjectFile:
+class ObjectDatabase:
     """The files of one server. Used by one thread."""
 
     def __init__(self, path: Path, marker: MarkerFile, database: sqlite3.Connection) -> None:
@@ -87,7 +87,7 @@ class ObjectFile:
         self._is_corrupt = False
 
     @classmethod
-    def open(cls, path: Path, *, cluster: str = "") -> "ObjectFile":
+    def open(cls, path: Path, *, cluster: str = "") -> "ObjectDatabase":
         """The files at this path; a new cluster begins if none ever was there.
 
         `cluster` is the one that they have to hold, if that is known. Raises StoreError.
@@ -95,31 +95,33 @@ class ObjectFile:
         try:
             return cls._open(path, cluster)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(
+            raise StorageError(
                 f"cannot use the database {path}: {error}; is another server using the folder, or "
                 "is the disk full? If the file is damaged, restore it from a backup, or move it "
                 f"away together with {marker_path(path)} to begin with an empty cluster"
             ) from error
         except MarkerError as error:
-            raise StoreError(str(error)) from error
+            raise StorageError(str(error)) from error
 
     @classmethod
-    def _open(cls, path: Path, expected: str) -> "ObjectFile":
+    def _open(cls, path: Path, expected: str) -> "ObjectDatabase":
         marker = MarkerFile(path)
         said, marked = marker.read()
         if marked and _is_empty(path):
             # Not opened: SQLite would remove its journal, which may be all that is left.
-            raise StoreError(refusal(Verdict.EMPTY, path, 0, said))
+            raise StorageError(rejection_message(DatabaseState.EMPTY, path, 0, said))
         database = _connect(path)
         try:
             cluster, version = _cluster(database), _version(database)
-            verdict = judge(cluster, version, said, marked=marked, boot=marker.boot)
-            _refuse(refusal(verdict, path, version, said))
+            verdict = classify_database(cluster, version, said, has_marker=marked, boot=marker.boot)
+            _raise_if(rejection_message(verdict, path, version, said))
             if expected and cluster != expected:
-                _refuse(_another_cluster(path, expected))
-            _prepare(database, cluster or str(uuid.uuid4()))
-            if verdict in (Verdict.BEHIND, Verdict.UNMARKED) and version:
-                _bump(database, path, max(version, said.version if said else 0) + VERSION_BUMP)
+                _raise_if(_cluster_mismatch_message(path, expected))
+            _create_tables(database, cluster or str(uuid.uuid4()))
+            if verdict in (DatabaseState.BEHIND, DatabaseState.UNMARKED) and version:
+                _bump_version(
+                    database, path, max(version, said.version if said else 0) + VERSION_BUMP
+                )
             made = cls(path, marker, database)
             marker.write(made.cluster, made.version)
         except BaseException:
@@ -127,14 +129,14 @@ class ObjectFile:
             raise
         return made
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ObjectRow]:
         """All objects. Raises StoreError."""
         try:
-            rows: list[Row] = self.database.execute(
+            rows: list[ObjectRow] = self.database.execute(
                 "SELECT resource, namespace, name, version, data FROM objects"
             ).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(damaged(self.path, str(error))) from error
+            raise StorageError(damaged_message(self.path, str(error))) from error
         return rows
 
     def write(self, version: int, statements: Sequence[Statement]) -> None:
@@ -146,7 +148,7 @@ class ObjectFile:
                 self.database.execute("ROLLBACK")
             self._files.record_write()
             self._is_corrupt = error.sqlite_errorcode & 0xFF in _CORRUPT
-            raise StoreError(
+            raise StorageError(
                 f"cannot write to the database: {error}; nothing was changed: make room, "
                 "then try again"
             ) from error
@@ -157,14 +159,14 @@ class ObjectFile:
         """Whether another program has changed the files since the last write."""
         if self._is_corrupt or self._files.is_changed():
             return True
-        return not self._marker.is_there()
+        return not self._marker.is_unchanged()
 
-    def rebuild(self, rows: Iterable[Row], version: int) -> None:
+    def rebuild(self, rows: Iterable[ObjectRow], version: int) -> None:
         """Write these objects, and nothing else, to a new file. Raises StoreError."""
         logger.error("objects rewritten, other programs changed the files: path=%s", self.path)
         temporary = self.path.with_name(f"{self.path.name}-rebuild")
         try:
-            _write_whole(temporary, self.cluster, rows, version)
+            _write_database(temporary, self.cluster, rows, version)
             # Before the new file is there: SQLite would take the journal for its own.
             Path(f"{self.path}-wal").unlink(missing_ok=True)
             temporary.replace(self.path)
@@ -175,7 +177,7 @@ class ObjectFile:
             self._is_corrupt = False
             self._marker.write(self.cluster, version)
         except (OSError, sqlite3.Error, MarkerError) as error:
-            raise StoreError(
+            raise StorageError(
                 f"{self.path} was changed by another program and cannot be rewritten: {error}; "
                 "nothing was changed: make room, or remove what is in its place"
             ) from error
@@ -193,7 +195,7 @@ def _is_empty(path: Path) -> bool:
     except FileNotFoundError:
         return True
     if not stat.S_ISREG(found.st_mode):
-        raise StoreError(f"{path} is not a regular file; restore the database from a backup")
+        raise StorageError(f"{path} is not a regular file; restore the database from a backup")
     return found.st_size == 0
 
 
@@ -207,7 +209,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         (found,) = database.execute("PRAGMA user_version").fetchone()
         if found not in (0, _FORMAT):
-            _refuse(
+            _raise_if(
                 f"the database {path} has format {found}, this version knows {_FORMAT}: "
                 "use the podstatus that wrote it, or another folder"
             )
@@ -220,13 +222,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _refuse(why: str) -> None:
+def _raise_if(message: str) -> None:
     """Raises StoreError, if there is a reason."""
-    if why:
-        raise StoreError(why)
+    if message:
+        raise StorageError(message)
 
 
-def _prepare(database: sqlite3.Connection, cluster: str) -> None:
+def _create_tables(database: sqlite3.Connection, cluster: str) -> None:
     """Have all tables there, on the disk: the marker that is written next says that they are."""
     if _cluster(database):
         return
@@ -234,7 +236,7 @@ def _prepare(database: sqlite3.Connection, cluster: str) -> None:
     database.execute("PRAGMA wal_checkpoint(FULL)")
 
 
-def _bump(database: sqlite3.Connection, path: Path, version: int) -> None:
+def _bump_version(database: sqlite3.Connection, path: Path, version: int) -> None:
     logger.warning(
         "database may be an older copy, resource versions go on from a later one: "
         "path=%s version=%d",
@@ -261,17 +263,17 @@ def _cluster(database: sqlite3.Connection) -> str:
 def _version(database: sqlite3.Connection) -> int:
     if not _has_table(database, "last_deletion"):
         return 0
-    row = database.execute(_LATEST).fetchone()
+    row = database.execute(_SELECT_VERSION).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def _write_whole(path: Path, cluster: str, rows: Iterable[Row], version: int) -> None:
+def _write_database(path: Path, cluster: str, rows: Iterable[ObjectRow], version: int) -> None:
     """A file of its own with these objects, on the disk. Raises OSError, sqlite3.Error."""
     for leftover in path.parent.glob(f"{path.name}*"):
         leftover.unlink()
     database = _connect(path)
     try:
-        _prepare(database, cluster)
+        _create_tables(database, cluster)
         database.execute("BEGIN")
         database.executemany("INSERT INTO objects VALUES (?, ?, ?, ?, ?)", rows)
         database.execute(_LAST_DELETION, (version,))
@@ -291,16 +293,16 @@ def _execute(database: sqlite3.Connection, statements: Sequence[Statement]) -> N
         database.execute("COMMIT")
 
 
-def _another_cluster(path: Path, expected: str) -> str:
+def _cluster_mismatch_message(path: Path, expected: str) -> str:
     return (
         f"{path} does not hold cluster {expected}, whose pods run on this node: restore it from "
         "a backup, or start the agent again to use what is there"
     )
 
 
-def damaged(path: Path, why: str) -> str:
+def damaged_message(path: Path, detail: str) -> str:
     """What to do about a file that cannot be read."""
     return (
-        f"{path} is damaged: {why}; restore it from a backup, or move it away together with "
+        f"{path} is damaged: {detail}; restore it from a backup, or move it away together with "
         f"{marker_path(path)} to begin with an empty cluster"
     )

@@ -40,11 +40,11 @@ class Strategy(Protocol):
     creation times, managed fields, finalizers and preconditions."""
 
     @property
-    def creates_on_update(self) -> bool:
+    def allow_create_on_update(self) -> bool:
         """Whether a PUT makes an object that is not there."""
 
     @property
-    def updates_unconditionally(self) -> bool:
+    def allow_unconditional_update(self) -> bool:
         """Whether a PUT may go without a resource version; if not, it is invalid."""
 
     def decode(self, document: Document) -> Document:
@@ -86,7 +86,7 @@ class Strategy(Protocol):
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
         """For how many seconds the object stays after DELETE; 0 to remove it at once."""
 
-    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[FieldError]:
+    def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
         """What is wrong with the options of a DELETE."""
 
     def fields(self, document: Document) -> dict[str, str]:
@@ -118,18 +118,18 @@ class Printer(Protocol):
         """What a row says about the object as a whole: whether it has run to its end."""
 
 
-_KEPT = ("name", "namespace", "uid", "deletionGracePeriodSeconds")
-_FIXED = ("generation", "creationTimestamp")
+_PRESERVED_FIELDS = ("name", "namespace", "uid", "deletionGracePeriodSeconds")
+_IMMUTABLE_FIELDS = ("generation", "creationTimestamp")
 
 
-def updated_meta(new: Document, old: Document) -> Document:
+def prepare_meta_update(new: Document, old: Document) -> Document:
     """The object with the metadata that an update cannot take away or change."""
     before = old.get("metadata") or {}
     meta = dict(new.get("metadata") or {})
-    for key in _KEPT:
+    for key in _PRESERVED_FIELDS:
         if key in before and not meta.get(key):
             meta[key] = before[key]
-    for key in _FIXED:
+    for key in _IMMUTABLE_FIELDS:
         meta.pop(key, None)
         if key in before:
             meta[key] = before[key]
@@ -138,26 +138,26 @@ def updated_meta(new: Document, old: Document) -> Document:
     return new | {"metadata": meta}
 
 
-def changed_meta(document: Document, **changes: object) -> Document:
+def with_meta(document: Document, **changes: object) -> Document:
     """The object with these fields of its metadata set, or taken away if they are None."""
     meta = dict(document.get("metadata") or {}) | changes
     kept = {key: value for key, value in meta.items() if value is not None}
     return document | {"metadata": kept}
 
 
-class ShapeError(ValueError):
+class MalformedObjectError(ValueError):
     """A document is not of the shape that its kind demands; the message says where and why.
 
     To be answered with 400 where a whole object was sent, with 422 after a patch.
     """
 
 
-def shaped(document: Document, kind: type[Wire]) -> Document:
+def roundtrip(document: Document, kind: type[Wire]) -> Document:
     """A copy of the document as its type prints it. Raises ShapeError."""
     try:
         return to_document(from_document(document, kind))
     except DecodeError as error:
-        raise ShapeError(str(error)) from error
+        raise MalformedObjectError(str(error)) from error
 
 
 def unknown_fields(document: Any, declared: Any, path: str = "") -> Iterator[str]:

@@ -11,10 +11,10 @@ import msgspec
 from podstatus.apiserver.strategies.base import (
     DeleteOptions,
     Document,
-    ShapeError,
-    shaped,
+    MalformedObjectError,
+    prepare_meta_update,
+    roundtrip,
     unknown_fields,
-    updated_meta,
 )
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.encoding.wire import Wire
@@ -37,11 +37,11 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 _IMMUTABLE = "field is immutable when `immutable` is set"
 
 
-class Plain:
+class BaseStrategy:
     """Rules that only metadata has; the others build on it."""
 
-    creates_on_update = False
-    updates_unconditionally = True
+    allow_create_on_update = False
+    allow_unconditional_update = True
     kind: type[Wire] = KubeObject
     name_rule: NameRule = staticmethod(dns_subdomain)
     namespaced = True
@@ -49,7 +49,7 @@ class Plain:
 
     def decode(self, document: Document) -> Document:
         """The object as it is read: types checked, defaults filled in. Raises ShapeError."""
-        return shaped(document, self.kind)
+        return roundtrip(document, self.kind)
 
     def decode_patched(self, document: Document, old: Document) -> Document:
         """The object as it is read after a patch. Raises ShapeError."""
@@ -76,7 +76,7 @@ class Plain:
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """The object as an update leaves it."""
         del subresource
-        return updated_meta(self.decode(new), old)
+        return prepare_meta_update(self.decode(new), old)
 
     def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
         """The same for an object that was decoded: doing it again changes nothing."""
@@ -93,7 +93,7 @@ class Plain:
         del document, options
         return 0
 
-    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[FieldError]:
+    def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
         """It has no rules of its own about DELETE."""
         del document, options
         return []
@@ -104,13 +104,13 @@ class Plain:
         return {}
 
 
-class ServiceAccountStrategy(Plain):
+class ServiceAccountStrategy(BaseStrategy):
     """The rules of service accounts."""
 
     kind = ServiceAccount
 
 
-class ConfigMapStrategy(Plain):
+class ConfigMapStrategy(BaseStrategy):
     """The rules of configmaps."""
 
     kind = ConfigMap
@@ -123,20 +123,20 @@ class ConfigMapStrategy(Plain):
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new configmap."""
-        return super().validate_create(document) + _validate_texts(document)
+        return super().validate_create(document) + _validate_config_map(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed configmap; one that is immutable stays as it is."""
         found = super().validate_update(new, old, subresource)
         found += validate_immutable(new, old, ("data", "binaryData"))
-        return found + _validate_texts(new)
+        return found + _validate_config_map(new)
 
 
 def _meta(document: Document) -> ObjectMeta:
     return from_document(document.get("metadata") or {}, ObjectMeta)
 
 
-def _validate_texts(document: Document) -> list[FieldError]:
+def _validate_config_map(document: Document) -> list[FieldError]:
     data, binary = document.get("data") or {}, document.get("binaryData") or {}
     found: list[FieldError] = []
     for key in data:
@@ -167,24 +167,26 @@ def check_base64(field: str, data: Document) -> None:
         try:
             base64.b64decode(text, validate=True)
         except ValueError as error:
-            raise ShapeError(f"cannot read {field}[{key}]: not base64: {error}") from error
+            raise MalformedObjectError(
+                f"cannot read {field}[{key}]: not base64: {error}"
+            ) from error
 
 
-_ACCOUNT = "kubernetes.io/service-account.name"
-_DOCKER = {
+_SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+_DOCKER_KEYS = {
     "kubernetes.io/dockercfg": ".dockercfg",
     "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
 }
 
 
-class SecretStrategy(Plain):
+class SecretStrategy(BaseStrategy):
     """The rules of secrets."""
 
     kind = Secret
 
     def decode(self, document: Document) -> Document:
         """The secret as it is read: text becomes data, the type is Opaque unless it says else."""
-        secret = shaped(document, Secret)
+        secret = roundtrip(document, Secret)
         secret.setdefault("type", "Opaque")
         check_base64("data", secret.get("data") or {})
         texts = secret.pop("stringData", None) or {}
@@ -195,20 +197,20 @@ class SecretStrategy(Plain):
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new secret."""
-        return super().validate_create(document) + _validate(document)
+        return super().validate_create(document) + _validate_secret(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed secret."""
         found = super().validate_update(new, old, subresource)
         found += immutable("type", new.get("type"), old.get("type"))
-        return found + validate_immutable(new, old, ("data",)) + _validate(new)
+        return found + validate_immutable(new, old, ("data",)) + _validate_secret(new)
 
     def fields(self, document: Document) -> dict[str, str]:
         """What secrets can be selected by."""
         return {"type": document.get("type", "")}
 
 
-def _validate(document: Document) -> list[FieldError]:
+def _validate_secret(document: Document) -> list[FieldError]:
     data = document.get("data") or {}
     found: list[FieldError] = []
     for key in data:
@@ -216,15 +218,17 @@ def _validate(document: Document) -> list[FieldError]:
     if sum(len(base64.b64decode(text)) for text in data.values()) > _DATA_LIMIT:
         found.append(too_long("data", _DATA_LIMIT))
     kind = document.get("type", "")
-    if kind in _DOCKER:
-        return found + _validate_docker(_DOCKER[kind], data)
+    if kind in _DOCKER_KEYS:
+        return found + _validate_docker(_DOCKER_KEYS[kind], data)
     annotations = (document.get("metadata") or {}).get("annotations") or {}
-    if kind == "kubernetes.io/service-account-token" and not annotations.get(_ACCOUNT):
-        found.append(required(f"metadata.annotations[{_ACCOUNT}]"))
-    return found + [required(f"data[{key}]") for key in _missing(kind, data)]
+    if kind == "kubernetes.io/service-account-token" and not annotations.get(
+        _SERVICE_ACCOUNT_ANNOTATION
+    ):
+        found.append(required(f"metadata.annotations[{_SERVICE_ACCOUNT_ANNOTATION}]"))
+    return found + [required(f"data[{key}]") for key in _missing_keys(kind, data)]
 
 
-def _missing(kind: str, data: Document) -> list[str]:
+def _missing_keys(kind: str, data: Document) -> list[str]:
     """The keys that a secret of this type needs and does not have."""
     match kind:
         case "kubernetes.io/basic-auth":

@@ -3,8 +3,8 @@
 Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go v1.36.4.
 """
 
-from podstatus.apiserver.strategies.base import Document, shaped
-from podstatus.apiserver.strategies.config import Plain
+from podstatus.apiserver.strategies.base import Document, roundtrip
+from podstatus.apiserver.strategies.config import BaseStrategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.event import Event
 from podstatus.kube.validation.field_errors import (
@@ -16,30 +16,30 @@ from podstatus.kube.validation.field_errors import (
 from podstatus.kube.validation.names import dns_subdomain, path_segment, qualified_name
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_LIMIT = 128
-_NOTE_LIMIT = 1024
+_MAX_FIELD_BYTES = 128
+_MAX_NOTE_BYTES = 1024
 
 
-class EventStrategy(Plain):
+class EventStrategy(BaseStrategy):
     """The rules of events. A PUT makes one that is not there."""
 
     kind = Event
-    creates_on_update = True
+    allow_create_on_update = True
     qualified_finalizers = False
     name_rule = staticmethod(path_segment)
 
     def decode(self, document: Document) -> Document:
         """The event as it is read. Raises ShapeError."""
-        return shaped(document, Event)
+        return roundtrip(document, Event)
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new event: its own rules first, and only then those of names."""
-        return _validate(from_document(document, Event)) or super().validate_create(document)
+        return _validate_event(from_document(document, Event)) or super().validate_create(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed event."""
         found = super().validate_update(new, old, subresource)
-        return found + _validate(from_document(new, Event))
+        return found + _validate_event(from_document(new, Event))
 
     def fields(self, document: Document) -> dict[str, str]:
         """What events can be selected by."""
@@ -54,25 +54,25 @@ class EventStrategy(Plain):
         }
 
 
-def _validate(event: Event) -> list[FieldError]:
-    found = _validate_new(event) if event.event_time else _validate_old(event)
+def _validate_event(event: Event) -> list[FieldError]:
+    found = _validate_new_event(event) if event.event_time else _validate_legacy_event(event)
     namespace = event.metadata.namespace
     return found + invalid_values("namespace", namespace, dns_subdomain(namespace))
 
 
-def _validate_old(event: Event) -> list[FieldError]:
+def _validate_legacy_event(event: Event) -> list[FieldError]:
     """Events as they were before they had an event time."""
     of, within = event.involved_object.namespace, event.metadata.namespace
     if of == within or (not of and within in ("", "default")):
         return []
-    return [_elsewhere(of)]
+    return [_namespace_mismatch(of)]
 
 
-def _validate_new(event: Event) -> list[FieldError]:
+def _validate_new_event(event: Event) -> list[FieldError]:
     found = []
     of, within = event.involved_object.namespace, event.metadata.namespace
     if not of and within not in ("default", "kube-system"):
-        found.append(_elsewhere(of))
+        found.append(_namespace_mismatch(of))
     reporter = event.reporting_component
     if not reporter:
         found.append(required("reportingComponent"))
@@ -84,8 +84,8 @@ def _validate_new(event: Event) -> list[FieldError]:
     ):
         if not text:
             found.append(required(field))
-        found += _validate_length(field, text, _LIMIT)
-    return found + _validate_length("message", event.message, _NOTE_LIMIT)
+        found += _validate_length(field, text, _MAX_FIELD_BYTES)
+    return found + _validate_length("message", event.message, _MAX_NOTE_BYTES)
 
 
 def _validate_length(field: str, text: str, limit: int) -> list[FieldError]:
@@ -94,6 +94,6 @@ def _validate_length(field: str, text: str, limit: int) -> list[FieldError]:
     return [invalid_value(field, "", f"can have at most {limit} characters")]
 
 
-def _elsewhere(namespace: str) -> FieldError:
+def _namespace_mismatch(namespace: str) -> FieldError:
     why = "does not match event.namespace"
     return invalid_value("involvedObject.namespace", namespace, why)

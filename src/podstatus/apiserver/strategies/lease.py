@@ -4,8 +4,8 @@ Upstream: pkg/registry/coordination/lease/strategy.go, pkg/apis/coordination/val
 validation.go v1.36.4.
 """
 
-from podstatus.apiserver.strategies.base import Document, shaped
-from podstatus.apiserver.strategies.config import Plain
+from podstatus.apiserver.strategies.base import Document, roundtrip
+from podstatus.apiserver.strategies.config import BaseStrategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.validation.field_errors import FieldError, invalid_value
@@ -13,17 +13,17 @@ from podstatus.kube.validation.field_errors import FieldError, invalid_value
 _COORDINATED = ("strategy", "preferredHolder")
 
 
-class LeaseStrategy(Plain):
+class LeaseStrategy(BaseStrategy):
     """The rules of leases. A PUT makes one that is not there, and must tell a resource version."""
 
     kind = Lease
-    creates_on_update = True
+    allow_create_on_update = True
     qualified_finalizers = False
-    updates_unconditionally = False
+    allow_unconditional_update = False
 
     def decode(self, document: Document) -> Document:
         """The lease as it is read. Raises ShapeError."""
-        lease = shaped(document, Lease)
+        lease = roundtrip(document, Lease)
         for name in _COORDINATED:  # of a feature that v1.36 has switched off
             lease["spec"].pop(name, None)
         return lease

@@ -13,51 +13,51 @@ from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time
 
 _LEAVES = ("status", "reason", "message")
-_MOST_MANAGERS = 10
+_MAX_MANAGERS = 10
 """As upstream; the oldest are left out, not put together."""
-_LONGEST_NAME = 128
+_MAX_NAME_LENGTH = 128
 
-Path = tuple[str, ...]
-_ALL: Path = ()
+FieldPath = tuple[str, ...]
+_ALL: FieldPath = ()
 """The path of the first writer: whatever nobody else manages."""
 
 
 def manager_name(field_manager: str, user_agent: str) -> str:
     """How a client is called: as it asks for, or by the first word of its user agent."""
     name = field_manager or user_agent.partition("/")[0]
-    return "".join(filter(str.isprintable, name))[:_LONGEST_NAME]
+    return "".join(filter(str.isprintable, name))[:_MAX_NAME_LENGTH]
 
 
-def with_managed_status(new: Document, old: Document, manager: str, now: Time) -> Document:
+def update_managed_fields(new: Document, old: Document, manager: str, now: Time) -> Document:
     """An object whose status a client has changed, with who manages what of it."""
     known = {entry["manager"]: entry for entry in old["metadata"].get("managedFields") or ()}
-    changed = _changed(new.get("status") or {}, old.get("status") or {}) if known else {_ALL}
+    changed = _changed_paths(new.get("status") or {}, old.get("status") or {}) if known else {_ALL}
     mine = known.pop(manager, None)
     entries = []
     for entry in known.values():
-        managed = _read(entry)
+        managed = _managed_paths(entry)
         if left := managed - changed:
-            entries.append(entry if left == managed else entry | {"fieldsV1": _fields(left)})
-    managed = changed if mine is None else _read(mine) | changed
+            entries.append(entry if left == managed else entry | {"fieldsV1": _fields_v1(left)})
+    managed = changed if mine is None else _managed_paths(mine) | changed
     if managed:  # who only took something away manages nothing
         entries.append(_entry(new["apiVersion"], manager, managed, now))
-    return new | {"metadata": new["metadata"] | {"managedFields": entries[-_MOST_MANAGERS:]}}
+    return new | {"metadata": new["metadata"] | {"managedFields": entries[-_MAX_MANAGERS:]}}
 
 
-def _entry(api_version: str, manager: str, managed: set[Path], now: Time) -> Document:
+def _entry(api_version: str, manager: str, managed: set[FieldPath], now: Time) -> Document:
     return {
         "manager": manager,
         "operation": "Update",
         "apiVersion": api_version,
         "time": now.wire,
         "fieldsType": "FieldsV1",
-        "fieldsV1": _fields({_ALL} if _ALL in managed else managed),
+        "fieldsV1": _fields_v1({_ALL} if _ALL in managed else managed),
         "subresource": "status",
     }
 
 
-def _changed(new: Document, old: Document) -> set[Path]:
-    changed: set[Path] = {
+def _changed_paths(new: Document, old: Document) -> set[FieldPath]:
+    changed: set[FieldPath] = {
         (f"f:{name}",)
         for name in new.keys() | old.keys()
         if name != "conditions" and new.get(name) != old.get(name)
@@ -76,10 +76,10 @@ def _by_type(status: Document) -> dict[str, Document]:
     return {c.get("type") or "": c for c in status.get("conditions") or ()}
 
 
-def _read(entry: Document) -> set[Path]:
+def _managed_paths(entry: Document) -> set[FieldPath]:
     """What an entry says that its manager manages, below the status."""
 
-    def walk(fields: Document, path: Path) -> set[Path]:
+    def walk(fields: Document, path: FieldPath) -> set[FieldPath]:
         if not fields:
             return {path}
         return {leaf for name, below in fields.items() for leaf in walk(below, (*path, name))}
@@ -87,7 +87,7 @@ def _read(entry: Document) -> set[Path]:
     return walk(entry["fieldsV1"]["f:status"], _ALL)
 
 
-def _fields(paths: set[Path]) -> Document:
+def _fields_v1(paths: set[FieldPath]) -> Document:
     """Such paths as an entry tells them."""
     status: Document = {}
     for path in sorted(paths):

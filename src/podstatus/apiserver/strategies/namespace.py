@@ -4,8 +4,8 @@ Upstream: pkg/registry/core/namespace/strategy.go, ValidateNamespace,
 ValidateNamespaceStatusUpdate, pkg/apis/core/validation/validation.go v1.36.4.
 """
 
-from podstatus.apiserver.strategies.base import Document, changed_meta, shaped, updated_meta
-from podstatus.apiserver.strategies.config import Plain
+from podstatus.apiserver.strategies.base import Document, prepare_meta_update, roundtrip, with_meta
+from podstatus.apiserver.strategies.config import BaseStrategy
 from podstatus.kube.objects.cluster import Namespace
 from podstatus.kube.validation.field_errors import FieldError, invalid_value
 from podstatus.kube.validation.meta import validate_finalizers
@@ -14,7 +14,7 @@ from podstatus.kube.validation.names import dns_label
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-class NamespaceStrategy(Plain):
+class NamespaceStrategy(BaseStrategy):
     """The rules of namespaces."""
 
     kind = Namespace
@@ -23,9 +23,9 @@ class NamespaceStrategy(Plain):
 
     def decode(self, document: Document) -> Document:
         """The namespace as it is read: with its name as a label, and active."""
-        namespace = shaped(document, Namespace)
+        namespace = roundtrip(document, Namespace)
         namespace["status"].setdefault("phase", "Active")
-        return _labelled(namespace)
+        return _with_name_label(namespace)
 
     def prepare_create(self, document: Document) -> Document:
         """A new namespace: active, to be emptied before it goes."""
@@ -44,7 +44,7 @@ class NamespaceStrategy(Plain):
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """The namespace with its old finalizers, and its old spec or its old status."""
-        namespace = _labelled(updated_meta(self.decode(new), old))
+        namespace = _with_name_label(prepare_meta_update(self.decode(new), old))
         if subresource == "status":
             return namespace | {"spec": old.get("spec") or {}}
         kept = {key: value for key, value in namespace["spec"].items() if key != "finalizers"}
@@ -62,11 +62,11 @@ class NamespaceStrategy(Plain):
         return {"status.phase": (document.get("status") or {}).get("phase", "")}
 
 
-def _labelled(namespace: Document) -> Document:
+def _with_name_label(namespace: Document) -> Document:
     meta = namespace.get("metadata") or {}
     if not meta.get("name"):
         return namespace
-    return changed_meta(namespace, labels=(meta.get("labels") or {}) | {_NAME_LABEL: meta["name"]})
+    return with_meta(namespace, labels=(meta.get("labels") or {}) | {_NAME_LABEL: meta["name"]})
 
 
 def _validate_spec(namespace: Document) -> list[FieldError]:

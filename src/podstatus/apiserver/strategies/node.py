@@ -7,8 +7,8 @@ pkg/apis/core/validation/validation.go, plugin/pkg/admission/nodetaint, v1.36.4.
 import re
 
 from podstatus.apiserver.controllers.decide.node_taints import NO_SCHEDULE, NOT_READY
-from podstatus.apiserver.strategies.base import Document, shaped, updated_meta
-from podstatus.apiserver.strategies.config import Plain
+from podstatus.apiserver.strategies.base import Document, prepare_meta_update, roundtrip
+from podstatus.apiserver.strategies.config import BaseStrategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.scalars.go_text import go_quoted
@@ -27,7 +27,7 @@ _FEATURE_RULE = (
 )
 
 
-class NodeStrategy(Plain):
+class NodeStrategy(BaseStrategy):
     """The rules of nodes. A node has no generation, and may bring its status along."""
 
     kind = Node
@@ -35,7 +35,7 @@ class NodeStrategy(Plain):
 
     def decode(self, document: Document) -> Document:
         """The node as it is read; what is allocatable is its capacity unless it says else."""
-        node = shaped(document, Node)
+        node = roundtrip(document, Node)
         status, spec = node["status"], node["spec"]
         if "allocatable" not in status and status.get("capacity"):
             status["allocatable"] = dict(status["capacity"])
@@ -55,11 +55,11 @@ class NodeStrategy(Plain):
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new node."""
-        return _validate(from_document(document, Node))
+        return _validate_node(from_document(document, Node))
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """The node with its old spec or its old status."""
-        node = updated_meta(self.decode(new), old)
+        node = prepare_meta_update(self.decode(new), old)
         kept, sent, dead = (
             ("spec", "status", "config")
             if subresource == "status"
@@ -73,7 +73,7 @@ class NodeStrategy(Plain):
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a changed node."""
         after, before = from_document(new, Node), from_document(old, Node)
-        found = [] if subresource == "status" else _validate(after)
+        found = [] if subresource == "status" else _validate_node(after)
         return list(dict.fromkeys(found + _validate_update(after, before)))
 
     def fields(self, document: Document) -> dict[str, str]:
@@ -91,7 +91,7 @@ def _align_networks(spec: Document) -> None:
         spec["podCIDR"] = listed[0]
 
 
-def _validate(node: Node) -> list[FieldError]:
+def _validate_node(node: Node) -> list[FieldError]:
     found = validate_meta(node.metadata, dns_subdomain, namespaced=False)
     found += validate_taints("metadata.taints", node.spec.taints or ())
     found += _validate_amounts(node)

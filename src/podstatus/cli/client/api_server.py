@@ -10,7 +10,7 @@ import msgspec
 from podstatus.agent.daemon.root_dir import Endpoints, RootDirError, read_endpoints
 from podstatus.agent.settings.load import ROOT_DIR, default_root_dir
 from podstatus.apiserver import resources
-from podstatus.apiserver.state_dir import FolderError, lock_holder
+from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.base.aio import wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
@@ -38,7 +38,7 @@ class Shown(msgspec.Struct, frozen=True):
     """A kind of object that can be shown."""
 
     asked: ApiResource
-    printed: resources.Resource
+    printed: resources.ResourceInfo
 
 
 _SHOWN = (
@@ -86,7 +86,7 @@ def running_endpoints(
         endpoints = read_endpoints(root_dir)
         if endpoints is not None and lock_holder(root_dir) is not None:
             return endpoints
-    except (FolderError, RootDirError) as error:
+    except (StateDirError, RootDirError) as error:
         raise CannotAskError(str(error)) from error
     raise CannotAskError(
         f"no agent runs in {root_dir}; start one with: podstatus run --root-dir "

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.printing.printers import printer_of
-from podstatus.apiserver.resources import Resource
+from podstatus.apiserver.printing.printers import printer_for
+from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.base.terminal import escape_control_chars
 from podstatus.kube.encoding.codec import DecodeError, from_document
@@ -40,7 +40,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def object_table(
-    resource: Resource,
+    resource: ResourceInfo,
     documents: Sequence[Document],
     now: Time,
     *,
@@ -48,7 +48,7 @@ def object_table(
     namespaces: bool = False,
 ) -> Table:
     """A row for each object; with its namespace, if there may be several."""
-    printer = printer_of(resource)
+    printer = printer_for(resource)
     chosen = [i for i, column in enumerate(printer.columns) if wide or not column.priority]
     headings = [printer.columns[i].name.upper() for i in chosen]
     rows = []
@@ -78,8 +78,8 @@ def harmless_table(table: Table) -> Table:
     return Table(table.headings, tuple(tuple(map(escape_control_chars, row)) for row in table.rows))
 
 
-def _cells(resource: Resource, document: Document, now: Time) -> list[Any]:
-    printer = printer_of(resource)
+def _cells(resource: ResourceInfo, document: Document, now: Time) -> list[Any]:
+    printer = printer_for(resource)
     try:
         return printer.cells(document, now)
     except DecodeError:

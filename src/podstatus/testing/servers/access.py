@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podstatus.apiserver.pki.certificates import AUTHORITY
+from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
 from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
 
 Document = dict[str, Any]
@@ -23,7 +23,7 @@ class ServerAccess:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.kubeconfig = folder / KUBECONFIG
-        self.authority = folder / AUTHORITY
+        self.authority = folder / CA_CERTIFICATE
         """The certificate that clients have to trust, PEM."""
         endpoints = msgspec.json.decode((folder / ENDPOINTS).read_bytes())
         self.url: str = endpoints["apiserver"]

@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import NamedTuple
 
-from podstatus.apiserver.kubelet.kubelet_client import NodeAccess
-from podstatus.apiserver.pki.certificates import CLIENT, Certificates
-from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
+from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
+from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates
+from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
 from podstatus.apiserver.server import ApiServer, selectable_fields
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.apiserver.storage.store import Store
 from podstatus.base.aio import wall_clock_ns
@@ -26,7 +26,7 @@ from podstatus.base.aio import wall_clock_ns
 class Served(NamedTuple):
     """A server that serves, and what it keeps."""
 
-    access: Access
+    access: ClientCredentials
     store: Store
 
 
@@ -41,7 +41,7 @@ async def serve(
     node_authority: Path | None = None,
 ) -> AsyncIterator[Served]:
     """Serve with the certificates and the token of a folder, and if durable its objects."""
-    with closing(ServerFolder(path)) as folder:
+    with closing(StateDir(path)) as folder:
         certificates = Certificates(folder, wall_clock_ns())
         authority = certificates.ensure()
         token = ensure_token(folder)
@@ -53,16 +53,16 @@ async def serve(
                 port=port,
                 faults=faults,
                 schedule=schedule,
-                nodes=NodeAccess(
-                    certificate=path / f"{CLIENT}.crt",
-                    key=path / f"{CLIENT}.key",
+                kubelet_config=KubeletClientConfig(
+                    certificate=path / f"{KUBELET_CLIENT}.crt",
+                    key=path / f"{KUBELET_CLIENT}.key",
                     authority=node_authority,
                 ),
             )
             try:
                 url = f"https://127.0.0.1:{await server.start()}"
-                access = Access(url=url, token=token, authority=authority)
-                write_access(folder, access)
+                access = ClientCredentials(url=url, token=token, authority=authority)
+                write_client_files(folder, access)
                 yield Served(access, store)
             finally:
                 await server.stop()

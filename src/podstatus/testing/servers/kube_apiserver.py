@@ -21,9 +21,9 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from podstatus.apiserver.pki.certificates import AUTHORITY, CLIENT, Certificates
-from podstatus.apiserver.pki.credentials import Access, ensure_token, write_access
-from podstatus.apiserver.state_dir import ServerFolder
+from podstatus.apiserver.pki.certificates import CA_CERTIFICATE, KUBELET_CLIENT, Certificates
+from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.aio import wall_clock_ns
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.binaries import RealParts, find_parts
@@ -71,7 +71,7 @@ class KubeApiServer:
         self._asked_port = port
         self._port = 0
         self._served = False
-        self._claimed: ServerFolder | None = None
+        self._claimed: StateDir | None = None
         self._etcd: Etcd | None = None
         self._server: GuardedProcess | None = None
 
@@ -144,7 +144,7 @@ class KubeApiServer:
 
     def _start(self) -> None:
         if self._claimed is None:
-            self._claimed = ServerFolder(self.folder)
+            self._claimed = StateDir(self.folder)
         if self._etcd is None:
             self._etcd = Etcd(self._parts.etcd, self.folder)
             self._port = self._asked_port or free_port()
@@ -155,17 +155,19 @@ class KubeApiServer:
         self._server = start_program(command, self.folder / "kube-apiserver.log")
         wait_until(self._serves, self._server, "kube-apiserver", _START_SECONDS)
 
-    def _write_files(self, folder: ServerFolder) -> None:
+    def _write_files(self, folder: StateDir) -> None:
         authority = Certificates(folder, wall_clock_ns()).ensure()
         if folder.read(_SERVICE_ACCOUNT_KEY) is None:
             folder.write(_SERVICE_ACCOUNT_KEY, _new_key())
         url = f"https://{_HOST}:{self._port}"
         lines = []
         for user, group in self._users.items():
-            with closing(ServerFolder(self.folder / "users" / user)) as own:
+            with closing(StateDir(self.folder / "users" / user)) as own:
                 token = ensure_token(own)
-                own.write(AUTHORITY, authority)
-                write_access(own, Access(url=url, token=token, authority=authority))
+                own.write(CA_CERTIFICATE, authority)
+                write_client_files(
+                    own, ClientCredentials(url=url, token=token, authority=authority)
+                )
             lines.append(f"{token},{user},{user},{group}\n")
         folder.write(_TOKENS, "".join(lines).encode())
 
@@ -180,7 +182,7 @@ class KubeApiServer:
             "secure-port": self._port,
             "tls-cert-file": self.folder / "server.crt",
             "tls-private-key-file": self.folder / "server.key",
-            "client-ca-file": self.folder / AUTHORITY,
+            "client-ca-file": self.folder / CA_CERTIFICATE,
             "token-auth-file": self.folder / _TOKENS,
             "authorization-mode": "Node,RBAC",
             "enable-admission-plugins": "NodeRestriction",
@@ -191,8 +193,8 @@ class KubeApiServer:
             "service-cluster-ip-range": "10.0.0.0/24",
             # Nobody is to find it as a service, and loopback is no address for one.
             "endpoint-reconciler-type": "none",
-            "kubelet-client-certificate": self.folder / f"{CLIENT}.crt",
-            "kubelet-client-key": self.folder / f"{CLIENT}.key",
+            "kubelet-client-certificate": self.folder / f"{KUBELET_CLIENT}.crt",
+            "kubelet-client-key": self.folder / f"{KUBELET_CLIENT}.key",
             "kubelet-preferred-address-types": "InternalIP",
         }
         if self._node_authority is not None:

@@ -8,7 +8,7 @@ v1.36.4, where the last two are on by default.
 """
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.errors import Problem
+from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.encoding.equality import semantic_equal
@@ -19,71 +19,82 @@ from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.quantity import Quantity
 
-_WITHSTOOD = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_SECONDS = 300
+_DEFAULT_TOLERATIONS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATION_SECONDS = 300
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_OF_PRIORITY = ("priority", "preemptionPolicy")
+_PRIORITY_FIELDS = ("priority", "preemptionPolicy")
 
 
-def admitted_new(spec: Document) -> Document:
+def admit_create(spec: Document) -> Document:
     """The spec of a new pod with its priority, and how long it bears a node that is gone."""
     priority = _PRIORITIES.get(spec.get("priorityClassName", ""), 0)
     defaults = {"priority": priority, "preemptionPolicy": "PreemptLowerPriority"}
     return _with_tolerations(defaults | spec)
 
 
-def admitted_update(spec: Document, old: Document) -> Document:
+def admit_update(spec: Document, old: Document) -> Document:
     """The spec of an updated pod with what admission gave to it before."""
-    kept = {key: old[key] for key in _OF_PRIORITY if key in old}
+    kept = {key: old[key] for key in _PRIORITY_FIELDS if key in old}
     return _with_tolerations(kept | spec)
 
 
 def _with_tolerations(spec: Document) -> Document:
     given = spec.get("tolerations") or []
     missing = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}
-        for key in _WITHSTOOD
-        if not any(_withstands(toleration, key) for toleration in given)
+        {
+            "key": key,
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": _TOLERATION_SECONDS,
+        }
+        for key in _DEFAULT_TOLERATIONS
+        if not any(_tolerates(toleration, key) for toleration in given)
     ]
     return spec | {"tolerations": given + missing} if missing else spec
 
 
-def _withstands(toleration: Document, key: str) -> bool:
+def _tolerates(toleration: Document, key: str) -> bool:
     return (toleration.get("key") or key) == key and (
         toleration.get("effect") or "NoExecute"
     ) == "NoExecute"
 
 
-POD_LEVEL = "InPlacePodLevelResourcesVerticalScaling"
-INIT_CONTAINERS = "InPlacePodVerticalScalingInitContainers"
+POD_LEVEL_RESIZE = "InPlacePodLevelResourcesVerticalScaling"
+INIT_CONTAINER_RESIZE = "InPlacePodVerticalScalingInitContainers"
 
 _OS = "kubernetes.io/os"
 _ZERO = Quantity("0")
 
 
-def refused_resize(new: Document, old: Document, found: Document | None) -> Problem | None:
+def resize_error(
+    new: Document, old: Document, node_document: Document | None
+) -> StatusError | None:
     """Why a resize cannot be, if it changes anything and the pod has a node: this, if it exists."""
     name = new["spec"].get("nodeName", "")
     if not name or new["metadata"].get("generation") == old["metadata"].get("generation"):
         return None
     pod, before = from_document(new, Pod), from_document(old, Pod)
-    if found is None:
+    if node_document is None:
         return errors.forbidden("pods", pod.name, f"node {go_quoted(name)} not found")
-    node = from_document(found, Node)
-    return _undeclared(pod, before, node) or _unsupported(pod, node) or _too_large(pod, node)
+    node = from_document(node_document, Node)
+    return (
+        _missing_feature_error(pod, before, node)
+        or _platform_error(pod, node)
+        or _capacity_error(pod, node)
+    )
 
 
-def _undeclared(pod: Pod, before: Pod, node: Node) -> Problem | None:
+def _missing_feature_error(pod: Pod, before: Pod, node: Node) -> StatusError | None:
     """Nodes say of newer kinds of a resize that they can do them."""
     needed = []
     if not semantic_equal(pod.spec.resources, before.spec.resources):
-        needed.append(POD_LEVEL)
+        needed.append(POD_LEVEL_RESIZE)
     pairs = zip(pod.spec.init_containers or (), before.spec.init_containers or (), strict=True)
     if any(
         not is_restartable_init_container(was) and now.resources != was.resources
         for now, was in pairs
     ):
-        needed.append(INIT_CONTAINERS)
+        needed.append(INIT_CONTAINER_RESIZE)
     lacking = [name for name in needed if name not in (node.status.declared_features or ())]
     if not lacking:
         return None
@@ -91,7 +102,7 @@ def _undeclared(pod: Pod, before: Pod, node: Node) -> Problem | None:
     return errors.forbidden("pods", pod.name, f"{why} {go_quoted(node.metadata.name)}")
 
 
-def _unsupported(pod: Pod, node: Node) -> Problem | None:
+def _platform_error(pod: Pod, node: Node) -> StatusError | None:
     system = (node.metadata.labels or {}).get(_OS, "linux")
     if system == "linux":
         return None
@@ -100,10 +111,10 @@ def _unsupported(pod: Pod, node: Node) -> Problem | None:
     return errors.forbidden("pods", pod.name, why, cause="UnsupportedPlatform")
 
 
-def _too_large(pod: Pod, node: Node) -> Problem | None:
+def _capacity_error(pod: Pod, node: Node) -> StatusError | None:
     asked, allocatable = pod_requests(pod.spec), node.status.allocatable or {}
     told = []
-    for name, count in (("cpu", _milli), ("memory", _whole)):
+    for name, count in (("cpu", _milli), ("memory", _ceil_units)):
         wanted, most = asked.get(name, _ZERO), allocatable.get(name, _ZERO)
         if wanted.compare(most) > 0:
             told.append(f"{name}, requested: {count(wanted)}, allocatable: {count(most)}")
@@ -117,5 +128,5 @@ def _milli(quantity: Quantity) -> int:
     return quantity.milli_value
 
 
-def _whole(quantity: Quantity) -> int:
+def _ceil_units(quantity: Quantity) -> int:
     return -(-quantity.nanos // 10**9)

@@ -3,20 +3,20 @@
 Upstream: BindingREST, pkg/registry/core/pod/storage/storage.go v1.36.4.
 """
 
-from podstatus.apiserver.http.errors import Problem, bad_request, conflict
-from podstatus.apiserver.strategies.base import Document, changed_meta
+from podstatus.apiserver.http.errors import StatusError, bad_request, conflict
+from podstatus.apiserver.strategies.base import Document, with_meta
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.time import Time
 
 _UNSCHEDULABLE = "Unschedulable"
 
 
-def bound_pod(pod: Document, binding: Document, now: Time) -> Document:
+def bind_pod(pod: Document, binding: Document, now: Time) -> Document:
     """The pod on the node that the binding names. Raises Problem if it cannot go there."""
     target = binding.get("target") or {}
     _check_target(target)
     meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
-    why = _obstacle(meta, spec)
+    why = _binding_error(meta, spec)
     if why:
         raise conflict("pods/binding", meta.get("name", ""), why)
     given = binding.get("metadata") or {}
@@ -24,10 +24,10 @@ def bound_pod(pod: Document, binding: Document, now: Time) -> Document:
         if given.get(key):
             # Go reads null as the empty text.
             added = {name: value or "" for name, value in given[key].items()}
-            pod = changed_meta(pod, **{key: (meta.get(key) or {}) | added})
+            pod = with_meta(pod, **{key: (meta.get(key) or {}) | added})
     return pod | {
         "spec": spec | {"nodeName": target["name"]},
-        "status": _scheduled(pod.get("status") or {}, now),
+        "status": _mark_scheduled(pod.get("status") or {}, now),
     }
 
 
@@ -42,12 +42,12 @@ def _check_target(target: Document) -> None:
     kind = target.get("kind")
     if kind and kind != "Node":
         why = f'Unsupported value: {go_quoted(kind)}: supported values: "Node", "<empty>"'
-        raise Problem(422, "Invalid", f"target.kind: {why}")
+        raise StatusError(422, "Invalid", f"target.kind: {why}")
     if not target.get("name"):
-        raise Problem(422, "Invalid", "target.name: Required value")
+        raise StatusError(422, "Invalid", "target.name: Required value")
 
 
-def _obstacle(meta: Document, spec: Document) -> str:
+def _binding_error(meta: Document, spec: Document) -> str:
     name = meta.get("name", "")
     if meta.get("deletionTimestamp"):
         return f"pod {name} is being deleted, cannot be assigned to a host"
@@ -58,13 +58,13 @@ def _obstacle(meta: Document, spec: Document) -> str:
     return ""
 
 
-def _scheduled(status: Document, now: Time) -> Document:
+def _mark_scheduled(status: Document, now: Time) -> Document:
     """The status with its PodScheduled condition True."""
     kept = {key: value for key, value in status.items() if key != "nominatedNodeName"}
-    return _told(kept, {"status": "True"}, now)
+    return _with_scheduled_condition(kept, {"status": "True"}, now)
 
 
-def unschedulable_pod(pod: Document, message: str, now: Time) -> Document:
+def mark_unschedulable(pod: Document, message: str, now: Time) -> Document:
     """The pod with its PodScheduled condition saying that it fits nowhere.
 
     Upstream: handleSchedulingFailure, pkg/scheduler/schedule_one.go v1.36.4.
@@ -72,10 +72,12 @@ def unschedulable_pod(pod: Document, message: str, now: Time) -> Document:
     generation = (pod.get("metadata") or {}).get("generation")
     observed = {"observedGeneration": generation} if generation else {}
     said = {"status": "False", "reason": _UNSCHEDULABLE, "message": message}
-    return pod | {"status": _told(pod.get("status") or {}, observed | said, now)}
+    return pod | {
+        "status": _with_scheduled_condition(pod.get("status") or {}, observed | said, now)
+    }
 
 
-def said_unschedulable(pod: Document) -> str:
+def unschedulable_message(pod: Document) -> str:
     """Why the pod fits nowhere, as its PodScheduled condition says; empty if it does not say so."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("reason") == _UNSCHEDULABLE:
@@ -83,18 +85,18 @@ def said_unschedulable(pod: Document) -> str:
     return ""
 
 
-def _told(status: Document, said: Document, now: Time) -> Document:
+def _with_scheduled_condition(status: Document, fields: Document, now: Time) -> Document:
     """The status with this said in its PodScheduled condition."""
     conditions = list(status.get("conditions") or [])
     types = [condition.get("type") for condition in conditions]
     times = {"lastProbeTime": None, "lastTransitionTime": now.wire}
-    told = {"type": "PodScheduled"} | said | times
+    told = {"type": "PodScheduled"} | fields | times
     if "PodScheduled" not in types:
         conditions.append(told)
     else:
         index = types.index("PodScheduled")
         before = conditions[index]
-        if before.get("status") == said["status"]:
+        if before.get("status") == fields["status"]:
             told["lastTransitionTime"] = before.get("lastTransitionTime")
         conditions[index] = told
     return status | {"conditions": conditions}

@@ -19,7 +19,7 @@ from podstatus.kube.validation.field_errors import FieldError, forbidden, invali
 from podstatus.kube.validation.meta import validate_meta_update
 from podstatus.kube.validation.pod_spec import validate_pod
 
-_RESIZED = ("cpu", "memory")
+_RESIZABLE = ("cpu", "memory")
 _CONTAINERS = ("containers", "initContainers")
 
 _CPU_AND_MEMORY = "only cpu and memory resources{} are mutable"
@@ -29,7 +29,7 @@ _ROOT = "[]"
 _Amounts = Mapping[str, Quantity] | None
 
 
-def resized_spec(new: Document, old: Document) -> Document:
+def prepare_resize(new: Document, old: Document) -> Document:
     """The old spec with the resources of the new one; the new one if containers differ."""
     if any(_names(new, kind) != _names(old, kind) for kind in _CONTAINERS):
         return new
@@ -52,7 +52,7 @@ def validate_pod_resize(new: Pod, old: Pod) -> list[FieldError]:
     if get_pod_qos(old) != compute_pod_qos(new.spec):
         why = "Pod QOS Class may not change as a result of resizing"
         found.append(invalid_value("spec", new.status.qos_class, why))
-    if not _node_resizes(old):
+    if not _node_supports_resize(old):
         found.append(forbidden("spec", "Pod running on node without support for resize"))
     found += _validate_pod_level(new.spec.resources, old.spec.resources)
     order = _validate_order(new, old)
@@ -74,7 +74,7 @@ def _with_pod_resources(spec: Document, new: Document) -> Document:
     return kept | {"resources": new["resources"]} if "resources" in new else kept
 
 
-def _node_resizes(pod: Pod) -> bool:
+def _node_supports_resize(pod: Pod) -> bool:
     """A node that can resize tells what resources a running container has."""
     for status in pod.status.container_statuses or ():
         if status.state.running is not None:
@@ -108,9 +108,9 @@ def _validate_containers(new: Pod, old: Pod) -> list[FieldError]:
     found: list[FieldError] = []
     for kind, pairs in (("initContainers", init), ("containers", regular)):
         for index, (after, before) in enumerate(pairs):
-            found += _nothing_removed(f"spec.{kind}[{index}].resources", after, before)
+            found += _validate_not_removed(f"spec.{kind}[{index}].resources", after, before)
     for after, before in regular:
-        if not _alike_but_for_cpu_and_memory(after, before):
+        if not _equal_except_cpu_and_memory(after, before):
             found.append(forbidden("spec", _CPU_AND_MEMORY.format("")))
     for index, (after, before) in enumerate(init):
         found += _validate_init(f"spec.initContainers[{index}]", after, before)
@@ -119,7 +119,7 @@ def _validate_containers(new: Pod, old: Pod) -> list[FieldError]:
 
 def _validate_init(field: str, new: Container, old: Container) -> list[FieldError]:
     found = []
-    if not _alike_but_for_cpu_and_memory(new, old):
+    if not _equal_except_cpu_and_memory(new, old):
         why = _CPU_AND_MEMORY.format(" for init or sidecar containers")
         found.append(forbidden(field, why))
     if not is_restartable_init_container(new) and not semantic_equal(new, old):
@@ -132,7 +132,7 @@ def _validate_init(field: str, new: Container, old: Container) -> list[FieldErro
     return found
 
 
-def _nothing_removed(field: str, new: Container, old: Container) -> list[FieldError]:
+def _validate_not_removed(field: str, new: Container, old: Container) -> list[FieldError]:
     found = []
     if set(old.resources.requests or ()) - set(new.resources.requests or ()):
         found.append(forbidden(f"{field}.requests", "resource requests cannot be removed"))
@@ -141,7 +141,7 @@ def _nothing_removed(field: str, new: Container, old: Container) -> list[FieldEr
     return found
 
 
-def _alike_but_for_cpu_and_memory(new: Container, old: Container) -> bool:
+def _equal_except_cpu_and_memory(new: Container, old: Container) -> bool:
     # Upstream forgets the claims of the new container here, and so refuses any resize of one
     # that had some.
     munged = ResourceRequirements(
@@ -152,8 +152,8 @@ def _alike_but_for_cpu_and_memory(new: Container, old: Container) -> bool:
 
 
 def _with_old_amounts(new: _Amounts, old: _Amounts) -> dict[str, Quantity]:
-    kept = {name: quantity for name, quantity in (new or {}).items() if name not in _RESIZED}
-    return kept | {name: q for name, q in (old or {}).items() if name in _RESIZED}
+    kept = {name: quantity for name, quantity in (new or {}).items() if name not in _RESIZABLE}
+    return kept | {name: q for name, q in (old or {}).items() if name in _RESIZABLE}
 
 
 def _validate_pod_level(

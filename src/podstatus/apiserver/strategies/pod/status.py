@@ -39,12 +39,12 @@ from podstatus.kube.validation.meta import validate_meta_update
 from podstatus.kube.validation.names import dns_label, dns_subdomain, qualified_name
 from podstatus.kube.validation.pod_spec import validate_annotations
 
-_OF_THE_POD = "must match the name of an entry in `spec.resourceClaims`"
-_EXTENDED = "status.extendedResourceClaimStatus"
-_NO_CONTAINER = (
+_CLAIM_NOT_IN_SPEC = "must match the name of an entry in `spec.resourceClaims`"
+_EXTENDED_CLAIM_FIELD = "status.extendedResourceClaimStatus"
+_CONTAINER_NOT_IN_SPEC = (
     "must match the name of an entry in spec.initContainers.name or spec.containers.name"
 )
-_NO_REQUEST = (
+_REQUEST_NOT_IN_SPEC = (
     "must match the extended resource name of an entry in "
     "spec.initContainers.resources.requests or spec.containers.resources.requests"
 )
@@ -58,7 +58,7 @@ def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[FieldError
     for index, told in enumerate(status.resource_claim_statuses or ()):
         field = f"status.resourceClaimStatuses[{index}]"
         if told.name not in known:
-            found.append(invalid_value(f"{field}.name", told.name, _OF_THE_POD))
+            found.append(invalid_value(f"{field}.name", told.name, _CLAIM_NOT_IN_SPEC))
         if told.name in seen:
             found.append(duplicate(f"{field}.name", told.name))
         seen.add(told.name)
@@ -66,27 +66,31 @@ def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[FieldError
         if name is not None:
             found += invalid_values(f"{field}.resourceClaimName", name, dns_subdomain(name))
     if status.extended_resource_claim_status is not None:
-        found += _validate_extended(status.extended_resource_claim_status, spec)
+        found += _validate_extended_claim(status.extended_resource_claim_status, spec)
     return found
 
 
-def _validate_extended(told: PodExtendedResourceClaimStatus, spec: PodSpec) -> list[FieldError]:
-    mappings = told.request_mappings or ()
+def _validate_extended_claim(
+    claim_status: PodExtendedResourceClaimStatus, spec: PodSpec
+) -> list[FieldError]:
+    mappings = claim_status.request_mappings or ()
     found = []
     if not mappings:
         why = "at least one request mapping is required"
-        found.append(required(f"{_EXTENDED}.requestMappings", why))
+        found.append(required(f"{_EXTENDED_CLAIM_FIELD}.requestMappings", why))
     for index, mapping in enumerate(mappings):
-        field = f"{_EXTENDED}.requestMappings[{index}]"
+        field = f"{_EXTENDED_CLAIM_FIELD}.requestMappings[{index}]"
         found += _validate_mapping(field, mapping, spec)
         if mapping in mappings[:index]:
             found.append(duplicate(f"{field}.containerName", mapping.container_name))
             found.append(duplicate(f"{field}.resourceName", mapping.resource_name))
             found.append(duplicate(f"{field}.requestName", mapping.request_name))
-    if not told.resource_claim_name:
-        return [*found, required(f"{_EXTENDED}.resourceClaimName")]
-    wrong = dns_subdomain(told.resource_claim_name)
-    return found + invalid_values(f"{_EXTENDED}.resourceClaimName", told.resource_claim_name, wrong)
+    if not claim_status.resource_claim_name:
+        return [*found, required(f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName")]
+    wrong = dns_subdomain(claim_status.resource_claim_name)
+    return found + invalid_values(
+        f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName", claim_status.resource_claim_name, wrong
+    )
 
 
 def _validate_mapping(
@@ -96,11 +100,15 @@ def _validate_mapping(
     container = containers.get(mapping.container_name)
     found = []
     if container is None:
-        found.append(invalid_value(f"{field}.containerName", mapping.container_name, _NO_CONTAINER))
+        found.append(
+            invalid_value(f"{field}.containerName", mapping.container_name, _CONTAINER_NOT_IN_SPEC)
+        )
     elif mapping.resource_name not in (container.resources.requests or {}):
-        found.append(invalid_value(f"{field}.resourceName", mapping.resource_name, _NO_REQUEST))
+        found.append(
+            invalid_value(f"{field}.resourceName", mapping.resource_name, _REQUEST_NOT_IN_SPEC)
+        )
     name = mapping.request_name
-    return found + invalid_values(f"{_EXTENDED}.requestName", name, dns_label(name))
+    return found + invalid_values(f"{_EXTENDED_CLAIM_FIELD}.requestName", name, dns_label(name))
 
 
 _ID_LIMIT = 2**31 - 1
@@ -175,10 +183,10 @@ def _validate_resource(field: str, name: str, container: Container) -> list[Fiel
     return [] if name in known else [invalid_value(f"{field}.name", name, why)]
 
 
-def _validate_health(field: str, told: ResourceStatus) -> list[FieldError]:
+def _validate_health(field: str, status: ResourceStatus) -> list[FieldError]:
     found = []
     seen: set[str] = set()
-    for index, resource in enumerate(told.resources or ()):
+    for index, resource in enumerate(status.resources or ()):
         path = f"{field}.resources[{index}]"
         if resource.health not in _HEALTH:
             found.append(unsupported(f"{path}.health", resource.health, _HEALTH))
@@ -193,7 +201,7 @@ def _validate_health(field: str, told: ResourceStatus) -> list[FieldError]:
 
 
 _GATES = FeatureGates()
-_KNOWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+_BUILTIN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _NOT_NEGATIVE = "must be a non-negative integer"
 
 _Statuses = tuple[ContainerStatus, ...]
@@ -222,7 +230,7 @@ def _validate_conditions(conditions: Iterable[PodCondition]) -> list[FieldError]
         if condition.observed_generation < 0:
             path = f"{field}.observedGeneration"
             found.append(invalid_value(path, condition.observed_generation, _NOT_NEGATIVE))
-        if condition.type not in _KNOWN_CONDITIONS:
+        if condition.type not in _BUILTIN_CONDITIONS:
             wrong = qualified_name(condition.type)
             found += invalid_values(f"{field}.Type", condition.type, wrong)
     return found
@@ -256,8 +264,8 @@ def _validate_transitions(new: PodStatus, old: Pod) -> list[FieldError]:
                 spec.init_containers,
             ),
         ):
-            found += _no_illegal_restart(kind, after or (), then or (), containers or (), spec)
-    return found + _no_illegal_restart(
+            found += _validate_restarts(kind, after or (), then or (), containers or (), spec)
+    return found + _validate_restarts(
         "ephemeralContainerStatuses",
         new.ephemeral_container_statuses or (),
         before.ephemeral_container_statuses or (),
@@ -266,7 +274,7 @@ def _validate_transitions(new: PodStatus, old: Pod) -> list[FieldError]:
     )
 
 
-def _no_illegal_restart(
+def _validate_restarts(
     kind: str, new: _Statuses, old: _Statuses, containers: Iterable[Container], spec: PodSpec
 ) -> list[FieldError]:
     """A container that ended does not run again, unless its pod says that it should."""

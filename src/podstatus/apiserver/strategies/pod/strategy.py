@@ -10,13 +10,13 @@ from msgspec import structs
 from podstatus.apiserver.strategies.base import (
     DeleteOptions,
     Document,
-    changed_meta,
-    shaped,
+    prepare_meta_update,
+    roundtrip,
     unknown_fields,
-    updated_meta,
+    with_meta,
 )
-from podstatus.apiserver.strategies.pod.admission import admitted_new, admitted_update
-from podstatus.apiserver.strategies.pod.resize import resized_spec, validate_pod_resize
+from podstatus.apiserver.strategies.pod.admission import admit_create, admit_update
+from podstatus.apiserver.strategies.pod.resize import prepare_resize, validate_pod_resize
 from podstatus.apiserver.strategies.pod.status import validate_pod_status_update
 from podstatus.apiserver.strategies.pod.update import validate_pod_update
 from podstatus.kube.encoding.codec import from_document
@@ -28,9 +28,13 @@ from podstatus.kube.validation.defaults import set_pod_defaults, sync_pod_ip
 from podstatus.kube.validation.field_errors import FieldError
 from podstatus.kube.validation.pod_spec import validate_new_pod
 
-_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_KEPT_ON_RESIZE = ("labels", "annotations", "finalizers", "ownerReferences")
-_GATED = {
+_CONTAINER_STATUS_FIELDS = (
+    "containerStatuses",
+    "initContainerStatuses",
+    "ephemeralContainerStatuses",
+)
+_PRESERVED_ON_RESIZE = ("labels", "annotations", "finalizers", "ownerReferences")
+_SCHEDULING_GATED = {
     "type": "PodScheduled",
     "status": "False",
     "lastProbeTime": None,
@@ -43,12 +47,12 @@ _GATED = {
 class PodStrategy:
     """The rules of pods."""
 
-    creates_on_update = False
-    updates_unconditionally = True
+    allow_create_on_update = False
+    allow_unconditional_update = True
 
     def decode(self, document: Document) -> Document:
         """The pod as it is read: types checked, defaults filled in. Raises ShapeError."""
-        pod = shaped(document, Pod)
+        pod = roundtrip(document, Pod)
         set_pod_defaults(pod["spec"])
         sync_pod_ip(pod["status"])
         return pod
@@ -57,7 +61,7 @@ class PodStrategy:
         """The pod as it is read after a patch, most of which are about the status alone."""
         if document.get("spec") is not old["spec"]:
             return self.decode(document)
-        pod = shaped(document | {"spec": {}}, Pod)
+        pod = roundtrip(document | {"spec": {}}, Pod)
         sync_pod_ip(pod["status"])
         return pod | {"spec": old["spec"]}
 
@@ -68,15 +72,15 @@ class PodStrategy:
     def prepare_create(self, document: Document) -> Document:
         """A new pod: Pending, of the QoS class that its spec amounts to."""
         pod = self.decode(document)
-        spec = admitted_new(pod["spec"])
+        spec = admit_create(pod["spec"])
         status: Document = {
             "phase": "Pending",
             "qosClass": compute_pod_qos(from_document(spec, PodSpec)),
         }
         if spec.get("schedulingGates"):
             made = pod["metadata"].get("creationTimestamp")
-            status["conditions"] = [_GATED | {"lastTransitionTime": made}]
-        return changed_meta(pod | {"spec": spec, "status": status}, generation=1)
+            status["conditions"] = [_SCHEDULING_GATED | {"lastTransitionTime": made}]
+        return with_meta(pod | {"spec": spec, "status": status}, generation=1)
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """What is wrong with a new pod."""
@@ -88,22 +92,22 @@ class PodStrategy:
 
     def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
         """The same for a pod that was decoded."""
-        pod = updated_meta(new, old)
+        pod = prepare_meta_update(new, old)
         if subresource == "status":
             return _with_status(pod, old)
         if subresource == "resize":
-            spec = resized_spec(pod["spec"], old["spec"])
+            spec = prepare_resize(pod["spec"], old["spec"])
             before = old.get("metadata") or {}
-            pod = changed_meta(pod, **{key: before.get(key) for key in _KEPT_ON_RESIZE})
+            pod = with_meta(pod, **{key: before.get(key) for key in _PRESERVED_ON_RESIZE})
         else:
-            spec = admitted_update(pod["spec"], old["spec"])
+            spec = admit_update(pod["spec"], old["spec"])
         return _with_spec(pod, spec, old)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """What is wrong with a prepared update."""
         rules = {"status": validate_pod_status_update, "resize": validate_pod_resize}
         validate = rules.get(subresource, validate_pod_update)
-        causes = validate(*_both(new, old))
+        causes = validate(*_decode_both(new, old))
         return list(dict.fromkeys(causes))  # metadata is looked at from two sides
 
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
@@ -116,7 +120,7 @@ class PodStrategy:
             period = spec.get("terminationGracePeriodSeconds") or 0
         return 1 if period < 0 else period
 
-    def delete_conflict(self, document: Document, options: DeleteOptions) -> list[FieldError]:
+    def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
         """Pods have no rules of their own about DELETE."""
         del document, options
         return []
@@ -139,7 +143,7 @@ class PodStrategy:
         }
 
 
-def _both(new: Document, old: Document) -> tuple[Pod, Pod]:
+def _decode_both(new: Document, old: Document) -> tuple[Pod, Pod]:
     """Both pods with their types; a spec that they share is read once."""
     before = from_document(old, Pod)
     if new["spec"] is not old["spec"]:
@@ -153,7 +157,7 @@ def _with_spec(pod: Document, spec: Document, old: Document) -> Document:
     after, before = from_document(spec, PodSpec), from_document(old["spec"], PodSpec)
     if not semantic_equal(after, before):
         generation = (old.get("metadata") or {}).get("generation", 0)
-        pod = changed_meta(pod, generation=generation + 1)
+        pod = with_meta(pod, generation=generation + 1)
     return pod | {"spec": spec, "status": old.get("status") or {}}
 
 
@@ -165,11 +169,11 @@ def _with_status(pod: Document, old: Document) -> Document:
         if not status.get(key) and then.get(key):
             status[key] = then[key]
     if status.get("conditions"):
-        status["conditions"] = _with_generations(status["conditions"], then)
-    return changed_meta(pod, **kept) | {"spec": old["spec"], "status": _without_gated(status)}
+        status["conditions"] = _with_observed_generations(status["conditions"], then)
+    return with_meta(pod, **kept) | {"spec": old["spec"], "status": _drop_disabled_fields(status)}
 
 
-def _with_generations(conditions: list[Document], old: Document) -> list[Document]:
+def _with_observed_generations(conditions: list[Document], old: Document) -> list[Document]:
     """Conditions that tell no generation keep the one they told before."""
     left: dict[str, list[Any]] = {}
     for condition in old.get("conditions") or []:
@@ -183,20 +187,20 @@ def _with_generations(conditions: list[Document], old: Document) -> list[Documen
     return told
 
 
-def _without_gated(status: Document) -> Document:
+def _drop_disabled_fields(status: Document) -> Document:
     """The status without fields of features that v1.36 has switched off."""
     status = {k: v for k, v in status.items() if k != "nodeAllocatableResourceClaimStatuses"}
-    for kind in _STATUSES:
+    for kind in _CONTAINER_STATUS_FIELDS:
         if status.get(kind):
-            status[kind] = [_without_image_digests(told) for told in status[kind]]
+            status[kind] = [_drop_volume_status(told) for told in status[kind]]
     return status
 
 
-def _without_image_digests(told: Document) -> Document:
-    if not told.get("volumeMounts"):
-        return told
+def _drop_volume_status(status: Document) -> Document:
+    if not status.get("volumeMounts"):
+        return status
     mounts = [
         {key: value for key, value in mount.items() if key != "volumeStatus"}
-        for mount in told["volumeMounts"]
+        for mount in status["volumeMounts"]
     ]
-    return told | {"volumeMounts": mounts}
+    return status | {"volumeMounts": mounts}

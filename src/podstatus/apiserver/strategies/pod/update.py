@@ -23,7 +23,7 @@ from podstatus.kube.validation.tolerations import validate_added_tolerations
 
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _DEADLINE_LIMIT = 2**31 - 1
-_CHANGEABLE = (
+_MUTABLE_FIELDS = (
     "`spec.containers[*].image`",
     "`spec.initContainers[*].image`",
     "`spec.activeDeadlineSeconds`",
@@ -95,18 +95,18 @@ def _validate_spec(new: PodSpec, old: PodSpec) -> list[FieldError]:
         if gate.name not in gates:
             why = f"only deletion is allowed, but found new scheduling gate '{gate.name}'"
             found.append(forbidden(f"spec.schedulingGates[{index}].name", why))
-    unchanging = _without_changeable(new, old)
+    unchanging = _munge_mutable_fields(new, old)
     if gates:
         found += _validate_selector(new, old)
         unchanging = structs.replace(unchanging, node_selector=old.node_selector)
     if not semantic_equal(unchanging, old):
-        listed = ",".join(_CHANGEABLE)
+        listed = ",".join(_MUTABLE_FIELDS)
         why = f"pod updates may not change fields other than {listed}"
-        found.append(forbidden("spec", f"{why}\n{_differing(unchanging, old)}"))
+        found.append(forbidden("spec", f"{why}\n{_changed_fields(unchanging, old)}"))
     return found
 
 
-def _without_changeable(new: PodSpec, old: PodSpec) -> PodSpec:
+def _munge_mutable_fields(new: PodSpec, old: PodSpec) -> PodSpec:
     """The new spec with the old one's values wherever a change is legal."""
     return structs.replace(
         new,
@@ -131,7 +131,7 @@ def _validate_selector(new: PodSpec, old: PodSpec) -> list[FieldError]:
     return [invalid_value("spec.nodeSelector", after, why)]
 
 
-def _differing(new: PodSpec, old: PodSpec) -> str:
+def _changed_fields(new: PodSpec, old: PodSpec) -> str:
     """The names of the fields that changed; upstream prints all of both specs here."""
     names = zip(old.__struct_encode_fields__, old.__struct_fields__, strict=True)
     changed = [

@@ -33,7 +33,7 @@ from podstatus.observe.summary.pod import summarize
 from podstatus.observe.transitions.status_transitions import transitions
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.sources.manifest.decode import read_manifest
-from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest.static_pods import ManifestOrigin
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.terminate import terminate_status
 from podstatus.workers.actions.compute import compute_pod_actions
@@ -87,7 +87,7 @@ class Rig:
             to_document(structs.replace(pod, status=before)),
             msgspec.json.decode(self.patch),
         )
-        origin = Origin(source="file", place="pod.json", node_name="n")
+        origin = ManifestOrigin(source="file", location="pod.json", node_name="n")
         return {
             "decode": lambda: decode(self.text, Pod),
             "manifest": lambda: read_manifest(self.text, origin, now),

@@ -14,7 +14,7 @@ from podstatus.kube.objects.pod import (
     is_mirror_pod,
     is_static_pod,
 )
-from podstatus.sources.api_source import ApiSource, from_api
+from podstatus.sources.api_source import ApiSource, mark_api_source
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.testing.clock import FakeClock, settle
 from tests.support.fake_source import FakeSource
@@ -47,7 +47,9 @@ class Scene:
         self.sink = Sink()
         self.clock = FakeClock()
         self.beats = 0
-        self.source = ApiSource(self.server, "node-1", self.sink, clock=self.clock, beat=self._beat)
+        self.source = ApiSource(
+            self.server, "node-1", self.sink, clock=self.clock, heartbeat=self._beat
+        )
 
     def _beat(self) -> None:
         self.beats += 1
@@ -120,14 +122,14 @@ async def test_a_watch_that_has_nothing_to_tell_beats_all_the_same() -> None:
 @pytest.mark.parametrize("source", ["file", "http", "anything"])
 def test_what_the_api_server_has_is_no_static_pod(source: str) -> None:
     annotations = {CONFIG_SOURCE: source, "note": "1"}
-    pod = from_api(make_pod("a", annotations=annotations))
+    pod = mark_api_source(make_pod("a", annotations=annotations))
     assert not is_static_pod(pod)
     assert pod.metadata.annotations == {CONFIG_SOURCE: "api", "note": "1"}
     assert annotations[CONFIG_SOURCE] == source
 
 
 def test_a_mirror_pod_stays_one() -> None:
-    mirror = from_api(make_static_pod(mirror=True))
+    mirror = mark_api_source(make_static_pod(mirror=True))
     assert is_mirror_pod(mirror)
     assert not is_static_pod(mirror)
     assert (mirror.metadata.annotations or {})[CONFIG_MIRROR] == "hash"
@@ -136,4 +138,4 @@ def test_a_mirror_pod_stays_one() -> None:
 @pytest.mark.parametrize("annotations", [None, {}, {"note": "1"}, {CONFIG_SOURCE: "api"}])
 def test_all_others_are_left_as_they_are(annotations: dict[str, str] | None) -> None:
     pod = make_pod("a", annotations=annotations)
-    assert from_api(pod) is pod
+    assert mark_api_source(pod) is pod

@@ -10,7 +10,7 @@ import pytest
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.sources import file_source, manifest_files
-from podstatus.sources.file_source import FIRST_LOOKS, FolderSource
+from podstatus.sources.file_source import MAX_INITIAL_POLLS, FileSource
 from podstatus.sources.manifest.decode import ManifestProblem
 from podstatus.sources.manifest_files import list_manifests
 from podstatus.testing.clock import FakeClock
@@ -27,13 +27,13 @@ class Scene:
         self.delivered: list[tuple[Pod, ...]] = []
         self.problems: list[ManifestProblem] = []
         self.beats = 0
-        self.source = FolderSource(
+        self.source = FileSource(
             path,
             "node-1",
             self._take,
             clock=self.clock,
             on_problem=self.problems.append,
-            beat=self._beat,
+            heartbeat=self._beat,
         )
 
     def _take(self, pods: Iterable[Pod]) -> None:
@@ -50,7 +50,7 @@ class Scene:
         before = len(self.delivered)
         for _ in range(times):
             await self.clock.advance(after)
-            await self.source.look_once()
+            await self.source.poll_once()
         assert len(self.delivered) <= before + 1, "delivered twice"
         return [pod.name for pod in self.delivered[-1]] if len(self.delivered) > before else None
 
@@ -248,9 +248,9 @@ async def test_everything_is_read_anew_once_a_period(scene: Scene) -> None:
     scene.write("a.yaml", named("b"))
     found = list_manifests(str(scene.path)).files
     # As on a file system with coarse times: nothing but the content tells.
-    scene.source._known = {
-        place: manifest_files.Known(found[place], known.digest)
-        for place, known in scene.source._known.items()
+    scene.source._versions = {
+        place: manifest_files.FileVersion(found[place], known.digest)
+        for place, known in scene.source._versions.items()
     }
     assert stamp.st_ino == (scene.path / "a.yaml").stat().st_ino
     assert await scene.look() is None
@@ -264,7 +264,7 @@ class Writer:
         self._scene = scene
         self._written = 0
 
-    def __call__(self, path: str) -> manifest_files.Listing:
+    def __call__(self, path: str) -> manifest_files.ManifestListing:
         listing = list_manifests(path)
         self._written += 1
         self._scene.write("a.yaml", named(f"half-{self._written}"))
@@ -279,7 +279,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_the_next_time(
     scene.write("b.yaml", named("b"))
     with monkeypatch.context() as patched:
         patched.setattr(file_source, "list_manifests", Writer(scene))
-        assert await scene.look(FIRST_LOOKS - 1) is None
+        assert await scene.look(MAX_INITIAL_POLLS - 1) is None
     scene.write("a.yaml", named("a"))
     assert await scene.look() == ["a-node-1", "b-node-1"]
     with monkeypatch.context() as patched:
@@ -295,7 +295,7 @@ async def test_a_file_that_never_comes_to_rest_does_not_hold_up_the_others_for_l
     scene.write("b.yaml", named("b"))
     scene.write("a.yaml", named("a"))
     monkeypatch.setattr(file_source, "list_manifests", Writer(scene))
-    assert await scene.look(FIRST_LOOKS) == ["b-node-1"]
+    assert await scene.look(MAX_INITIAL_POLLS) == ["b-node-1"]
 
 
 @in_loop
@@ -349,10 +349,10 @@ async def test_a_handler_of_problems_that_fails_stops_nothing(tmp_path: Path) ->
 
     (tmp_path / "a.yaml").write_text("a: b: c")
     (tmp_path / "b.yaml").write_text(named("b"))
-    source = FolderSource(
+    source = FileSource(
         tmp_path, "node-1", lambda pods: delivered.append(len(list(pods))), on_problem=fail
     )
-    await source.look_once()
+    await source.poll_once()
     assert delivered == [1]
 
 

@@ -15,7 +15,7 @@ from podstatus.kube.errors import (
     UnavailableError,
 )
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
-from podstatus.sources.mirror_controller import MirrorPods
+from podstatus.sources.mirror_controller import MirrorController
 from podstatus.testing.clock import FakeClock, settle
 from tests.support.loops import in_loop
 from tests.support.manifests import WEB, read
@@ -97,7 +97,7 @@ class Scene:
         self.node_uid: str | None = "node-uid"
         self.removable = True
         self.problems: list[str] = []
-        self.mirrors = MirrorPods(
+        self.mirrors = MirrorController(
             cast(ApiClient, self.server),
             "node-1",
             static_pods=lambda: self.static,

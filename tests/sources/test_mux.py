@@ -8,10 +8,10 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.mux import Mux, Refused
+from podstatus.sources.mux import Mux, RejectedPod
 from podstatus.sources.pod_changes import (
     PodAdded,
-    PodChange,
+    PodConfigChange,
     PodDeleting,
     PodReconciled,
     PodRemoved,
@@ -20,7 +20,7 @@ from podstatus.sources.pod_changes import (
 from podstatus.testing.builders import make_pod
 
 
-def spell(change: PodChange) -> str:
+def spell(change: PodConfigChange) -> str:
     match change:
         case PodAdded(pods):
             return "+" + ",".join(pod.uid for pod in pods)
@@ -40,12 +40,12 @@ class Scene:
     def __init__(self) -> None:
         self._told: list[str] = []
         self._refused: list[str] = []
-        self.mux = Mux(["api", "file"], self._hear, on_refused=self._hear_refused)
+        self.mux = Mux(["api", "file"], self._hear, on_rejected=self._hear_refused)
 
-    def _hear(self, change: PodChange) -> None:
+    def _hear(self, change: PodConfigChange) -> None:
         self._told.append(spell(change))
 
-    def _hear_refused(self, refused: Refused) -> None:
+    def _hear_refused(self, refused: RejectedPod) -> None:
         self._refused.append(f"{refused.source} {refused.pod.uid}: {refused.message}")
 
     def told(self) -> str:
@@ -83,12 +83,15 @@ def test_the_pods_of_a_delivery_are_added_together_the_oldest_first(scene: Scene
 
 def test_all_sources_have_delivered_when_each_has_once(scene: Scene) -> None:
     scene.mux.update("file", pod("a"))
-    assert (scene.mux.delivered(), scene.mux.all_delivered) == (frozenset(), False)
+    assert (scene.mux.ready_sources(), scene.mux.all_sources_ready) == (frozenset(), False)
     scene.mux.deliver("api", [])
     scene.mux.deliver("api", [])
-    assert (scene.mux.delivered(), scene.mux.all_delivered) == (frozenset({"api"}), False)
+    assert (scene.mux.ready_sources(), scene.mux.all_sources_ready) == (frozenset({"api"}), False)
     scene.mux.deliver("file", [])
-    assert (scene.mux.delivered(), scene.mux.all_delivered) == (frozenset({"api", "file"}), True)
+    assert (scene.mux.ready_sources(), scene.mux.all_sources_ready) == (
+        frozenset({"api", "file"}),
+        True,
+    )
     assert scene.told() == "+a -a"
 
 
@@ -199,20 +202,20 @@ def test_two_pods_of_one_uid_in_one_source_are_reported_once(scene: Scene) -> No
 def test_a_handler_that_fails_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
     told: list[str] = []
 
-    def fail(change: PodChange) -> None:
+    def fail(change: PodConfigChange) -> None:
         told.append(spell(change))
         raise RuntimeError("no")
 
-    def fail_too(_: Refused) -> None:
+    def fail_too(_: RejectedPod) -> None:
         raise RuntimeError("no")
 
-    mux = Mux(["file"], fail, on_refused=fail_too)
+    mux = Mux(["file"], fail, on_rejected=fail_too)
     mux.deliver("file", [pod("a"), pod("b"), pod("x", "a")])
     with caplog.at_level(logging.CRITICAL):
         mux.deliver("file", [pod("b", label="2")])
     assert told == ["+a,b", "-a", "~b"]
     assert mux.pods() == [pod("b", label="2")]
-    assert mux.all_delivered
+    assert mux.all_sources_ready
 
 
 def test_a_source_that_nobody_named_is_refused(scene: Scene) -> None:

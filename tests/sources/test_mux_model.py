@@ -8,8 +8,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.sources.mux import Mux, Refused
-from podstatus.sources.pod_changes import PodAdded, PodChange, PodRemoved
+from podstatus.sources.mux import Mux, RejectedPod
+from podstatus.sources.pod_changes import PodAdded, PodConfigChange, PodRemoved
 from podstatus.testing.builders import make_pod
 
 SOURCES = ("api", "file", "http")
@@ -46,7 +46,7 @@ class Listener:
         self.known: dict[PodUID, Pod] = {}
         self.refused: list[tuple[str, PodUID]] = []
 
-    def hear(self, change: PodChange) -> None:
+    def hear(self, change: PodConfigChange) -> None:
         match change:
             case PodAdded(added):
                 assert added
@@ -60,7 +60,7 @@ class Listener:
                 assert self.known[change.pod.uid].full_name == change.pod.full_name
                 self.known[change.pod.uid] = change.pod
 
-    def hear_refused(self, refused: Refused) -> None:
+    def hear_refused(self, refused: RejectedPod) -> None:
         self.refused.append((refused.source, refused.pod.uid))
 
 
@@ -81,7 +81,7 @@ def test_what_is_told_adds_up_to_what_is_wanted(
     story: list[tuple[str, str, list[Pod] | tuple[Pod]]],
 ) -> None:
     listener = Listener()
-    mux = Mux(SOURCES, listener.hear, on_refused=listener.hear_refused)
+    mux = Mux(SOURCES, listener.hear, on_rejected=listener.hear_refused)
     wanted: dict[str, dict[PodUID, Pod]] = {source: {} for source in SOURCES}
     for what, source, given_pods in story:
         apply(wanted[source], what, given_pods)
@@ -126,4 +126,4 @@ def test_a_last_delivery_of_all_sources_settles_everything(
     for source in order:
         mux.deliver(source, [pod for pod in last if pod.name.startswith(source)])
     assert listener.known == {pod.uid: pod for pod in last}
-    assert mux.all_delivered
+    assert mux.all_sources_ready

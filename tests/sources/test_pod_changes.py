@@ -12,7 +12,7 @@ from podstatus.sources.pod_changes import (
     PodDeleting,
     PodReconciled,
     PodUpdated,
-    difference,
+    classify_change,
     oldest_first,
 )
 from podstatus.testing.builders import make_pod
@@ -68,13 +68,13 @@ RUNNING = structs.replace(POD, status=PodStatus(phase="Running"))
     ],
 )
 def test_a_new_state_is_told_as_what_it_means(old: Pod, new: Pod, told: type | None) -> None:
-    change = difference(old, new)
+    change = classify_change(old, new)
     assert (None if change is None else type(change)) is told
 
 
 def test_a_pod_keeps_the_time_at_which_it_was_seen_first() -> None:
     annotations = {"note": "2", CONFIG_SEEN: "late"}
-    change = difference(POD, changed(POD, annotations=annotations))
+    change = classify_change(POD, changed(POD, annotations=annotations))
     assert change is not None
     assert change.pod.metadata.annotations == {"note": "2", CONFIG_SEEN: "early"}
     assert annotations[CONFIG_SEEN] == "late"

@@ -13,7 +13,7 @@ from yarl import URL
 from podstatus.kube.objects.pod import Pod
 from podstatus.sources import url_source as url_module
 from podstatus.sources.manifest.decode import ManifestProblem
-from podstatus.sources.url_source import UrlSource, shown_url
+from podstatus.sources.url_source import UrlSource, redact_manifest_url
 from podstatus.testing.clock import FakeClock
 from tests.support.loops import in_loop, until
 from tests.support.manifests import WEB, named
@@ -205,11 +205,11 @@ async def test_a_secret_in_the_url_is_not_shown() -> None:
         scene.site.answer = web.Response(status=404)
         await scene.read()
         (problem,) = scene.problems
-        assert problem.place == str(scene.server.make_url("/pods.yaml")) + "?…"
+        assert problem.location == str(scene.server.make_url("/pods.yaml")) + "?…"
 
 
 def test_a_user_in_the_url_is_not_shown() -> None:
-    assert shown_url(URL("http://me:pw@h:1/a#b")) == "http://h:1/a"
+    assert redact_manifest_url(URL("http://me:pw@h:1/a#b")) == "http://h:1/a"
 
 
 @pytest.mark.parametrize("url", ["ftp://h/a", "h/a", "", "http://"])

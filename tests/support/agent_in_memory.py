@@ -225,7 +225,7 @@ class AgentInMemory:
 
     def all_delivered(self) -> bool:
         """Whether every source has delivered."""
-        return self.mux.all_delivered
+        return self.mux.all_sources_ready
 
     def _there_is_room(self) -> None:
         self.resizes.retry()

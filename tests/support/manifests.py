@@ -2,11 +2,11 @@
 
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.decode import Manifest, read_manifest
-from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest.static_pods import ManifestOrigin
 
 SEEN = Time.parse("2026-01-01T00:00:00Z")
-FILE = Origin(source="file", place="/m/a.yaml", node_name="node-1")
-URL = Origin(source="http", place="http://h/a", node_name="node-1")
+FILE = ManifestOrigin(source="file", location="/m/a.yaml", node_name="node-1")
+URL = ManifestOrigin(source="http", location="http://h/a", node_name="node-1")
 
 WEB = """\
 apiVersion: v1
@@ -26,5 +26,5 @@ def named(name: str, **more: str) -> str:
     return WEB.replace("web", name) + lines
 
 
-def read(text: str | bytes, origin: Origin = FILE) -> Manifest:
+def read(text: str | bytes, origin: ManifestOrigin = FILE) -> Manifest:
     return read_manifest(text.encode() if isinstance(text, str) else text, origin, SEEN)

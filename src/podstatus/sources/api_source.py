@@ -16,7 +16,7 @@ from podstatus.client.informer.listwatch import ListerWatcher
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
 
 SOURCE = API_SOURCE
-BEAT_SECONDS = 10.0
+HEARTBEAT_SECONDS = 10.0
 """A watch that has nothing to tell is alive all the same."""
 
 
@@ -44,17 +44,17 @@ class ApiSource:
         *,
         policy: ReflectorPolicy | None = None,
         clock: Clock | None = None,
-        beat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._sink = sink
         self._clock = clock or SystemClock()
-        self.beat = beat
+        self.heartbeat = heartbeat
         self._has_delivered = False
         self.reflector = Reflector(
             client,
             PODS,
             Pod,
-            self._tell,
+            self._on_change,
             field_selector=f"spec.nodeName={node_name}",
             policy=policy,
             clock=self._clock,
@@ -65,7 +65,7 @@ class ApiSource:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.reflector.run())
             tasks.create_task(self._deliver_first())
-            tasks.create_task(self._keep_beating())
+            tasks.create_task(self._run_heartbeat())
 
     async def _deliver_first(self) -> None:
         await self.reflector.wait_synced()
@@ -74,25 +74,25 @@ class ApiSource:
     def deliver_all(self) -> None:
         """Deliver what the reflector knows; it has heard of all that was told until now."""
         self._has_delivered = True
-        self._sink.deliver(SOURCE, map(from_api, self.reflector.objects()))
+        self._sink.deliver(SOURCE, map(mark_api_source, self.reflector.objects()))
 
-    async def _keep_beating(self) -> None:
+    async def _run_heartbeat(self) -> None:
         while True:
-            self.beat()
-            await self._clock.wait(BEAT_SECONDS)
+            self.heartbeat()
+            await self._clock.wait(HEARTBEAT_SECONDS)
 
-    def _tell(self, change: ObjectChange[Pod]) -> None:
+    def _on_change(self, change: ObjectChange[Pod]) -> None:
         if not self._has_delivered:
             return
-        self.beat()
+        self.heartbeat()
         match change:
             case Added(new) | Updated(_, new):
-                self._sink.update(SOURCE, from_api(new))
+                self._sink.update(SOURCE, mark_api_source(new))
             case Removed(last):
                 self._sink.remove(SOURCE, last)
 
 
-def from_api(pod: Pod) -> Pod:
+def mark_api_source(pod: Pod) -> Pod:
     """The pod, marked as one of the API server if it claims to be from elsewhere.
 
     A mirror pod has the source of its static pod, and anybody may write that of theirs; only what

@@ -12,80 +12,85 @@ from typing import Literal
 import msgspec
 
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.manifest.decode import MOST_BYTES, Manifest, ManifestProblem, read_manifest
-from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest.decode import MAX_BYTES, Manifest, ManifestProblem, read_manifest
+from podstatus.sources.manifest.static_pods import ManifestOrigin
 
-State = Literal["there", "missing", "unreadable"]
+PathState = Literal["there", "missing", "unreadable"]
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class ManifestStamp(msgspec.Struct, frozen=True):
     """What tells a version of a file from others without reading it."""
 
     device: int
     inode: int
     size: int
-    modified: int
-    changed: int
+    modified_ns: int
+    changed_ns: int
 
 
-class Known(msgspec.Struct, frozen=True):
+class FileVersion(msgspec.Struct, frozen=True):
     """A version of a file that was read."""
 
-    stamp: Stamp
+    stamp: ManifestStamp
     digest: bytes
     """Of its content."""
 
 
-class Listing(msgspec.Struct, frozen=True):
+class ManifestListing(msgspec.Struct, frozen=True):
     """The manifests at a path, and what else is there."""
 
-    state: State
-    files: dict[str, Stamp] = {}
+    state: PathState
+    files: dict[str, ManifestStamp] = {}
     problems: tuple[ManifestProblem, ...] = ()
 
 
-class Reading(msgspec.Struct, frozen=True):
+class FileReadResult(msgspec.Struct, frozen=True):
     """A file that was read; without a manifest if it says what it said before."""
 
-    known: Known | None
+    version: FileVersion | None
     manifest: Manifest | None
 
 
-def list_manifests(path: str) -> Listing:
+def list_manifests(path: str) -> ManifestListing:
     """The files at a path, which may be one itself. Dot files are left out."""
     try:
         found = os.stat(path)  # noqa: PTH116 - as all here, for a scan that costs little
         if stat.S_ISREG(found.st_mode):
-            return Listing("there", {path: _stamp(found)})
+            return ManifestListing("there", {path: _stamp(found)})
         if not stat.S_ISDIR(found.st_mode):
-            return _unlisted("unreadable", path, "it is neither a file nor a folder")
+            return _empty_listing("unreadable", path, "it is neither a file nor a folder")
         return _list_folder(path)
     except FileNotFoundError:
-        return _unlisted("missing", path, "it does not exist; create it, or name another one")
+        return _empty_listing("missing", path, "it does not exist; create it, or name another one")
     except (OSError, ValueError) as error:
-        return _unlisted("unreadable", path, f"it cannot be read: {_why(error)}")
+        return _empty_listing("unreadable", path, f"it cannot be read: {_describe_error(error)}")
 
 
 def read_changed(
-    listing: Listing, known: Mapping[str, Known], origin: Origin, now: Time, *, anew: bool
-) -> dict[str, Reading]:
-    """Read what is not known yet, or with `anew` everything; by place.
+    listing: ManifestListing,
+    versions: Mapping[str, FileVersion],
+    origin: ManifestOrigin,
+    now: Time,
+    *,
+    reread: bool,
+) -> dict[str, FileReadResult]:
+    """Read what is not known yet, or with `reread` everything; by place.
 
     A file that changes while it is read is left for the next time.
     """
     readings = {}
     for place, stamp in listing.files.items():
-        before = known.get(place)
-        if anew or before is None or before.stamp != stamp:
-            named = Origin(source=origin.source, place=place, node_name=origin.node_name)
+        before = versions.get(place)
+        if reread or before is None or before.stamp != stamp:
+            named = ManifestOrigin(source=origin.source, location=place, node_name=origin.node_name)
             reading = _read(place, stamp, before, named, now)
             if reading is not None:
                 readings[place] = reading
     return readings
 
 
-def _list_folder(path: str) -> Listing:
-    files: dict[str, Stamp] = {}
+def _list_folder(path: str) -> ManifestListing:
+    files: dict[str, ManifestStamp] = {}
     problems: list[ManifestProblem] = []
     for name in sorted(os.listdir(path)):  # noqa: PTH208 - see above
         if name.startswith("."):
@@ -98,7 +103,7 @@ def _list_folder(path: str) -> Listing:
                 problems.append(_problem(place, "it is a link to something that does not exist"))
             continue
         except OSError as error:
-            problems.append(_problem(place, f"it cannot be read: {_why(error)}"))
+            problems.append(_problem(place, f"it cannot be read: {_describe_error(error)}"))
             continue
         if stat.S_ISREG(found.st_mode):
             files[place] = _stamp(found)
@@ -106,50 +111,52 @@ def _list_folder(path: str) -> Listing:
             is_folder = stat.S_ISDIR(found.st_mode)
             why = "it is a folder; put manifests next to it" if is_folder else "it is no file"
             problems.append(_problem(place, why))
-    return Listing("there", files, tuple(problems))
+    return ManifestListing("there", files, tuple(problems))
 
 
 def _read(
-    place: str, stamp: Stamp, before: Known | None, origin: Origin, now: Time
-) -> Reading | None:
+    path: str, stamp: ManifestStamp, before: FileVersion | None, origin: ManifestOrigin, now: Time
+) -> FileReadResult | None:
     try:
-        data, after = _content(place)
+        data, after = _read_content(path)
     except FileNotFoundError:
         return None
     except OSError as error:
-        problem = _problem(place, f"it cannot be read: {_why(error)}")
-        return Reading(None, Manifest(problems=(problem,)))
+        problem = _problem(path, f"it cannot be read: {_describe_error(error)}")
+        return FileReadResult(None, Manifest(problems=(problem,)))
     if after != stamp:
         return None
-    known = Known(stamp, sha256(data).digest())
+    known = FileVersion(stamp, sha256(data).digest())
     if before is not None and before.digest == known.digest:
-        return Reading(known, None)
-    return Reading(known, read_manifest(data, origin, now))
+        return FileReadResult(known, None)
+    return FileReadResult(known, read_manifest(data, origin, now))
 
 
-def _content(place: str) -> tuple[bytes, Stamp]:
+def _read_content(path: str) -> tuple[bytes, ManifestStamp]:
     """What is in a file, one byte more than is allowed at most, and which version it is."""
     # Not blocking: a pipe may have taken the place of the file.
-    number = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(number, "rb", buffering=0) as file:  # noqa: PTH123 - it is open already
-        parts, left = [], MOST_BYTES + 1
+        parts, left = [], MAX_BYTES + 1
         while left and (part := file.read(left)):
             parts.append(part)
             left -= len(part)
         return b"".join(parts), _stamp(os.fstat(number))
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return Stamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def _stamp(found: os.stat_result) -> ManifestStamp:
+    return ManifestStamp(
+        found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    )
 
 
-def _unlisted(state: State, path: str, why: str) -> Listing:
-    return Listing(state, problems=(_problem(path, why),))
+def _empty_listing(state: PathState, path: str, message: str) -> ManifestListing:
+    return ManifestListing(state, problems=(_problem(path, message),))
 
 
-def _problem(place: str, why: str) -> ManifestProblem:
-    return ManifestProblem(place=place, message=why)
+def _problem(path: str, message: str) -> ManifestProblem:
+    return ManifestProblem(location=path, message=message)
 
 
-def _why(error: OSError | ValueError) -> str:
+def _describe_error(error: OSError | ValueError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -9,16 +9,16 @@ from enum import Enum
 from podstatus.client import PODS, ApiClient, HttpPodApi
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.pod import ApiUID, Pod, is_mirror_pod
-from podstatus.sources.mirror_plan import is_right_mirror, mirror_body
+from podstatus.sources.mirror_plan import is_current_mirror, mirror_body
 
 logger = logging.getLogger(__name__)
 
 
-class Creation(Enum):
+class MirrorCreation(Enum):
     """What became of a mirror pod that was to be created."""
 
-    DONE = "done"
-    THERE = "there"
+    CREATED = "done"
+    EXISTS = "there"
     """It was there already: the watch is late."""
 
 
@@ -30,7 +30,7 @@ class MirrorClient:
         self._pods = HttpPodApi(client)
         self._node_name = node_name
 
-    async def create(self, pod: Pod, node_uid: str) -> Creation:
+    async def create(self, pod: Pod, node_uid: str) -> MirrorCreation:
         """Create the mirror pod of a static pod, also in place of one that is not right.
 
         Raises RejectedError if there is a pod of this name that is none of ours.
@@ -39,14 +39,14 @@ class MirrorClient:
             await self._post(pod, node_uid)
         except ConflictError:
             there = await self._find(pod)
-            if there is not None and is_right_mirror(there, pod):
-                return Creation.THERE
+            if there is not None and is_current_mirror(there, pod):
+                return MirrorCreation.EXISTS
             if there is not None:
-                self._check_ours(there)
+                self._check_owned(there)
                 await self.delete(there)
             await self._post(pod, node_uid)
         logger.info("mirror pod created: namespace=%s name=%s", *pod.full_name)
-        return Creation.DONE
+        return MirrorCreation.CREATED
 
     async def delete(self, mirror: Pod) -> None:
         """Delete a mirror pod at once, if it still is this one."""
@@ -67,9 +67,9 @@ class MirrorClient:
         except GoneError:
             return None
 
-    def _check_ours(self, there: Pod) -> None:
-        if not is_mirror_pod(there) or there.spec.node_name != self._node_name:
+    def _check_owned(self, existing: Pod) -> None:
+        if not is_mirror_pod(existing) or existing.spec.node_name != self._node_name:
             raise RejectedError(
-                f"a pod {'/'.join(there.full_name)} exists that is no mirror pod of this node; "
+                f"a pod {'/'.join(existing.full_name)} exists that is no mirror pod of this node; "
                 "delete it, or give the static pod another name"
             )

@@ -19,7 +19,7 @@ from podstatus.client import ApiClient
 from podstatus.client.rest.failure_backoff import FailureBackoff
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError
 from podstatus.kube.objects.pod import Pod
-from podstatus.sources.mirror_client import Creation, MirrorClient
+from podstatus.sources.mirror_client import MirrorClient, MirrorCreation
 from podstatus.sources.mirror_plan import (
     CreateMirror,
     FullName,
@@ -33,9 +33,9 @@ logger = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 1.0
 """Between two looks, if nobody wakes us: a mirror pod that was deleted is back within 2 s."""
-SHOWN_SECONDS = 1.0
+WATCH_TIMEOUT_SECONDS = 1.0
 """For which we wait for the watch to show what we did, before we do it again."""
-GAP_SECONDS = 0.5
+RECREATE_DELAY_SECONDS = 0.5
 """Between the end of a mirror pod and the next one. Who deletes one looks for its end, and does
 not find it if another one is there at once: kubectl would wait for ever. Upstream takes 0.5 to 2 s.
 """
@@ -49,13 +49,13 @@ class _Pause(msgspec.Struct, frozen=True):
 
     until: float
     backoff: Backoff
-    shown: str
+    mirror_uid: str
     """The UID of the mirror pod that the watch showed; empty if none."""
     problem: str = ""
     """As it was told."""
 
 
-class MirrorPods:
+class MirrorController:
     """Creates, repairs and removes mirror pods. For one event loop; `wake` from any thread.
 
     `static_pods` are those that should have a mirror pod, `mirror_pods` those that the watch shows.
@@ -75,7 +75,7 @@ class MirrorPods:
         clock: Clock | None = None,
         on_problem: OnMirrorProblem = lambda *_: None,
         random: Callable[[], float] = chance.random,
-        beat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = MirrorClient(client, node_name)
         self._static_pods = static_pods
@@ -86,15 +86,15 @@ class MirrorPods:
         self._elapsed = Elapsed(self._clock)
         self._on_problem = on_problem
         self._random = random
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._wake_up = WakeUp[Literal["wake"]]()
         self._outage = FailureBackoff(logger, "sync of mirror pods", _BACKOFF, random)
-        self._server_from = 0.0
+        self._retry_server_at = 0.0
         """When the server may be asked again, after it could not be reached."""
         self._pauses: dict[FullName, _Pause] = {}
-        self._there: frozenset[FullName] = frozenset()
+        self._present: frozenset[FullName] = frozenset()
         """Those that had a mirror pod at the last look."""
-        self._gone_at: dict[FullName, float] = {}
+        self._removed_at: dict[FullName, float] = {}
         """When the others of them were last found without it."""
 
     def wake(self) -> None:
@@ -104,16 +104,16 @@ class MirrorPods:
     async def run(self) -> None:
         """Keep them right until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow())
-            tasks.create_task(self._keep_waking())
+            tasks.create_task(self._run_reconcile())
+            tasks.create_task(self._run_timer())
 
-    async def _follow(self) -> None:
+    async def _run_reconcile(self) -> None:
         while True:
-            self._beat()
+            self._heartbeat()
             await self.reconcile_once()
             await self._wake_up.wait()
 
-    async def _keep_waking(self) -> None:
+    async def _run_timer(self) -> None:
         while True:
             await self._clock.wait(PERIOD_SECONDS)
             self.wake()
@@ -121,52 +121,54 @@ class MirrorPods:
     async def reconcile_once(self) -> None:
         """Do what has to be done now."""
         mirrors = self._mirror_pods()
-        self._notice(frozenset(mirror.full_name for mirror in mirrors))
+        self._record_removals(frozenset(mirror.full_name for mirror in mirrors))
         steps = plan_mirrors(self._static_pods(), mirrors, self._may_remove)
         # What needs nothing any more is right: what was tried before does not matter.
         self._pauses = {name: self._pauses[name] for name in self._pauses if name in steps}
-        if self._elapsed.seconds() < self._server_from:
+        if self._elapsed.seconds() < self._retry_server_at:
             return
         for name, step in steps.items():
-            if self._has_to_wait(name, step):
+            if self._must_wait(name, step):
                 continue
             if not await self._try(name, step):
                 return
 
-    def _notice(self, there: frozenset[FullName]) -> None:
+    def _record_removals(self, present: frozenset[FullName]) -> None:
         """Remember who has lost its mirror pod just now."""
         now = self._elapsed.seconds()
-        self._gone_at = {n: at for n, at in self._gone_at.items() if at + GAP_SECONDS > now}
-        self._gone_at |= dict.fromkeys(self._there - there, now)
-        self._there = there
+        self._removed_at = {
+            n: at for n, at in self._removed_at.items() if at + RECREATE_DELAY_SECONDS > now
+        }
+        self._removed_at |= dict.fromkeys(self._present - present, now)
+        self._present = present
 
-    def _has_to_wait(self, name: FullName, step: MirrorStep) -> bool:
+    def _must_wait(self, name: FullName, step: MirrorStep) -> bool:
         """Whether all is as it was when we tried, not long ago, or the node is not known yet."""
         if isinstance(step, CreateMirror):
             if not self._node_uid():
                 return True  # a mirror pod belongs to its node
-            gone_at = self._gone_at.get(name)
-            if gone_at is not None and self._elapsed.seconds() < gone_at + GAP_SECONDS:
+            gone_at = self._removed_at.get(name)
+            if gone_at is not None and self._elapsed.seconds() < gone_at + RECREATE_DELAY_SECONDS:
                 return True
         pause = self._pauses.get(name)
-        if pause is None or pause.shown != _shown(step):
+        if pause is None or pause.mirror_uid != _mirror_uid(step):
             return False
         return self._elapsed.seconds() < pause.until
 
     async def _try(self, name: FullName, step: MirrorStep) -> bool:
         """Do one step; whether the server could be reached."""
         try:
-            self._remember(name, step, await self._do(step))
+            self._await_watch(name, step, await self._apply(step))
         except (UnavailableError, BusyError) as error:
             wait = self._outage.failed(error, self._clock.monotonic())
-            self._server_from = self._elapsed.seconds() + wait
+            self._retry_server_at = self._elapsed.seconds() + wait
             return False
         except ApiError as error:
-            self._remember_problem(name, step, str(error))
+            self._record_problem(name, step, str(error))
         self._outage.recovered(self._clock.monotonic())
         return True
 
-    async def _do(self, step: MirrorStep) -> Creation:
+    async def _apply(self, step: MirrorStep) -> MirrorCreation:
         match step:
             case CreateMirror(pod):
                 return await self._create(pod)
@@ -176,21 +178,21 @@ class MirrorPods:
                     return await self._create(pod)
             case RemoveMirror(mirror):
                 await self._client.delete(mirror)
-        return Creation.DONE
+        return MirrorCreation.CREATED
 
-    async def _create(self, pod: Pod) -> Creation:
+    async def _create(self, pod: Pod) -> MirrorCreation:
         node_uid = self._node_uid()
-        return await self._client.create(pod, node_uid) if node_uid else Creation.DONE
+        return await self._client.create(pod, node_uid) if node_uid else MirrorCreation.CREATED
 
-    def _remember(self, name: FullName, step: MirrorStep, creation: Creation) -> None:
+    def _await_watch(self, name: FullName, step: MirrorStep, creation: MirrorCreation) -> None:
         """Wait for the watch to show it; longer each time, if it does not."""
-        if creation is Creation.DONE:
-            until = self._elapsed.seconds() + SHOWN_SECONDS
-            self._pauses[name] = _Pause(until, _BACKOFF, _shown(step))
+        if creation is MirrorCreation.CREATED:
+            until = self._elapsed.seconds() + WATCH_TIMEOUT_SECONDS
+            self._pauses[name] = _Pause(until, _BACKOFF, _mirror_uid(step))
         else:
             self._back_off(name, step, "")
 
-    def _remember_problem(self, name: FullName, step: MirrorStep, problem: str) -> None:
+    def _record_problem(self, name: FullName, step: MirrorStep, problem: str) -> None:
         told = self._pauses[name].problem if name in self._pauses else ""
         self._back_off(name, step, problem)
         if problem == told:
@@ -208,8 +210,8 @@ class MirrorPods:
         pause = self._pauses.get(name)
         backoff = (pause.backoff if pause else _BACKOFF).failed()
         until = self._elapsed.seconds() + backoff.delay(self._random())
-        self._pauses[name] = _Pause(until, backoff, _shown(step), problem)
+        self._pauses[name] = _Pause(until, backoff, _mirror_uid(step), problem)
 
 
-def _shown(step: MirrorStep) -> str:
+def _mirror_uid(step: MirrorStep) -> str:
     return "" if isinstance(step, CreateMirror) else step.mirror.uid

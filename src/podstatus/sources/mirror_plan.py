@@ -57,7 +57,7 @@ def plan_mirrors(
         mirror = mirrors.pop(pod.full_name, None)
         if mirror is None:
             steps[pod.full_name] = CreateMirror(pod)
-        elif not is_right_mirror(mirror, pod):
+        elif not is_current_mirror(mirror, pod):
             steps[pod.full_name] = ReplaceMirror(mirror, pod)
     for name, mirror in mirrors.items():
         if may_remove(name):
@@ -65,7 +65,7 @@ def plan_mirrors(
     return steps
 
 
-def is_right_mirror(mirror: Pod, pod: Pod) -> bool:
+def is_current_mirror(mirror: Pod, pod: Pod) -> bool:
     """Whether it shows this version of the pod, and is to stay."""
     shown = (mirror.metadata.annotations or {}).get(CONFIG_MIRROR)
     return shown == _hash(pod) and mirror.metadata.deletion_timestamp is None

@@ -46,21 +46,21 @@ class PodReconciled(msgspec.Struct, frozen=True):
     pod: Pod
 
 
-PodChange: TypeAlias = PodAdded | PodUpdated | PodDeleting | PodRemoved | PodReconciled
+PodConfigChange: TypeAlias = PodAdded | PodUpdated | PodDeleting | PodRemoved | PodReconciled
 
 
 CONFIG_SEEN = "kubernetes.io/config.seen"
 CONFIG_HASH = "kubernetes.io/config.hash"
 
-_LOCAL = (CONFIG_SOURCE, CONFIG_MIRROR, CONFIG_SEEN)
+_LOCAL_ANNOTATIONS = (CONFIG_SOURCE, CONFIG_MIRROR, CONFIG_SEEN)
 """Annotations that are the node's own: they say nothing about what a pod is to be."""
 
 
-def difference(old: Pod, new: Pod) -> PodUpdated | PodDeleting | PodReconciled | None:
+def classify_change(old: Pod, new: Pod) -> PodUpdated | PodDeleting | PodReconciled | None:
     """What to tell about a pod that was `old`; None if it is the same."""
     if old is new or old == new:
         return None
-    new = _first_seen(old, new)
+    new = _with_first_seen(old, new)
     if _differ_semantically(old, new):
         is_deleting = new.metadata.deletion_timestamp is not None
         return PodDeleting(new) if is_deleting else PodUpdated(new)
@@ -78,19 +78,19 @@ def _differ_semantically(old: Pod, new: Pod) -> bool:
         before.deletion_timestamp != after.deletion_timestamp
         or before.deletion_grace_period_seconds != after.deletion_grace_period_seconds
         or (before.labels or {}) != (after.labels or {})
-        or _told(before.annotations) != _told(after.annotations)
+        or _shared_annotations(before.annotations) != _shared_annotations(after.annotations)
         or old.spec != new.spec
     )
 
 
-def _told(annotations: dict[str, str] | None) -> dict[str, str]:
+def _shared_annotations(annotations: dict[str, str] | None) -> dict[str, str]:
     """The annotations without the node's own."""
     if not annotations:
         return {}
-    return {key: value for key, value in annotations.items() if key not in _LOCAL}
+    return {key: value for key, value in annotations.items() if key not in _LOCAL_ANNOTATIONS}
 
 
-def _first_seen(old: Pod, new: Pod) -> Pod:
+def _with_first_seen(old: Pod, new: Pod) -> Pod:
     """The new state with the time at which the pod was seen first, not at which it was read."""
     annotations = new.metadata.annotations or {}
     seen = (old.metadata.annotations or {}).get(CONFIG_SEEN)

@@ -16,10 +16,10 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager
-from podstatus.sources.mux import Refused
+from podstatus.sources.mux import RejectedPod
 from podstatus.sources.pod_changes import (
     PodAdded,
-    PodChange,
+    PodConfigChange,
     PodDeleting,
     PodReconciled,
     PodRemoved,
@@ -84,7 +84,7 @@ class Dispatcher:
         self._resizes = resizes
         self._on_directory = on_directory
 
-    def handle(self, change: PodChange) -> None:
+    def handle(self, change: PodConfigChange) -> None:
         """Take one change."""
         match change:
             case PodAdded(pods):
@@ -214,7 +214,7 @@ class Dispatcher:
             if self._resizes is not None:
                 self._resizes.retry()
 
-    def refuse(self, refused: Refused) -> None:
+    def refuse(self, refused: RejectedPod) -> None:
         """Say that a pod is not taken from its source; its twin is there already."""
         self._recorder.warn(
             pod_reference(refused.pod),

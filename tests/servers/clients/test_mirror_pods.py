@@ -15,10 +15,10 @@ from podstatus.base.backoff import Backoff
 from podstatus.client import ApiClient, ReflectorPolicy, kubeconfig_config
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.sources.api_source import ApiSource
-from podstatus.sources.file_source import FolderSource
-from podstatus.sources.mirror_controller import MirrorPods
+from podstatus.sources.file_source import FileSource
+from podstatus.sources.mirror_controller import MirrorController
 from podstatus.sources.mux import Mux
-from podstatus.sources.pod_changes import PodChange
+from podstatus.sources.pod_changes import PodConfigChange
 from podstatus.testing.servers.access import ServerAccess
 from tests.servers.clients.mortal import Mortal, mortal
 from tests.servers.pods import pod, pods
@@ -41,24 +41,24 @@ class Scene:
         self.node_uid = node_uid
         self.problems: list[str] = []
         self.mux = Mux(["api", "file"], self._hear)
-        self.mirrors: MirrorPods
+        self.mirrors: MirrorController
 
-    def _hear(self, _: PodChange) -> None:
+    def _hear(self, _: PodConfigChange) -> None:
         self.mirrors.wake()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with ApiClient(kubeconfig_config(self.access.kubeconfig)) as client:
-            self.mirrors = MirrorPods(
+            self.mirrors = MirrorController(
                 client,
                 NODE,
                 static_pods=lambda: [pod for pod in self.mux.pods() if is_static_pod(pod)],
                 mirror_pods=lambda: [pod for pod in self.mux.pods() if is_mirror_pod(pod)],
-                may_remove=lambda _: self.mux.all_delivered,
+                may_remove=lambda _: self.mux.all_sources_ready,
                 node_uid=lambda: self.node_uid,
                 on_problem=lambda _, why: self.problems.append(why),
             )
-            folder = FolderSource(self.folder, NODE, lambda pods: self.mux.deliver("file", pods))
+            folder = FileSource(self.folder, NODE, lambda pods: self.mux.deliver("file", pods))
             api = ApiSource(client, NODE, self.mux, policy=QUICK)
             async with asyncio.TaskGroup() as tasks:
                 services = [api.run(), folder.run(), self.mirrors.run()]

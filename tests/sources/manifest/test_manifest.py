@@ -9,7 +9,7 @@ import yaml
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.pod import is_mirror_pod, is_static_pod
 from podstatus.kube.objects.pod_spec import Toleration
-from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest.static_pods import ManifestOrigin
 from podstatus.sources.manifest.yaml_documents import DocumentError, read_document, split_documents
 from tests.sources.manifest.bad_manifests import BAD
 from tests.support.manifests import FILE, URL, WEB, named, read
@@ -28,7 +28,7 @@ def test_there_are_enough_bad_manifests() -> None:
 
 
 def test_a_pod_gets_the_name_and_the_marks_of_a_static_pod() -> None:
-    (pod,) = read(WEB, Origin(source="file", place="/m/a.yaml", node_name="node-1")).pods
+    (pod,) = read(WEB, ManifestOrigin(source="file", location="/m/a.yaml", node_name="node-1")).pods
     assert pod.full_name == ("default", "web-node-1")
     assert pod.metadata.annotations == {
         "kubernetes.io/config.hash": pod.uid,
@@ -84,7 +84,7 @@ def test_a_toleration_for_some_time_becomes_one_for_ever() -> None:
     )
 
 
-def uid(text: str, origin: Origin = FILE) -> str:
+def uid(text: str, origin: ManifestOrigin = FILE) -> str:
     (pod,) = read(text, origin).pods
     return pod.uid
 
@@ -113,8 +113,8 @@ def test_the_same_pod_written_otherwise_has_the_same_uid(same: str) -> None:
         uid(WEB.replace("busybox", "busybox:1")),
         uid(WEB.replace("name: web", "name: web\n  labels: {a: b}")),
         uid(WEB.replace("name: web", "name: web\n  namespace: kube-system")),
-        uid(WEB, Origin(source="file", place="/m/b.yaml", node_name="node-1")),
-        uid(WEB, Origin(source="file", place="/m/a.yaml", node_name="node-2")),
+        uid(WEB, ManifestOrigin(source="file", location="/m/b.yaml", node_name="node-1")),
+        uid(WEB, ManifestOrigin(source="file", location="/m/a.yaml", node_name="node-2")),
         uid(WEB, URL),
     ],
 )

@@ -12,9 +12,9 @@ import pytest
 
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.decode import Manifest, read_manifest
-from podstatus.sources.manifest.static_pods import Origin
+from podstatus.sources.manifest.static_pods import ManifestOrigin
 from podstatus.sources.manifest.yaml_documents import (
-    Budget,
+    DecodeBudget,
     DocumentError,
     read_document,
     split_documents,
@@ -27,7 +27,7 @@ MIB = 2**20
 def read(text: str) -> Manifest:
     began = time.process_time()
     manifest = read_manifest(
-        text.encode(), Origin(source="file", place="x.yaml", node_name="n"), Time()
+        text.encode(), ManifestOrigin(source="file", location="x.yaml", node_name="n"), Time()
     )
     assert time.process_time() - began < SECONDS
     return manifest
@@ -61,7 +61,7 @@ def test_large_texts_are_refused_at_a_bounded_cost(make: Callable[[], str], expe
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 * 1024
 
 
-def read_all(text: str, budget: Budget) -> list[str]:
+def read_all(text: str, budget: DecodeBudget) -> list[str]:
     """What is wrong with the documents of a text."""
     told = []
     for written in split_documents(text):
@@ -74,14 +74,14 @@ def read_all(text: str, budget: Budget) -> list[str]:
 
 def test_the_documents_of_a_text_have_one_budget() -> None:
     bomb = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\nb: [*a, *a, *a, *a, *a, *a, *a, *a]"
-    told = read_all("\n---\n".join([bomb] * 30), Budget(1000))
+    told = read_all("\n---\n".join([bomb] * 30), DecodeBudget(1000))
     assert len(told) == 30 - 1000 // 85
     assert told[-1] == "its aliases stand for too much; write it out"
 
 
 def test_documents_that_are_wrong_at_their_end_count_too() -> None:
     values = "a," * 900
-    told = read_all("\n---\n".join([f"x: [{values} {{]"] * 10), Budget(1000))
+    told = read_all("\n---\n".join([f"x: [{values} {{]"] * 10), DecodeBudget(1000))
     assert len(told) == 10
     assert told[4:] == ["the text has more than 1,000 values"] * 6
 

@@ -218,7 +218,7 @@ class NodeAgent:
             self._view,
             self._recorder,
             self._node_client,
-            is_posted=lambda: self._pods.mux.all_delivered and self.observatory.poster.is_idle,
+            is_posted=lambda: self._pods.mux.all_sources_ready and self.observatory.poster.is_idle,
             url=lambda: "" if self._port is None else self._port.url,
             beat=self._heartbeats.register("alerts", max_silent_seconds=60, is_vital=False),
             clock=self._clock,

@@ -74,7 +74,7 @@ class AlertSide:
         self._http = HttpPost(clock=clock)
         self._evaluator = EvaluatorThread(rules.evaluator)
         self._store = _open(root / ALERTS)
-        here = KnownPods(pods.directory, all_known=lambda: pods.mux.all_delivered)
+        here = KnownPods(pods.directory, all_known=lambda: pods.mux.all_sources_ready)
         changes: dict[str, Change] = {
             "restartContainer": RestartContainer(here, view, pods.book),
             "deletePod": DeletePod(here, HttpPodApi(client)),

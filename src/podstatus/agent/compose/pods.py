@@ -190,7 +190,7 @@ class PodSide:
             resizes=self.resizes,
             on_directory=around.on_directory,
         )
-        self.mux = Mux(around.sources, self.dispatcher.handle, on_refused=self.dispatcher.refuse)
+        self.mux = Mux(around.sources, self.dispatcher.handle, on_rejected=self.dispatcher.refuse)
         self.housekeeping = Housekeeping(
             self.directory,
             self.lives,
@@ -226,7 +226,7 @@ class PodSide:
             self._recorder.warn(about, reasons.UNHEALTHY, message)
 
     def _all_delivered(self) -> bool:
-        return self.mux.all_delivered
+        return self.mux.all_sources_ready
 
 
 def _told_already(_: ProbeResult) -> None:

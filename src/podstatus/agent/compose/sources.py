@@ -21,9 +21,9 @@ from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.sources.api_source import SOURCE as API
 from podstatus.sources.api_source import ApiSource
 from podstatus.sources.file_source import SOURCE as FILE
-from podstatus.sources.file_source import FolderSource
+from podstatus.sources.file_source import FileSource
 from podstatus.sources.manifest.decode import ManifestProblem
-from podstatus.sources.mirror_controller import MirrorPods
+from podstatus.sources.mirror_controller import MirrorController
 from podstatus.sources.url_source import SOURCE as HTTP
 from podstatus.sources.url_source import UrlSource
 
@@ -69,7 +69,7 @@ class SourceSide:
         self._heartbeats = heartbeats
         self._clock = clock
         self._server = SameServer(client, root, embedded=settings.embedded, has_pods=self._has_pods)
-        self.mirrors = MirrorPods(
+        self.mirrors = MirrorController(
             client,
             settings.node_name,
             static_pods=self._static_pods,
@@ -78,7 +78,7 @@ class SourceSide:
             node_uid=lambda: node.own.uid or None,
             clock=clock,
             on_problem=self._mirror_problem,
-            beat=heartbeats.register("mirrors", max_silent_seconds=120),
+            heartbeat=heartbeats.register("mirrors", max_silent_seconds=120),
         )
 
     async def meet_server(self) -> None:
@@ -87,20 +87,20 @@ class SourceSide:
             async with asyncio.timeout(_MEET_SECONDS):
                 await self._server.check()
 
-    def make(self) -> list["KnownApiSource | FolderSource | UrlSource"]:
+    def make(self) -> list["KnownApiSource | FileSource | UrlSource"]:
         """All that the settings ask for, each to be run."""
         settings, deliver, beats = self._settings, self._pods.mux.deliver, self._heartbeats
-        sources: list[KnownApiSource | FolderSource | UrlSource] = [self._api_source()]
+        sources: list[KnownApiSource | FileSource | UrlSource] = [self._api_source()]
         if settings.pod_manifest_path is not None:
             sources.append(
-                FolderSource(
+                FileSource(
                     settings.pod_manifest_path,
                     settings.node_name,
                     lambda pods: deliver(FILE, pods),
                     clock=self._clock,
                     period=settings.file_check_frequency,
                     on_problem=self._manifest_problem,
-                    beat=beats.register("source-file", max_silent_seconds=120),
+                    heartbeat=beats.register("source-file", max_silent_seconds=120),
                 )
             )
         if settings.manifest_url is not None:
@@ -113,7 +113,7 @@ class SourceSide:
                     clock=self._clock,
                     period=settings.http_check_frequency,
                     on_problem=self._manifest_problem,
-                    beat=beats.register("source-http", max_silent_seconds=120),
+                    heartbeat=beats.register("source-http", max_silent_seconds=120),
                 )
             )
         return sources
@@ -124,7 +124,7 @@ class SourceSide:
             self._settings.node_name,
             self._pods.mux,
             clock=self._clock,
-            beat=self._heartbeats.register("source-api", max_silent_seconds=300),
+            heartbeat=self._heartbeats.register("source-api", max_silent_seconds=300),
         )
         return KnownApiSource(source, self._server, self._clock)
 
@@ -140,7 +140,7 @@ class SourceSide:
 
     def _may_remove_mirror(self, full_name: tuple[str, str]) -> bool:
         """Whether all is over with the static pod of this name."""
-        return self._pods.mux.all_delivered and not self._pods.lives.has_unfinished(full_name)
+        return self._pods.mux.all_sources_ready and not self._pods.lives.has_unfinished(full_name)
 
     def _manifest_problem(self, problem: ManifestProblem) -> None:
         self._node.events.warn(
@@ -166,6 +166,6 @@ class KnownApiSource:
                 await self._server.check()
             except ApiError as error:
                 logger.debug("API server does not say which one it is, will retry: %s", error)
-                self._source.beat()
+                self._source.heartbeat()
                 await self._clock.wait(_AGAIN_SECONDS)
         await self._source.run()

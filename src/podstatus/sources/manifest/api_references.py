@@ -30,20 +30,20 @@ _PROJECTIONS: dict[str, Callable[[VolumeProjection], object]] = {
 
 def api_references(spec: PodSpec) -> list[str]:
     """The kinds of objects that a pod refers to, each once, in the words of upstream."""
-    return list(dict.fromkeys(_found(spec)))
+    return list(dict.fromkeys(_references(spec)))
 
 
-def _found(spec: PodSpec) -> Iterator[str]:
+def _references(spec: PodSpec) -> Iterator[str]:
     if spec.service_account_name:
         yield "serviceaccounts"
     if any(secret.name for secret in spec.image_pull_secrets or ()):
         yield "secrets"
     for container in _containers(spec):
-        yield from _of_environment(container)
+        yield from _environment_references(container)
     if spec.resource_claims:
         yield "resourceclaims"
     for volume in spec.volumes or ():
-        yield from _of_volume(volume)
+        yield from _volume_references(volume)
 
 
 def _containers(spec: PodSpec) -> Iterable[Container | EphemeralContainer]:
@@ -52,7 +52,7 @@ def _containers(spec: PodSpec) -> Iterable[Container | EphemeralContainer]:
     yield from spec.ephemeral_containers or ()
 
 
-def _of_environment(container: Container | EphemeralContainer) -> Iterator[str]:
+def _environment_references(container: Container | EphemeralContainer) -> Iterator[str]:
     for bulk in container.env_from or ():
         if bulk.secret_ref is not None:
             yield "secrets"
@@ -65,8 +65,8 @@ def _of_environment(container: Container | EphemeralContainer) -> Iterator[str]:
             yield "configmaps"
 
 
-def _of_volume(volume: Volume) -> Iterator[str]:
-    if any(reference is not None and reference.name for reference in _secrets_of(volume)):
+def _volume_references(volume: Volume) -> Iterator[str]:
+    if any(reference is not None and reference.name for reference in _secret_references(volume)):
         yield "secrets"
     yield from (kind for kind, look in _VOLUMES.items() if look(volume) is not None)
     if volume.projected is not None:
@@ -74,7 +74,7 @@ def _of_volume(volume: Volume) -> Iterator[str]:
             yield from (kind for kind, look in _PROJECTIONS.items() if look(source) is not None)
 
 
-def _secrets_of(volume: Volume) -> Iterator[LocalObjectReference | None]:
+def _secret_references(volume: Volume) -> Iterator[LocalObjectReference | None]:
     """What kinds of storage need to log in somewhere."""
     kinds = (
         volume.cephfs,

@@ -21,56 +21,56 @@ from podstatus.sources.pod_changes import CONFIG_HASH, CONFIG_SEEN
 StaticSource = Literal["file", "http"]
 
 _HASH_CHARACTERS = 32
-_EVERY_TAINT = Toleration(operator="Exists", effect="NoExecute")
+_TOLERATE_ALL_NO_EXECUTE = Toleration(operator="Exists", effect="NoExecute")
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class ManifestOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a manifest was read, on which node."""
 
     source: StaticSource
-    place: str
+    location: str
     """The path of the file, or the URL."""
     node_name: str
 
 
-def content_hash(written: Pod, origin: Origin) -> str:
+def content_hash(pod: Pod, origin: ManifestOrigin) -> str:
     """What tells this pod from all others: by what it says, not by how it is written.
 
     Taken before defaults are filled in, so that a later version of us, which may fill in more, does
     not restart the pods of a node.
     """
-    content = encode_document(to_document(structs.replace(written, status=PodStatus())))
+    content = encode_document(to_document(structs.replace(pod, status=PodStatus())))
     hashed = sha256(content)
-    for part in (origin.node_name, origin.source, origin.place):
+    for part in (origin.node_name, origin.source, origin.location):
         hashed.update(b"\0" + part.encode(errors="surrogateescape"))
     return hashed.hexdigest()[:_HASH_CHARACTERS]
 
 
-def make_static_pod(pod: Pod, hashed: str, origin: Origin, seen: Time) -> Pod:
+def make_static_pod(pod: Pod, content_hash: str, origin: ManifestOrigin, seen: Time) -> Pod:
     """The pod under the name, the UID and the marks that it has on the node.
 
     A UID that the manifest names is kept.
     """
     meta = pod.metadata
-    marks = {CONFIG_HASH: hashed, CONFIG_SOURCE: origin.source, CONFIG_SEEN: str(seen)}
+    marks = {CONFIG_HASH: content_hash, CONFIG_SOURCE: origin.source, CONFIG_SEEN: str(seen)}
     metadata = structs.replace(
         meta,
         name=f"{meta.name}-{origin.node_name.lower()}",
         namespace=meta.namespace or "default",
-        uid=meta.uid or hashed,
+        uid=meta.uid or content_hash,
         annotations=(meta.annotations or {}) | marks,
     )
     spec = structs.replace(pod.spec, node_name=origin.node_name)
     if origin.source == "file":
-        spec = _tolerant(spec)
+        spec = _with_no_execute_toleration(spec)
     return structs.replace(pod, metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
 
 
-def _tolerant(spec: PodSpec) -> PodSpec:
+def _with_no_execute_toleration(spec: PodSpec) -> PodSpec:
     """With a toleration of all taints that evict: what keeps a node alive stays on it."""
     others = [
         toleration
         for toleration in spec.tolerations or ()
-        if structs.replace(toleration, toleration_seconds=None) != _EVERY_TAINT
+        if structs.replace(toleration, toleration_seconds=None) != _TOLERATE_ALL_NO_EXECUTE
     ]
-    return structs.replace(spec, tolerations=(*others, _EVERY_TAINT))
+    return structs.replace(spec, tolerations=(*others, _TOLERATE_ALL_NO_EXECUTE))

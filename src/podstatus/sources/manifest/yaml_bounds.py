@@ -38,7 +38,7 @@ class YamlSize(NamedTuple):
     characters: int = 0
 
 
-class _Open:
+class _OpenCollection:
     """A collection whose end has not come."""
 
     def __init__(self, anchor: str | None) -> None:
@@ -51,11 +51,11 @@ def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> YamlSize:
 
     An alias of nothing is left to the loader that builds the document.
     """
-    counted = _Counted(bounds)
+    counted = _SizeCounter(bounds)
     for event in events:
         match event:
             case yaml.DocumentStartEvent():
-                counted = _Counted(bounds)
+                counted = _SizeCounter(bounds)
             case yaml.CollectionStartEvent():
                 counted.begin(event.anchor)
             case yaml.CollectionEndEvent():
@@ -68,13 +68,13 @@ def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> YamlSize:
     return counted.size
 
 
-class _Counted:
+class _SizeCounter:
     """What one document stands for, up to an event."""
 
     def __init__(self, bounds: YamlBounds) -> None:
         self._bounds = bounds
-        self._open = [_Open(None)]
-        self._anchored: dict[str, YamlSize | None] = {}
+        self._open = [_OpenCollection(None)]
+        self._anchor_sizes: dict[str, YamlSize | None] = {}
         """None while the end of what has the anchor has not come."""
         self._has_aliases = False
 
@@ -88,24 +88,24 @@ class _Counted:
         if len(self._open) > self._bounds.max_depth:
             raise BoundsError("it is nested too deeply")
         if anchor:
-            self._anchored[anchor] = None
-        self._open.append(_Open(anchor))
+            self._anchor_sizes[anchor] = None
+        self._open.append(_OpenCollection(anchor))
 
     def end(self) -> None:
         closed = self._open.pop()
         self.add(closed.size, closed.anchor)
 
     def add_alias(self, anchor: str, line: int | None) -> None:
-        if anchor not in self._anchored:
+        if anchor not in self._anchor_sizes:
             return
-        size, self._has_aliases = self._anchored[anchor], True
+        size, self._has_aliases = self._anchor_sizes[anchor], True
         if size is None:
             raise BoundsError("the alias stands for itself", line)
         self.add(size)
 
     def add(self, size: YamlSize, anchor: str | None = None) -> None:
         if anchor:
-            self._anchored[anchor] = size
+            self._anchor_sizes[anchor] = size
         above = self._open[-1]
         depth, nodes, characters = above.size
         above.size = YamlSize(

@@ -27,7 +27,7 @@ _MAX_DEPTH = 100
 """Levels of a document; those of a pod are some 12."""
 _MAX_INT_CHARACTERS = 4300
 """As Python's own limit for decimal numbers; the numbers of Go have 20 digits."""
-_MAX_SHOWN = 200
+_MAX_KEY_CHARACTERS = 200
 """Characters of a key that are repeated in a message."""
 
 
@@ -35,7 +35,7 @@ class DocumentError(ValueError):
     """A document cannot be read; the message says where and why."""
 
 
-class Budget:
+class DecodeBudget:
     """How much the documents of one text may still be, together. For one thread."""
 
     def __init__(self, max_values: int = MAX_VALUES) -> None:
@@ -45,7 +45,7 @@ class Budget:
         # A collection has two events, and each document four more.
         self._events = 3 * max_values
 
-    def counted(self, events: Iterable[yaml.Event]) -> Iterator[yaml.Event]:
+    def count_events(self, events: Iterable[yaml.Event]) -> Iterator[yaml.Event]:
         """The same events. Raises DocumentError after too many, those of bad documents included."""
         for event in events:
             self._events -= 1
@@ -70,7 +70,7 @@ class Budget:
         return DocumentError(f"the text has more than {self._max_values:,} values")
 
 
-class Written(msgspec.Struct, frozen=True):
+class ManifestDocument(msgspec.Struct, frozen=True):
     """One document of a text."""
 
     text: str
@@ -78,7 +78,7 @@ class Written(msgspec.Struct, frozen=True):
     """How many lines of the text come before it."""
 
 
-def split_documents(text: str) -> list[Written]:
+def split_documents(text: str) -> list[ManifestDocument]:
     """The documents between lines that begin with `---`, without empty ones.
 
     They are split before they are read, so that a mistake in one does not hide the others.
@@ -88,32 +88,34 @@ def split_documents(text: str) -> list[Written]:
     for begin, end in zip([0, *(mark + 3 for mark in marks)], [*marks, len(text)], strict=True):
         if not _EMPTY.fullmatch(text, begin, end):
             line, counted = line + text.count("\n", counted, begin), begin
-            documents.append(Written(text[begin:end], line))
+            documents.append(ManifestDocument(text[begin:end], line))
     return documents
 
 
-def read_document(written: Written, budget: Budget | None = None) -> Any:
+def read_document(document: ManifestDocument, budget: DecodeBudget | None = None) -> Any:
     """The value of one document, which is taken from the budget. Raises DocumentError."""
-    budget = budget or Budget()
+    budget = budget or DecodeBudget()
     try:
-        if not written.text.lstrip().startswith("{"):
-            return _read_yaml(written, budget)
-        return _read_json(written, budget)
+        if not document.text.lstrip().startswith("{"):
+            return _read_yaml(document, budget)
+        return _read_json(document, budget)
     except RecursionError:
         raise DocumentError("it is nested too deeply") from None
 
 
-def _read_json(written: Written, budget: Budget) -> Any:
+def _read_json(document: ManifestDocument, budget: DecodeBudget) -> Any:
     # Before it is read, so commas in texts count, too: nothing that is meant has so many.
-    budget.spend(values=written.text.count(",") + 1, characters=0)
+    budget.spend(values=document.text.count(",") + 1, characters=0)
     try:
-        return json.loads(written.text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        return json.loads(
+            document.text, object_pairs_hook=_unique_object, parse_constant=_refuse_constant
+        )
     except json.JSONDecodeError as error:
         # What begins like JSON may be YAML all the same.
         try:
-            return _read_yaml(written, budget)
+            return _read_yaml(document, budget)
         except DocumentError:
-            line = written.line + error.lineno
+            line = document.line + error.lineno
             raise DocumentError(f"line {line}: {error.msg[0].lower()}{error.msg[1:]}") from None
     except ValueError as error:
         if isinstance(error, DocumentError):
@@ -121,13 +123,13 @@ def _read_json(written: Written, budget: Budget) -> Any:
         raise DocumentError("it has a number that is too long") from None
 
 
-def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(members)
     if len(made) < len(members):
         seen: set[str] = set()
         for name, _ in members:
             if name in seen:
-                raise DocumentError(f'key "{name[:_MAX_SHOWN]}" already set in map')
+                raise DocumentError(f'key "{name[:_MAX_KEY_CHARACTERS]}" already set in map')
             seen.add(name)
     return made
 
@@ -169,24 +171,24 @@ def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
 _Loader.yaml_implicit_resolvers = _resolvers()
 
 
-def _read_yaml(written: Written, budget: Budget) -> Any:
+def _read_yaml(document: ManifestDocument, budget: DecodeBudget) -> Any:
     try:
-        events = budget.counted(yaml.parse(written.text, Loader=_Loader))
+        events = budget.count_events(yaml.parse(document.text, Loader=_Loader))
         size = check_bounds(events, budget.bounds())
         budget.spend(values=size.nodes - 1, characters=size.characters)
-        loader = _Loader(written.text)
+        loader = _Loader(document.text)
         try:
             node = loader.get_single_node()
-            _check_keys(node, written.line)
-            return _plain(loader.construct_document(node))
+            _check_keys(node, document.line)
+            return _to_json(loader.construct_document(node))
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
-        raise DocumentError(_told(error, written)) from None
+        raise DocumentError(_describe_yaml_error(error, document)) from None
     except (LookupError, AttributeError):  # PyYAML does not look before it leaps
         raise DocumentError("it has a value that is not what its tag says") from None
     except BoundsError as error:
-        line = "" if error.line is None else f"line {written.line + error.line}: "
+        line = "" if error.line is None else f"line {document.line + error.line}: "
         raise DocumentError(f"{line}{error}") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         if isinstance(error, DocumentError):
@@ -199,14 +201,14 @@ def _check_keys(root: yaml.Node, before: int) -> None:
     """Refuse keys that are given twice."""
     seen, waiting = {id(root)}, [root]
     while waiting:
-        for node in _below(waiting.pop(), before):
+        for node in _child_nodes(waiting.pop(), before):
             # Through an alias a node is met many times.
             if not isinstance(node, yaml.ScalarNode) and id(node) not in seen:
                 seen.add(id(node))
                 waiting.append(node)
 
 
-def _below(node: yaml.Node, before: int) -> Iterable[yaml.Node]:
+def _child_nodes(node: yaml.Node, before: int) -> Iterable[yaml.Node]:
     if isinstance(node, yaml.ScalarNode):
         return ()
     if not isinstance(node, yaml.MappingNode):
@@ -216,7 +218,7 @@ def _below(node: yaml.Node, before: int) -> Iterable[yaml.Node]:
         if isinstance(key, yaml.ScalarNode) and key.tag != f"{_TAG}merge":
             if key.value in seen:
                 line = _line(key, before)
-                shown = key.value[:_MAX_SHOWN]
+                shown = key.value[:_MAX_KEY_CHARACTERS]
                 raise DocumentError(f'line {line}: key "{shown}" already set in map')
             seen.add(key.value)
     return [part for pair in node.value for part in pair]
@@ -226,12 +228,12 @@ def _line(node: yaml.Node, before: int) -> int:
     return before + int(node.start_mark.line) + 1
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """The value as JSON has it. Raises DocumentError."""
     if isinstance(value, dict):
-        return {_key(key): _plain(item) for key, item in value.items()}
+        return {_key(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if value is None or isinstance(value, str | bool | int):
@@ -250,12 +252,12 @@ def _key(key: object) -> str:
     raise DocumentError(f"it has a key that is no text: {key!r}")
 
 
-def _told(error: yaml.MarkedYAMLError, written: Written) -> str:
+def _describe_yaml_error(error: yaml.MarkedYAMLError, document: ManifestDocument) -> str:
     mark = error.problem_mark or error.context_mark
     why = error.problem or "it is neither YAML nor JSON"
     if mark is None:
         return why
-    lines = written.text.splitlines()[mark.line : mark.line + 1]
+    lines = document.text.splitlines()[mark.line : mark.line + 1]
     if lines and "\t" in lines[0]:
         why = "there is a tab; use spaces"
-    return f"line {written.line + mark.line + 1}: {why}"
+    return f"line {document.line + mark.line + 1}: {why}"

@@ -37,9 +37,9 @@ from podstatus.sources.manifest.static_pods import ManifestOrigin
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.terminate import terminate_status
 from podstatus.workers.actions.compute import compute_pod_actions
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.actions.termination_order import stop_order
-from podstatus.workers.admission.pod_limits import find_excess
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.actions.termination_order import termination_order
+from podstatus.workers.admission.pod_limits import find_limit_violation
 
 RESULTS = Path(__file__).parent / "results" / "containers.json"
 SIZES = (10, 1_000, 10_000)
@@ -92,7 +92,7 @@ class Rig:
             "decode": lambda: decode(self.text, Pod),
             "manifest": lambda: read_manifest(self.text, origin, now),
             "validate": lambda: validate_new_pod(pod),
-            "admit": lambda: find_excess(pod),
+            "admit": lambda: find_limit_violation(pod),
             "actions of a new pod": lambda: self._actions(PodFacts()),
             "actions of a running pod": lambda: self._actions(self.running),
             "status": lambda: self._status(self.running, before),
@@ -101,7 +101,7 @@ class Rig:
             "patch": lambda: prepare_status_patch(pod.uid, before, after),
             "apply patch": lambda: apply_patch(*documents, POD),
             "terminate": lambda: terminate_status(pod, after),
-            "stop order": lambda: stop_order(pod, self.running),
+            "stop order": lambda: termination_order(pod, self.running),
             "summary": lambda: summarize(self.shown),
             "transitions": lambda: transitions(before, after),
         }
@@ -110,7 +110,9 @@ class Rig:
         return generate_api_pod_status(self.pod, facts, now=_SINCE, old_status=old)
 
     def _actions(self, facts: PodFacts) -> object:
-        return compute_pod_actions(self.pod, facts, now=_SINCE, crash_loops=CrashLoops())
+        return compute_pod_actions(
+            self.pod, facts, now=_SINCE, crash_loop_backoff=CrashLoopBackoff()
+        )
 
     def _merged(self, old: PodStatus, new: PodStatus) -> object:
         return merge_pod_status(

@@ -33,13 +33,15 @@ def pod_with(*, startup: bool = False, readiness: bool = False, was_ready: str =
 
 def mark(verdicts: ProbeResults, pod: Pod, status: ContainerStatus) -> tuple[bool | None, bool]:
     """Whether the container has started and is ready."""
-    marked = only(verdicts.mark(pod, make_status("Running", status), pod.status).container_statuses)
+    marked = only(
+        verdicts.apply_to(pod, make_status("Running", status), pod.status).container_statuses
+    )
     return marked.started, marked.ready
 
 
 def mark_init(pod: Pod, status: ContainerStatus) -> tuple[bool | None, bool]:
     statuses = PodStatus(init_container_statuses=(status,))
-    marked = only(ProbeResults().mark(pod, statuses, pod.status).init_container_statuses)
+    marked = only(ProbeResults().apply_to(pod, statuses, pod.status).init_container_statuses)
     return marked.started, marked.ready
 
 
@@ -156,7 +158,7 @@ def test_a_sidecar_is_ready_while_it_runs(
 
 def test_ephemeral_containers_are_left_alone() -> None:
     status = PodStatus(ephemeral_container_statuses=(JUST_STARTED,))
-    marked = ProbeResults().mark(make_pod(), status, PodStatus())
+    marked = ProbeResults().apply_to(make_pod(), status, PodStatus())
     assert marked.ephemeral_container_statuses == (JUST_STARTED,)
 
 

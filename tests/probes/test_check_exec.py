@@ -8,7 +8,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container, EnvVar, EnvVarSource, ExecAction
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec, probe_command
-from podstatus.probes.check_result import CannotCheckError, Checked
+from podstatus.probes.check_result import CheckError, CheckResult
 from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
 from podstatus.testing.clock import FakeClock
 from tests.support.node_in_memory import in_loop
@@ -65,7 +65,7 @@ class Talker(TroubledRuntime):
         raise AssertionError
 
 
-async def check(runtime: TroubledRuntime, clock: FakeClock) -> Checked:
+async def check(runtime: TroubledRuntime, clock: FakeClock) -> CheckResult:
     return await check_exec(runtime, PodUID("u"), "c", ("test", "-f", "x"), seconds=2, clock=clock)
 
 
@@ -76,7 +76,7 @@ async def test_the_exit_code_decides(code: int, success: bool) -> None:
     command = Command(clock, b"one\n", b"two\xff\n", code=code)
     runtime = Talker(clock, command)
     checked = await check(runtime, clock)
-    assert checked == Checked(success=success, output="one\ntwo\N{REPLACEMENT CHARACTER}\n")
+    assert checked == CheckResult(success=success, output="one\ntwo\N{REPLACEMENT CHARACTER}\n")
     assert command.is_closed
     assert runtime.asked == [("u", "c", "test", "-f", "x")]
 
@@ -98,16 +98,16 @@ async def test_a_command_that_takes_too_long_has_failed_and_is_ended() -> None:
     assert not checking.done()
     await clock.advance(0.2)
     output = 'command timed out: "test -f x" timed out after 2s'
-    assert await checking == Checked(success=False, output=output)
+    assert await checking == CheckResult(success=False, output=output)
     assert command.is_closed
 
 
 @in_loop
 async def test_a_command_that_cannot_be_run_says_nothing() -> None:
     clock = FakeClock()
-    with pytest.raises(CannotCheckError, match="container c is not running"):
+    with pytest.raises(CheckError, match="container c is not running"):
         await check(Talker(clock, None), clock)
-    with pytest.raises(CannotCheckError, match="cannot run commands"):
+    with pytest.raises(CheckError, match="cannot run commands"):
         await check(TroubledRuntime(clock), clock)
 
 
@@ -124,5 +124,5 @@ def test_variables_of_the_spec_are_put_in() -> None:
 def test_a_command_larger_than_a_process_can_be_given_is_not_built() -> None:
     container = Container(name="a", env=(EnvVar(name="A", value="x" * 1000),))
     action = ExecAction(command=("echo", "$(A)" * 1000))
-    with pytest.raises(CannotCheckError, match="the command of the probe: has more than"):
+    with pytest.raises(CheckError, match="the command of the probe: has more than"):
         probe_command(action, container)

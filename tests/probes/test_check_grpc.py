@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podstatus.probes.check_grpc import check_grpc
-from podstatus.probes.check_result import CannotCheckError, Checked
+from podstatus.probes.check_result import CheckError, CheckResult
 from tests.support.loopback_servers import HOST, closed_port, raw_server
 from tests.support.node_in_memory import in_loop
 
@@ -45,19 +45,19 @@ def saying(answer: bytes) -> Health:
 @pytest.mark.parametrize(
     ("answer", "checked"),
     [
-        (b"\x08\x01", Checked(success=True, output="service healthy")),
-        (b"", Checked(success=False, output='service unhealthy (responded with "UNKNOWN")')),
+        (b"\x08\x01", CheckResult(success=True, output="service healthy")),
+        (b"", CheckResult(success=False, output='service unhealthy (responded with "UNKNOWN")')),
         (
             b"\x08\x02",
-            Checked(success=False, output='service unhealthy (responded with "NOT_SERVING")'),
+            CheckResult(success=False, output='service unhealthy (responded with "NOT_SERVING")'),
         ),
         (
             b"\x08\x81\x01",
-            Checked(success=False, output='service unhealthy (responded with "129")'),
+            CheckResult(success=False, output='service unhealthy (responded with "129")'),
         ),
     ],
 )
-async def test_status_decides(answer: bytes, checked: Checked) -> None:
+async def test_status_decides(answer: bytes, checked: CheckResult) -> None:
     async with health_server(saying(answer)) as port:
         assert await check_grpc(HOST, port, "", seconds=SECONDS) == checked
 
@@ -66,7 +66,7 @@ async def test_status_decides(answer: bytes, checked: Checked) -> None:
 @pytest.mark.parametrize("answer", [b"\x10\x01", b"\x08", b"\x08\x81", b"\x08\x01\x01"])
 async def test_answer_that_is_none_says_nothing(answer: bytes) -> None:
     async with health_server(saying(answer)) as port:
-        with pytest.raises(CannotCheckError, match="no HealthCheckResponse"):
+        with pytest.raises(CheckError, match="no HealthCheckResponse"):
             await check_grpc(HOST, port, "", seconds=SECONDS)
 
 
@@ -98,7 +98,7 @@ async def test_refusals_are_told() -> None:
     async with health_server(refuse) as port:
         checked = await check_grpc(HOST, port, "x", seconds=SECONDS)
     output = "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service"
-    assert checked == Checked(success=False, output=output)
+    assert checked == CheckResult(success=False, output=output)
     async with health_server(saying(b""), service="another.Service") as port:
         checked = await check_grpc(HOST, port, "", seconds=SECONDS)
     assert not checked.success
@@ -119,7 +119,7 @@ async def test_nobody_there_and_nobody_who_answers_have_failed_in_time() -> None
     async with health_server(hang) as port:
         checked = await check_grpc(HOST, port, "", seconds=3)
     output = "timeout: health rpc did not complete within 3s"
-    assert checked == Checked(success=False, output=output)
+    assert checked == CheckResult(success=False, output=output)
     async with raw_server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as server:
         assert not (await check_grpc(HOST, server.port, "", seconds=0.3)).success
 
@@ -129,5 +129,5 @@ async def test_without_the_extra_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
-    with pytest.raises(CannotCheckError, match=r"pip install 'podstatus\[grpc\]'"):
+    with pytest.raises(CheckError, match=r"pip install 'podstatus\[grpc\]'"):
         await check_grpc(HOST, 1, "", seconds=SECONDS)

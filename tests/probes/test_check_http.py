@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from podstatus.probes.check_http import check_http
-from podstatus.probes.check_result import MOST_OUTPUT, CannotCheckError, Checked
+from podstatus.probes.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
 from podstatus.probes.http_target import HttpTarget
-from podstatus.probes.resolver import Names
+from podstatus.probes.resolver import HostResolver
 from tests.probes.certificates import own_certificate
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, http, raw_server
 from tests.support.node_in_memory import in_loop
@@ -19,8 +19,10 @@ IN_TIME = 1.0
 """For what a busy machine has to manage first."""
 
 
-async def check(url: str, *headers: tuple[str, str], seconds: float = SECONDS) -> Checked:
-    return await check_http(HttpTarget(url=url, headers=headers), seconds=seconds, names=Names())
+async def check(url: str, *headers: tuple[str, str], seconds: float = SECONDS) -> CheckResult:
+    return await check_http(
+        HttpTarget(url=url, headers=headers), seconds=seconds, resolver=HostResolver()
+    )
 
 
 @in_loop
@@ -33,7 +35,7 @@ async def test_status_decides(status: int, success: bool) -> None:
     async with raw_server(http(status, body)) as server:
         checked = await check(server.url)
     output = body.decode() if success else f"HTTP probe failed with statuscode: {status}"
-    assert checked == Checked(success=success, output=output)
+    assert checked == CheckResult(success=success, output=output)
 
 
 @in_loop
@@ -55,7 +57,7 @@ async def test_request_is_what_the_target_says_and_nothing_is_added() -> None:
 @in_loop
 async def test_long_body_is_cut() -> None:
     async with raw_server(http(200, b"x" * 50_000)) as server:
-        assert await check(server.url) == Checked(success=True, output="x" * MOST_OUTPUT)
+        assert await check(server.url) == CheckResult(success=True, output="x" * MAX_OUTPUT_BYTES)
 
 
 @in_loop
@@ -75,7 +77,7 @@ async def test_redirects_on_the_same_host_are_followed() -> None:
     async with raw_server(answer) as first, raw_server(http(200, b"other port")) as second:
         other = second.url
         checked = await check(first.url, ("Host", "name.test"), ("X-A", "1"))
-        assert checked == Checked(success=True, output="other port")
+        assert checked == CheckResult(success=True, output="other port")
         assert "Host: name.test" in first.asked[1]
         assert f"Host: {HOST}:{second.port}\r\n" in second.asked[0]
         assert "X-A: 1" in second.asked[0]
@@ -95,7 +97,7 @@ async def test_redirect_that_is_not_followed_is_a_doubtful_success(answer: bytes
     async with raw_server(answer) as server:
         checked = await check(server.url)
         assert len(server.asked) == 1
-    assert (checked.success, checked.doubtful) == (True, True)
+    assert (checked.success, checked.warning) == (True, True)
     assert checked.output.startswith("Probe terminated redirects, Response body: ")
 
 
@@ -105,7 +107,7 @@ async def test_redirects_without_end_have_failed() -> None:
         checked = await check(server.url)
         assert len(server.asked) == 10
     output = f'Get "{server.url}again": stopped after 10 redirects'
-    assert checked == Checked(success=False, output=output)
+    assert checked == CheckResult(success=False, output=output)
 
 
 @in_loop
@@ -113,7 +115,7 @@ async def test_nobody_there_has_failed() -> None:
     port = closed_port()
     url = f"http://{HOST}:{port}/"
     output = f'Get "{url}": dial tcp {HOST}:{port}: connect: connection refused'
-    assert await check(url) == Checked(success=False, output=output)
+    assert await check(url) == CheckResult(success=False, output=output)
 
 
 @in_loop
@@ -124,7 +126,7 @@ async def test_server_that_never_answers_has_failed() -> None:
             f'Get "{server.url}": context deadline exceeded '
             "(Client.Timeout exceeded while awaiting headers)"
         )
-        assert checked == Checked(success=False, output=output)
+        assert checked == CheckResult(success=False, output=output)
     async with deaf_port() as port:
         assert not (await check(f"http://{HOST}:{port}/", seconds=SOON)).success
 
@@ -145,7 +147,7 @@ async def test_what_is_no_http_has_failed(garbage: bytes) -> None:
 async def test_answer_that_breaks_off_says_nothing(hangs: bool) -> None:
     part = http(200, b"x" * 10)[:-5]
     async with raw_server(part, hangs=hangs) as server:
-        with pytest.raises(CannotCheckError) as caught:
+        with pytest.raises(CheckError) as caught:
             await check(server.url, seconds=IN_TIME)
     assert caught.value.state == "failure"
     assert not hangs or "while reading body" in str(caught.value)
@@ -164,7 +166,7 @@ async def test_certificates_are_not_verified(tmp_path: Path) -> None:
     tls.load_cert_chain(own_certificate(tmp_path))
     async with raw_server(http(200, b"ok"), tls=tls) as server:
         checked = await check(f"https://{HOST}:{server.port}/")
-    assert checked == Checked(success=True, output="ok")
+    assert checked == CheckResult(success=True, output="ok")
 
 
 @in_loop
@@ -186,4 +188,4 @@ async def test_host_may_be_a_name_and_one_that_nobody_has_has_failed() -> None:
 @in_loop
 async def test_body_is_taken_as_it_comes() -> None:
     async with raw_server(http(200, b"no gzip", "Content-Encoding: gzip")) as server:
-        assert await check(server.url) == Checked(success=True, output="no gzip")
+        assert await check(server.url) == CheckResult(success=True, output="no gzip")

@@ -5,17 +5,17 @@ import socket
 
 import pytest
 
-from podstatus.probes.check_result import Checked
+from podstatus.probes.check_result import CheckResult
 from podstatus.probes.check_tcp import check_tcp
-from podstatus.probes.resolver import Names
+from podstatus.probes.resolver import HostResolver
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, raw_server
 from tests.support.node_in_memory import in_loop
 
-GOOD = Checked(success=True)
+GOOD = CheckResult(success=True)
 
 
-async def check(host: str, port: int, *, seconds: float = 5) -> Checked:
-    return await check_tcp(host, port, seconds=seconds, names=Names())
+async def check(host: str, port: int, *, seconds: float = 5) -> CheckResult:
+    return await check_tcp(host, port, seconds=seconds, resolver=HostResolver())
 
 
 @in_loop
@@ -33,14 +33,14 @@ async def test_ipv6_too() -> None:
     server.close()
     await server.wait_closed()
     output = f"dial tcp [::1]:{port}: connect: connection refused"
-    assert await check("::1", port) == Checked(success=False, output=output)
+    assert await check("::1", port) == CheckResult(success=False, output=output)
 
 
 @in_loop
 async def test_a_port_that_refuses_is_bad() -> None:
     port = closed_port()
     output = f"dial tcp {HOST}:{port}: connect: connection refused"
-    assert await check(HOST, port) == Checked(success=False, output=output)
+    assert await check(HOST, port) == CheckResult(success=False, output=output)
 
 
 @in_loop
@@ -48,7 +48,7 @@ async def test_a_port_that_does_not_answer_is_bad_in_time() -> None:
     async with deaf_port() as port:
         checked = await check(HOST, port, seconds=0.1)
     output = f"dial tcp {HOST}:{port}: i/o timeout"
-    assert checked == Checked(success=False, output=output)
+    assert checked == CheckResult(success=False, output=output)
 
 
 @in_loop
@@ -75,4 +75,4 @@ async def test_a_socket_that_reaches_itself_has_reached_nobody(
 
     monkeypatch.setattr(socket, "socket", Bound)
     output = f"dial tcp {HOST}:{port}: connect: connection refused"
-    assert await check(HOST, port) == Checked(success=False, output=output)
+    assert await check(HOST, port) == CheckResult(success=False, output=output)

@@ -7,9 +7,9 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.probes.check_result import CannotCheckError, Checked
-from podstatus.probes.checks import Checks
-from podstatus.probes.targets import Target, find_targets
+from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.checks import ProbeChecker
+from podstatus.probes.targets import ProbeTarget, find_targets
 from podstatus.testing.clock import FakeClock
 from tests.support.loopback_servers import HOST, http, raw_server
 from tests.support.node_in_memory import in_loop
@@ -17,16 +17,16 @@ from tests.support.probed_pods import probed_pod, shown
 from tests.support.world_in_memory import TroubledRuntime
 
 
-def target(probe: Probe, pod_ip: str = HOST) -> Target:
+def target(probe: Probe, pod_ip: str = HOST) -> ProbeTarget:
     pod = probed_pod(readiness=probe)
     status: PodStatus = structs.replace(shown(pod), pod_ip=pod_ip)
-    [found] = find_targets(pod, status, ending=False).values()
+    [found] = find_targets(pod, status, terminating=False).values()
     return found
 
 
-def checks() -> Checks:
+def checks() -> ProbeChecker:
     clock = FakeClock()
-    return Checks(TroubledRuntime(clock), clock=clock)
+    return ProbeChecker(TroubledRuntime(clock), clock=clock)
 
 
 @in_loop
@@ -34,11 +34,11 @@ async def test_the_pod_is_asked_by_http_and_by_tcp() -> None:
     async with raw_server(http(200, b"fine")) as server:
         asked = HTTPGetAction(port=server.port, path="/healthz")
         checked = await checks()(target(Probe(http_get=asked)))
-        assert checked == Checked(success=True, output="fine")
+        assert checked == CheckResult(success=True, output="fine")
         assert "GET /healthz HTTP/1.1" in server.asked[0]
         assert "User-Agent: kube-probe/1.36" in server.asked[0]
         socket = TCPSocketAction(port=str(server.port))
-        assert await checks()(target(Probe(tcp_socket=socket))) == Checked(success=True)
+        assert await checks()(target(Probe(tcp_socket=socket))) == CheckResult(success=True)
         elsewhere = TCPSocketAction(port=server.port, host=HOST)
         assert (await checks()(target(Probe(tcp_socket=elsewhere), pod_ip=""))).success
 
@@ -57,5 +57,5 @@ async def test_the_pod_is_asked_by_http_and_by_tcp() -> None:
     ],
 )
 async def test_what_cannot_be_asked_is_told(probe: Any, pod_ip: str, why: str) -> None:
-    with pytest.raises(CannotCheckError, match=why):
+    with pytest.raises(CheckError, match=why):
         await checks()(target(probe, pod_ip))

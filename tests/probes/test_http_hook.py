@@ -12,7 +12,7 @@ import pytest
 
 from podstatus.apiserver.pki.certificates import Certificates
 from podstatus.apiserver.state_dir import StateDir
-from podstatus.probes.http_hook import MOST_BODY, get_for_hook
+from podstatus.probes.http_hook import MAX_BODY_BYTES, send_hook_request
 from podstatus.probes.http_target import HttpTarget
 
 HOST = "127.0.0.1"
@@ -76,7 +76,7 @@ def target(server: Server, path: str = "/bye", scheme: str = "http", **headers: 
 def test_whatever_is_answered_is_an_answer(status: int) -> None:
     async def main() -> None:
         async with served(answer(status)) as server:
-            assert not await get_for_hook(target(server))
+            assert not await send_hook_request(target(server))
             assert server.paths == ["/bye"]
 
     asyncio.run(main())
@@ -87,7 +87,7 @@ def test_it_asks_with_the_headers_of_the_target_and_no_others() -> None:
         async with served(answer(200)) as server:
             headers = (("Host", "shop.test"), ("X-A", "1"), ("X-A", "2"))
             url = f"http://{HOST}:{server.port}/a%2Fb?c=%20d"
-            await get_for_hook(HttpTarget(url=url, headers=headers))
+            await send_hook_request(HttpTarget(url=url, headers=headers))
             first, *rest = server.asked[0].split("\r\n")
             assert first == "GET /a%2Fb?c=%20d HTTP/1.1"
             assert sorted(line for line in rest if line) == [
@@ -117,7 +117,7 @@ def test_it_goes_where_the_same_host_leads(place: str, asked: list[str]) -> None
             return answer(302, onward) if path == "/bye" else answer(200)
 
         async with served(lead) as server:
-            assert not await get_for_hook(target(server))
+            assert not await send_hook_request(target(server))
             assert server.paths == asked
 
     asyncio.run(main())
@@ -127,7 +127,7 @@ def test_it_does_not_run_in_circles() -> None:
     async def main() -> None:
         async with served(answer(302, "Location: /bye")) as server:
             with pytest.raises(ConnectionError, match="stopped after 10 redirects"):
-                await get_for_hook(target(server))
+                await send_hook_request(target(server))
             assert len(server.asked) == 10
 
     asyncio.run(main())
@@ -139,14 +139,14 @@ def test_nobody_there_is_a_failure_that_names_the_url() -> None:
         port = found.getsockname()[1]
         url = f"http://{HOST}:{port}/bye"
         with pytest.raises(ConnectionError, match=f'^Get "{url}": .*connection refused'):
-            asyncio.run(get_for_hook(HttpTarget(url=url, headers=())))
+            asyncio.run(send_hook_request(HttpTarget(url=url, headers=())))
 
 
 def test_a_server_that_hangs_up_is_a_failure() -> None:
     async def main() -> None:
         async with served(b"") as server:
             with pytest.raises(ConnectionError, match="Get "):
-                await get_for_hook(target(server))
+                await send_hook_request(target(server))
 
     asyncio.run(main())
 
@@ -157,7 +157,9 @@ def test_a_certificate_is_not_verified(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with served(answer(200), tls=certificates.server_context()) as server:
-            assert not await get_for_hook(target(server, scheme="https", Authorization="secret"))
+            assert not await send_hook_request(
+                target(server, scheme="https", Authorization="secret")
+            )
             assert "Authorization: secret" in server.asked[0]
 
     asyncio.run(main())
@@ -167,7 +169,7 @@ def test_a_server_without_tls_is_asked_again_without_what_it_must_not_see() -> N
     async def main() -> None:
         async with served(answer(500)) as server:
             asked = target(server, scheme="https", Authorization="secret", Other="1")
-            assert await get_for_hook(asked)
+            assert await send_hook_request(asked)
             assert server.paths == ["/bye"]
             assert "Other: 1" in server.asked[0]
             assert "secret" not in server.asked[0]
@@ -179,30 +181,30 @@ def test_who_answers_neither_way_fails_as_at_first() -> None:
     async def main() -> None:
         async with served(b"") as server:
             with pytest.raises(ConnectionError, match='Get "https://'):
-                await get_for_hook(target(server, scheme="https"))
+                await send_hook_request(target(server, scheme="https"))
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("length", [MOST_BODY + 1, 10**12])
+@pytest.mark.parametrize("length", [MAX_BODY_BYTES + 1, 10**12])
 def test_who_has_much_to_say_is_not_heard_to_the_end(length: int) -> None:
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode()
     asyncio.run(_is_answered(head))
 
 
 def test_who_says_much_without_an_end_is_not_heard_to_the_end() -> None:
-    asyncio.run(_is_answered(b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * MOST_BODY))
+    asyncio.run(_is_answered(b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * MAX_BODY_BYTES))
 
 
 async def _is_answered(said: bytes) -> None:
     async with served(said, stays=True) as server, asyncio.timeout(60):
-        assert not await get_for_hook(target(server))
+        assert not await send_hook_request(target(server))
 
 
 def test_an_answer_that_breaks_off_is_an_answer() -> None:
     async def main() -> None:
         async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc") as server:
-            assert not await get_for_hook(target(server))
+            assert not await send_hook_request(target(server))
 
     asyncio.run(main())
 
@@ -210,7 +212,7 @@ def test_an_answer_that_breaks_off_is_an_answer() -> None:
 def test_an_answer_that_takes_its_time_is_waited_for_until_somebody_gives_up() -> None:
     async def main() -> None:
         async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", stays=True) as server:
-            asking = asyncio.ensure_future(get_for_hook(target(server)))
+            asking = asyncio.ensure_future(send_hook_request(target(server)))
             done, _ = await asyncio.wait([asking], timeout=0.2)
             assert not done
             asking.cancel()

@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.kube.objects.containers import Container, ContainerPort, HTTPGetAction, HTTPHeader
-from podstatus.probes.http_target import BadTargetError, find_port, http_target
+from podstatus.probes.http_target import BadTargetError, http_target, resolve_container_port
 
 WEB = Container(name="a", ports=(ContainerPort(name="web", container_port=8080),))
 
@@ -47,13 +47,13 @@ def test_host_of_the_spec_is_stronger_than_the_pod_s_address(
 
 @pytest.mark.parametrize(("port", "number"), [(80, 80), ("web", 8080), ("81", 81)])
 def test_port_is_found_by_number_or_name(port: int | str, number: int) -> None:
-    assert find_port(port, WEB) == number
+    assert resolve_container_port(port, WEB) == number
 
 
 @pytest.mark.parametrize("port", [0, 65536, -1, "0", "nowhere", ""])
 def test_port_that_cannot_be_is_told(port: int | str) -> None:
     with pytest.raises(BadTargetError):
-        find_port(port, WEB)
+        resolve_container_port(port, WEB)
 
 
 def test_pod_without_address_and_strange_scheme_are_told() -> None:

@@ -13,8 +13,8 @@ from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec
-from podstatus.probes.check_result import CannotCheckError
-from podstatus.probes.checks import Checks
+from podstatus.probes.check_result import CheckError
+from podstatus.probes.checks import ProbeChecker
 from tests.probes.test_check_exec import Command, Talker
 from tests.probes.test_checks import target
 from tests.support.loopback_servers import HOST, raw_server
@@ -54,8 +54,8 @@ async def test_an_answer_that_the_agent_was_too_late_to_see_is_no_failure(port: 
     clock = SystemClock()
     probe = Probe(http_get=HTTPGetAction(port=port), timeout_seconds=1)
     hold_up_soon()
-    with suppress(CannotCheckError):  # as good as a success: nothing follows from it
-        checked = await Checks(TroubledRuntime(clock), clock=clock)(target(probe))
+    with suppress(CheckError):  # as good as a success: nothing follows from it
+        checked = await ProbeChecker(TroubledRuntime(clock), clock=clock)(target(probe))
         assert checked.success
 
 
@@ -64,7 +64,7 @@ async def test_a_command_that_the_agent_was_too_late_to_see_end_has_not_failed()
     clock = SystemClock()
     hanging = Command(clock, takes=60)
     hold_up_soon()
-    with pytest.raises(CannotCheckError, match="held up"):
+    with pytest.raises(CheckError, match="held up"):
         await check_exec(
             Talker(clock, hanging),
             PodUID("u"),
@@ -81,6 +81,6 @@ async def test_a_container_that_is_too_late_has_failed() -> None:
     clock = SystemClock()
     async with raw_server(b"", hangs=True) as server:
         probe = Probe(http_get=HTTPGetAction(port=server.port), timeout_seconds=1)
-        checked = await Checks(TroubledRuntime(clock), clock=clock)(target(probe))
+        checked = await ProbeChecker(TroubledRuntime(clock), clock=clock)(target(probe))
     assert not checked.success
     assert "deadline exceeded" in checked.output

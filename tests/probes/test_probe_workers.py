@@ -10,8 +10,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.probes.check_result import CannotCheckError, Checked
-from podstatus.probes.targets import Target
+from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.targets import ProbeTarget
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.port import ProbeResult
 from podstatus.testing.clock import FakeClock
@@ -19,8 +19,8 @@ from tests.support.node_in_memory import in_loop
 from tests.support.probed_pods import START, a_probe, probed_pod, shown
 from tests.support.world_in_memory import ListeningRecorder
 
-GOOD, BAD = Checked(success=True), Checked(success=False, output="no")
-Answer = Checked | Exception | float
+GOOD, BAD = CheckResult(success=True), CheckResult(success=False, output="no")
+Answer = CheckResult | Exception | float
 """What a check comes to; a number: it takes so many seconds, and is good."""
 
 
@@ -67,13 +67,13 @@ class Rig:
     def events(self) -> list[str]:
         return [f"{told.reason}: {told.message}" for told in self.recorder.told]
 
-    async def _check(self, target: Target) -> Checked:
+    async def _check(self, target: ProbeTarget) -> CheckResult:
         kind = target.key.kind.value
         self.checks.append((self.clock.passed, kind, target.key.container_id))
         answer = self.answers[kind]()
         if isinstance(answer, Exception):
             raise answer
-        if isinstance(answer, Checked):
+        if isinstance(answer, CheckResult):
             return answer
         self.under_way += 1
         try:
@@ -103,9 +103,9 @@ async def working(rig: Rig) -> AsyncIterator[Rig]:
 async def test_a_container_is_checked_when_it_runs_and_then_once_in_a_period() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=5))
     async with working(Rig()) as rig:
-        rig.workers.watch(pod, shown(pod, runs=False, started=False))
+        rig.workers.update_pod(pod, shown(pod, runs=False, started=False))
         await rig.clock.advance(3)
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(11)
         assert rig.times("readiness") == [3, 8, 13]
         assert rig.results == [(at, "readiness", True, "c1-app") for at in (3, 8, 13)]
@@ -117,7 +117,7 @@ async def test_the_status_of_a_container_that_is_checked_changes_nothing() -> No
     pod = probed_pod(readiness=a_probe(period_seconds=5))
     async with working(Rig(chance=0)) as rig:
         for _ in range(8):
-            rig.workers.watch(pod, shown(pod))
+            rig.workers.update_pod(pod, shown(pod))
             await rig.clock.advance(1)
         assert rig.times("readiness") == [0, 5]
 
@@ -128,7 +128,7 @@ async def test_the_delay_is_kept_though_the_clock_is_wrong() -> None:
     later, earlier = (Time.parse(f"2{year}-01-01T00:00:00Z") for year in ("150", "050"))
     for since, first in ((START, 4), (later, 4), (earlier, 0)):
         async with working(Rig(chance=0)) as rig:
-            rig.workers.watch(pod, shown(pod, since=since))
+            rig.workers.update_pod(pod, shown(pod, since=since))
             await rig.clock.advance(6)
             assert rig.times("readiness") == [first]
 
@@ -139,15 +139,15 @@ async def test_the_others_wait_until_the_container_has_started_and_then_begin_at
         startup=a_probe(period_seconds=2), readiness=a_probe(), liveness=a_probe(period_seconds=3)
     )
     async with working(Rig()) as rig:
-        rig.workers.watch(pod, shown(pod, runs=False, started=False))
+        rig.workers.update_pod(pod, shown(pod, runs=False, started=False))
         up = iter((BAD, BAD, GOOD))
         rig.answers["startup"] = lambda: next(up)
-        rig.workers.watch(pod, shown(pod, started=False))
+        rig.workers.update_pod(pod, shown(pod, started=False))
         await rig.clock.advance(5)
         assert rig.times("startup") == [0, 2, 4]
         assert rig.times("readiness") == rig.times("liveness") == []
         assert rig.results == [(4, "startup", True, "c1-app")]
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(0)
         assert rig.times("readiness") == rig.times("liveness") == [5]
         assert len(rig.times("startup")) == 3
@@ -158,14 +158,14 @@ async def test_after_its_verdict_a_container_is_left_alone_until_there_is_anothe
     pod = probed_pod(liveness=a_probe(period_seconds=1, failure_threshold=2))
     async with working(Rig(chance=0)) as rig:
         rig.answers["liveness"] = lambda: BAD
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(5)
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(5)
         assert rig.times("liveness") == [0, 1]
         assert rig.results == [(1, "liveness", False, "c1-app")]
         assert rig.events == ["Unhealthy: Liveness probe failed: no"] * 2
-        rig.workers.watch(pod, shown(pod, id="c2"))
+        rig.workers.update_pod(pod, shown(pod, id="c2"))
         await rig.clock.advance(5)
         assert rig.times("liveness", "c2") == [10, 11]
         assert rig.results[1:] == [(11, "liveness", False, "c2-app")]
@@ -176,9 +176,9 @@ async def test_failures_of_one_container_do_not_count_against_the_next() -> None
     pod = probed_pod(liveness=a_probe(period_seconds=1, failure_threshold=3))
     async with working(Rig(chance=0)) as rig:
         rig.answers["liveness"] = lambda: BAD
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(1.5)
-        rig.workers.watch(pod, shown(pod, id="c2"))
+        rig.workers.update_pod(pod, shown(pod, id="c2"))
         await rig.clock.advance(1.9)
         assert rig.results == []
 
@@ -189,8 +189,8 @@ async def test_a_check_that_hangs_holds_up_nobody_and_is_never_made_twice_at_onc
     quick = probed_pod("quick", liveness=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
         rig.answers["readiness"] = lambda: 2.5
-        rig.workers.watch(slow, shown(slow))
-        rig.workers.watch(quick, shown(quick))
+        rig.workers.update_pod(slow, shown(slow))
+        rig.workers.update_pod(quick, shown(quick))
         await rig.clock.advance(6)
         assert rig.times("readiness") == [0, 2.5, 5]
         assert rig.times("liveness") == [0, 1, 2, 3, 4, 5, 6]
@@ -201,15 +201,15 @@ async def test_a_check_that_hangs_holds_up_nobody_and_is_never_made_twice_at_onc
 async def test_a_check_that_cannot_be_made_is_tried_three_times_and_changes_nothing() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=10, failure_threshold=1))
     async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: CannotCheckError("no way")
-        rig.workers.watch(pod, shown(pod))
+        rig.answers["readiness"] = lambda: CheckError("no way")
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(1)
         assert rig.times("readiness") == [0, 0, 0]
         assert rig.results == []
         assert rig.events == [
             "Unhealthy: Readiness probe errored and resulted in unknown state: no way"
         ]
-        then = iter((CannotCheckError("once"), BAD))
+        then = iter((CheckError("once"), BAD))
         rig.answers["readiness"] = lambda: next(then)
         await rig.clock.advance(10)
         assert rig.results == [(10, "readiness", False, "c1-app")]
@@ -223,7 +223,7 @@ async def test_a_check_that_breaks_is_told_and_probing_goes_on(
     pod = probed_pod(readiness=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
         rig.answers["readiness"] = lambda: ZeroDivisionError("a bug")
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(0.5)
         assert rig.events == [
             "Unhealthy: Readiness probe errored and resulted in unknown state: a bug"
@@ -238,8 +238,8 @@ async def test_a_check_that_breaks_is_told_and_probing_goes_on(
 async def test_a_doubtful_answer_is_a_success_with_a_warning() -> None:
     pod = probed_pod(readiness=a_probe())
     async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: Checked(success=True, output="hm", doubtful=True)
-        rig.workers.watch(pod, shown(pod))
+        rig.answers["readiness"] = lambda: CheckResult(success=True, output="hm", warning=True)
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(1)
         assert rig.results == [(0, "readiness", True, "c1-app")]
         assert rig.events == ["ProbeWarning: Readiness probe warning: hm"]
@@ -250,9 +250,9 @@ async def test_a_pod_that_is_to_end_is_only_asked_whether_it_is_ready() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1), liveness=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
         rig.answers["readiness"] = lambda: BAD
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(0.5)
-        rig.workers.watch(pod, shown(pod), ending=True)
+        rig.workers.update_pod(pod, shown(pod), terminating=True)
         await rig.clock.advance(2)
         assert rig.times("liveness") == [0]
         assert rig.times("readiness") == [0, 1, 2]
@@ -265,18 +265,18 @@ async def test_probing_ends_with_the_container_also_in_the_midst_of_a_check(how:
     pod = probed_pod(readiness=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
         rig.answers["readiness"] = lambda: 30.0
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(1)
         assert rig.under_way == 1
         match how:
             case "stops":
-                rig.workers.watch(pod, shown(pod, runs=False))
+                rig.workers.update_pod(pod, shown(pod, runs=False))
             case "ends":
-                rig.workers.end(pod.uid)
+                rig.workers.remove_pod(pod.uid)
             case _:
-                rig.workers.keep({PodUID("p")})
+                rig.workers.retain_only({PodUID("p")})
                 assert rig.under_way == 1
-                rig.workers.keep(set())
+                rig.workers.retain_only(set())
         await rig.clock.advance(60)
         assert (rig.under_way, len(rig.checks), rig.results) == (0, 1, [])
 
@@ -286,12 +286,12 @@ async def test_after_a_restart_of_the_agent_first_checks_are_spread_over_the_per
     pod = probed_pod(readiness=a_probe(period_seconds=10, failure_threshold=1))
     async with working(Rig(chance=0.7)) as rig:
         rig.answers["readiness"] = lambda: BAD
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(6.9)
         assert (rig.checks, rig.results) == ([], [])
         await rig.clock.advance(10)
         assert rig.times("readiness") == [7]
-        rig.workers.watch(pod, shown(pod, id="c2"))
+        rig.workers.update_pod(pod, shown(pod, id="c2"))
         await rig.clock.advance(0)
         assert rig.times("readiness", "c2") == [16.9]
 
@@ -301,7 +301,7 @@ async def test_what_has_started_before_the_agent_is_not_asked_again_but_told() -
     pod = probed_pod(sidecars=("side",), startup=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
         for _ in range(3):
-            rig.workers.watch(pod, shown(pod))
+            rig.workers.update_pod(pod, shown(pod))
             await rig.clock.advance(5)
         assert rig.checks == []
         assert sorted(rig.results) == [
@@ -314,11 +314,11 @@ async def test_what_has_started_before_the_agent_is_not_asked_again_but_told() -
 async def test_who_was_seen_before_the_start_is_checked_after_it() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=2))
     rig = Rig()
-    rig.workers.watch(pod, shown(pod))
+    rig.workers.update_pod(pod, shown(pod))
     async with working(rig):
         await rig.clock.advance(2)
         assert rig.times("readiness") == [1]
-    rig.workers.watch(pod, shown(pod, id="c2"))
+    rig.workers.update_pod(pod, shown(pod, id="c2"))
     await rig.clock.advance(10)
     assert len(rig.checks) == 1
 
@@ -328,7 +328,7 @@ async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1))
     asked = list[str]()
 
-    async def check(target: Target) -> Checked:
+    async def check(target: ProbeTarget) -> CheckResult:
         asked.append(target.pod_ip)
         return GOOD
 
@@ -337,9 +337,9 @@ async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
         check, rig.recorder, on_result=lambda _: None, clock=rig.clock, random=lambda: 0
     )
     async with working(rig):
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(0.5)
-        rig.workers.watch(pod, structs.replace(shown(pod), pod_ip="10.0.0.2"))
+        rig.workers.update_pod(pod, structs.replace(shown(pod), pod_ip="10.0.0.2"))
         await rig.clock.advance(1)
         assert asked == ["10.0.0.1", "10.0.0.2"]
 
@@ -348,14 +348,14 @@ async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
 async def test_a_clock_that_is_set_neither_stops_nor_floods_probes() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=2), liveness=a_probe(initial_delay_seconds=5))
     async with working(Rig(chance=0)) as rig:
-        rig.workers.watch(pod, shown(pod))
+        rig.workers.update_pod(pod, shown(pod))
         for ahead in (3600.0, -3600.0):
             await rig.clock.advance(4)
             rig.clock.ahead = ahead
-            rig.workers.watch(pod, shown(pod))
+            rig.workers.update_pod(pod, shown(pod))
         await rig.clock.advance(4)
         assert rig.times("readiness") == [0, 2, 4, 6, 8, 10, 12]
         assert rig.times("liveness") == [5]
-        rig.workers.watch(pod, shown(pod, id="c2"))
+        rig.workers.update_pod(pod, shown(pod, id="c2"))
         await rig.clock.advance(6)
         assert rig.times("liveness", "c2") == [17]

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from podstatus.probes.check_tcp import check_tcp
-from podstatus.probes.http_hook import get_for_hook
+from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.http_target import HttpTarget
-from podstatus.probes.resolver import Names
+from podstatus.probes.resolver import HostResolver
 from tests.support.node_in_memory import in_loop
 
 
 @in_loop
 async def test_addresses_are_their_own() -> None:
-    names = Names()
-    assert await names.find("10.0.0.1") == [(socket.AF_INET, "10.0.0.1")]
-    assert await names.find("fd00::1") == [(socket.AF_INET6, "fd00::1")]
+    names = HostResolver()
+    assert await names.resolve("10.0.0.1") == [(socket.AF_INET, "10.0.0.1")]
+    assert await names.resolve("fd00::1") == [(socket.AF_INET6, "fd00::1")]
 
 
 @in_loop
@@ -33,16 +33,16 @@ async def test_a_silent_name_server_holds_one_thread_for_a_name_and_none_that_ot
         return [(socket.AF_INET, None, None, None, ("127.0.0.1", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    names = Names()
-    checks = [check_tcp("name.test", 1, seconds=0.05, names=names) for _ in range(50)]
+    names = HostResolver()
+    checks = [check_tcp("name.test", 1, seconds=0.05, resolver=names) for _ in range(50)]
     for checked in await asyncio.gather(*checks):
         assert checked.output == "dial tcp name.test:1: i/o timeout"
     assert asked == ["name.test"]
     assert await asyncio.to_thread(lambda: "others go on") == "others go on"
-    waiting = asyncio.create_task(names.find("name.test"))
+    waiting = asyncio.create_task(names.resolve("name.test"))
     speaks.set()
     assert await waiting == [(socket.AF_INET, "127.0.0.1")]
-    assert await names.find("name.test") == [(socket.AF_INET, "127.0.0.1")]
+    assert await names.resolve("name.test") == [(socket.AF_INET, "127.0.0.1")]
     assert asked == ["name.test"] * 2
 
 
@@ -53,12 +53,12 @@ async def test_a_name_is_asked_again_if_there_was_no_thread_for_it(
     def no_thread(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    names = Names()
+    names = HostResolver()
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", no_thread)
         with pytest.raises(RuntimeError):
-            await names.find("localhost")
-    assert await asyncio.wait_for(names.find("localhost"), 10)
+            await names.resolve("localhost")
+    assert await asyncio.wait_for(names.resolve("localhost"), 10)
 
 
 @in_loop
@@ -73,7 +73,7 @@ async def test_hooks_that_wait_for_a_silent_name_server_hold_no_thread_that_othe
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     target = HttpTarget(url="http://name.test:1/", headers=())
-    hooks = [asyncio.create_task(get_for_hook(target)) for _ in range(50)]
+    hooks = [asyncio.create_task(send_hook_request(target)) for _ in range(50)]
     await asyncio.sleep(0.05)
     others = asyncio.create_task(asyncio.to_thread(lambda: "others go on"))
     done, _ = await asyncio.wait({others}, timeout=10)

@@ -5,8 +5,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.probes.targets import find_started, find_targets
-from podstatus.probes.thresholds import Kind
+from podstatus.probes.targets import find_started_probes, find_targets
+from podstatus.probes.thresholds import ProbeType
 from podstatus.testing.builders import make_pod
 from tests.support.probed_pods import a_probe, probed_pod, shown
 
@@ -17,7 +17,7 @@ DELETED = structs.replace(
 
 
 def kinds(pod: Pod, status: PodStatus, *, ending: bool = False) -> set[str]:
-    return {key.kind.value for key in find_targets(pod, status, ending=ending)}
+    return {key.kind.value for key in find_targets(pod, status, terminating=ending)}
 
 
 @pytest.mark.parametrize(
@@ -41,25 +41,30 @@ def test_probes_that_are_run(pod: Pod, status: PodStatus, ending: bool, expected
 
 def test_sidecars_are_probed_and_other_init_containers_are_not() -> None:
     pod = probed_pod(sidecars=("side",), readiness=a_probe())
-    assert {key.container for key in find_targets(pod, shown(pod), ending=False)} == {"app", "side"}
+    assert {key.container for key in find_targets(pod, shown(pod), terminating=False)} == {
+        "app",
+        "side",
+    }
     first = structs.replace((pod.spec.init_containers or ())[0], restart_policy=None)
     spec = structs.replace(pod.spec, init_containers=(first,))
     plain = structs.replace(pod, spec=spec)
-    assert {key.container for key in find_targets(plain, shown(plain), ending=False)} == {"app"}
+    assert {key.container for key in find_targets(plain, shown(plain), terminating=False)} == {
+        "app"
+    }
 
 
 def test_each_attempt_is_another_target_and_knows_where_it_is() -> None:
-    before = find_targets(POD, shown(POD), ending=False)
-    after = find_targets(POD, shown(POD, id="c2"), ending=False)
+    before = find_targets(POD, shown(POD), terminating=False)
+    after = find_targets(POD, shown(POD, id="c2"), terminating=False)
     assert before.keys().isdisjoint(after)
     assert {target.pod_ip for target in after.values()} == {"10.0.0.1"}
     assert {target.container.name for target in after.values()} == {"app"}
 
 
 def test_who_has_started_is_found() -> None:
-    [key] = find_started(POD, shown(POD))
-    assert (key.kind, key.container_id) == (Kind.STARTUP, "c1-app")
-    assert find_started(POD, shown(POD, started=False)) == []
-    assert find_started(POD, shown(POD, runs=False)) == []
+    [key] = find_started_probes(POD, shown(POD))
+    assert (key.kind, key.container_id) == (ProbeType.STARTUP, "c1-app")
+    assert find_started_probes(POD, shown(POD, started=False)) == []
+    assert find_started_probes(POD, shown(POD, runs=False)) == []
     without = probed_pod(readiness=a_probe())
-    assert find_started(without, shown(without)) == []
+    assert find_started_probes(without, shown(without)) == []

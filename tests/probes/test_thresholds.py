@@ -5,58 +5,66 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.kube.objects.containers import Probe
-from podstatus.probes.thresholds import Kind, Outcome, Row, Rules, count, first_due, rules_of
+from podstatus.probes.thresholds import (
+    CheckOutcome,
+    ProbeSettings,
+    ProbeType,
+    Streak,
+    first_due,
+    probe_settings,
+    record_check,
+)
 
-OUTCOMES = {"+": Outcome.SUCCESS, "-": Outcome.FAILURE, "?": Outcome.UNKNOWN}
+OUTCOMES = {"+": CheckOutcome.SUCCESS, "-": CheckOutcome.FAILURE, "?": CheckOutcome.UNKNOWN}
 
 
-def rules(*, failures: int = 3, successes: int = 1, initial_delay: int = 0) -> Rules:
-    return Rules(
+def rules(*, failures: int = 3, successes: int = 1, initial_delay: int = 0) -> ProbeSettings:
+    return ProbeSettings(
         initial_delay=initial_delay, period=10, timeout=1, successes=successes, failures=failures
     )
 
 
-def verdicts(kind: Kind, numbers: Rules, outcomes: str) -> str:
+def verdicts(kind: ProbeType, numbers: ProbeSettings, outcomes: str) -> str:
     """A letter for each check: `T`, `F`, or `.` where nothing changes."""
-    row, said = Row(), ""
+    row, said = Streak(), ""
     for outcome in outcomes:
-        counted = count(kind, numbers, row, OUTCOMES[outcome])
-        row = counted.row
-        said += {True: "T", False: "F", None: "."}[counted.verdict]
+        counted = record_check(kind, numbers, row, OUTCOMES[outcome])
+        row = counted.streak
+        said += {True: "T", False: "F", None: "."}[counted.result]
     return said
 
 
 @pytest.mark.parametrize(
     ("kind", "numbers", "outcomes", "said"),
     [
-        (Kind.READINESS, rules(), "+---++", "T..FTT"),
-        (Kind.READINESS, rules(), "--+--+", "..T..T"),
-        (Kind.READINESS, rules(failures=1), "-+-+", "FTFT"),
-        (Kind.READINESS, rules(successes=3), "++-+++", ".....T"),
-        (Kind.READINESS, rules(failures=2), "----", ".FFF"),
-        (Kind.READINESS, rules(), "--?-", "...F"),
-        (Kind.READINESS, rules(successes=2), "+?+", "..T"),
-        (Kind.LIVENESS, rules(), "+---+++", "T..F..."),
-        (Kind.LIVENESS, rules(failures=1), "+-+", "TF."),
-        (Kind.STARTUP, rules(failures=2), "-+++", ".T.."),
-        (Kind.STARTUP, rules(failures=2), "--++", ".F.."),
-        (Kind.STARTUP, rules(failures=1), "???-", "...F"),
+        (ProbeType.READINESS, rules(), "+---++", "T..FTT"),
+        (ProbeType.READINESS, rules(), "--+--+", "..T..T"),
+        (ProbeType.READINESS, rules(failures=1), "-+-+", "FTFT"),
+        (ProbeType.READINESS, rules(successes=3), "++-+++", ".....T"),
+        (ProbeType.READINESS, rules(failures=2), "----", ".FFF"),
+        (ProbeType.READINESS, rules(), "--?-", "...F"),
+        (ProbeType.READINESS, rules(successes=2), "+?+", "..T"),
+        (ProbeType.LIVENESS, rules(), "+---+++", "T..F..."),
+        (ProbeType.LIVENESS, rules(failures=1), "+-+", "TF."),
+        (ProbeType.STARTUP, rules(failures=2), "-+++", ".T.."),
+        (ProbeType.STARTUP, rules(failures=2), "--++", ".F.."),
+        (ProbeType.STARTUP, rules(failures=1), "???-", "...F"),
     ],
 )
 def test_verdicts_come_with_the_thresholds(
-    kind: Kind, numbers: Rules, outcomes: str, said: str
+    kind: ProbeType, numbers: ProbeSettings, outcomes: str, said: str
 ) -> None:
     assert verdicts(kind, numbers, outcomes) == said
 
 
 @given(
-    kind=st.sampled_from(Kind),
+    kind=st.sampled_from(ProbeType),
     failures=st.integers(1, 4),
     successes=st.integers(1, 4),
     outcomes=st.text("+-?", max_size=30),
 )
 def test_a_verdict_is_n_checks_in_a_row_and_nothing_else(
-    kind: Kind, failures: int, successes: int, outcomes: str
+    kind: ProbeType, failures: int, successes: int, outcomes: str
 ) -> None:
     numbers = rules(failures=failures, successes=successes)
     said = verdicts(kind, numbers, outcomes)
@@ -66,14 +74,14 @@ def test_a_verdict_is_n_checks_in_a_row_and_nothing_else(
         made = outcomes[:end].replace("?", "")
         due = [v for v, row in needed.items() if made.endswith(row) and outcomes[end - 1] != "?"]
         assert verdict == (due[0] if due and not is_over else ".")
-        is_over |= verdict == "F" and kind is Kind.LIVENESS
-        is_over |= verdict != "." and kind is Kind.STARTUP
+        is_over |= verdict == "F" and kind is ProbeType.LIVENESS
+        is_over |= verdict != "." and kind is ProbeType.STARTUP
 
 
 @pytest.mark.parametrize(
     ("probe", "numbers"),
     [
-        (Probe(), Rules(initial_delay=0, period=10, timeout=1, successes=1, failures=3)),
+        (Probe(), ProbeSettings(initial_delay=0, period=10, timeout=1, successes=1, failures=3)),
         (
             Probe(
                 initial_delay_seconds=5,
@@ -82,16 +90,18 @@ def test_a_verdict_is_n_checks_in_a_row_and_nothing_else(
                 success_threshold=4,
                 failure_threshold=6,
             ),
-            Rules(initial_delay=5, period=2, timeout=3, successes=4, failures=6),
+            ProbeSettings(initial_delay=5, period=2, timeout=3, successes=4, failures=6),
         ),
         (
             Probe(initial_delay_seconds=-1, period_seconds=-1),
-            Rules(initial_delay=0, period=10, timeout=1, successes=1, failures=3),
+            ProbeSettings(initial_delay=0, period=10, timeout=1, successes=1, failures=3),
         ),
     ],
 )
-def test_numbers_that_are_missing_are_those_of_the_api_server(probe: Probe, numbers: Rules) -> None:
-    assert rules_of(probe) == numbers
+def test_numbers_that_are_missing_are_those_of_the_api_server(
+    probe: Probe, numbers: ProbeSettings
+) -> None:
+    assert probe_settings(probe) == numbers
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
-from podstatus.probes.workers import Check, ProbeWorkers
+from podstatus.probes.workers import CheckFunction, ProbeWorkers
 from podstatus.runtime.instrumented import measured
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import Resizing, SelfProbing
@@ -20,24 +20,24 @@ from podstatus.status.metrics import Counters
 from podstatus.status.ports import Outbox
 from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.testing.clock import FakeClock
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.admission.admit import Admission, admit
-from podstatus.workers.admission.resource_fit import Taken
-from podstatus.workers.allocation.allocations import Grants
-from podstatus.workers.allocation.request_totals import Occupancy
-from podstatus.workers.allocation.resize_actuator import Actuation
-from podstatus.workers.allocation.resize_controller import Resizes
-from podstatus.workers.dispatcher import Dispatcher
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.admission.admit import AdmissionResult, admit
+from podstatus.workers.admission.resource_fit import RequestedResources
+from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.allocation.resize_actuator import ResizeActuator
+from podstatus.workers.allocation.resize_controller import ResizeController
+from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.lifecycle.pod_registry import Lives
-from podstatus.workers.pod_executor import Containers
-from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.pod_executor import PodExecutor
+from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeBook
-from podstatus.workers.resize.decision import Decision, decide_resize
-from podstatus.workers.shutdown.manager import Shutdown
-from podstatus.workers.shutdown.plan import two_periods
+from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.resize.decision import ResizeDecision, decide_resize
+from podstatus.workers.shutdown.manager import ShutdownManager
+from podstatus.workers.shutdown.plan import default_periods
 from tests.support.world_in_memory import ListeningRecorder, TroubledApi, TroubledRuntime
 
 NODE = from_document(
@@ -63,7 +63,7 @@ class AgentInMemory:
         policy: WorkerPolicy,
         relist: float,
         chance: float,
-        check: Check | None = None,
+        check: CheckFunction | None = None,
         outbox: Outbox | None = None,
     ) -> None:
         """`check`: the agent probes by it; otherwise the runtime says what probes find."""
@@ -71,7 +71,7 @@ class AgentInMemory:
         self.work = WorkCounts()
         counted = measured(runtime, self.work, clock)
         self.directory = PodManager()
-        self.lives = Lives(self.directory, all_known=self.all_delivered)
+        self.lives = PodRegistry(self.directory, all_sources_ready=self.all_delivered)
         self.view = RuntimeView(
             counted,
             clock=clock,
@@ -93,39 +93,39 @@ class AgentInMemory:
             clock=clock,
             recompute_status=self._redecide,
         )
-        self.grants = Grants(state)
-        actuation = Actuation(
-            counted, self.grants, self.statuses, recorder, on_done=self._there_is_room
+        self.grants = AllocationManager(state)
+        actuation = ResizeActuator(
+            counted, self.grants, self.statuses, recorder, on_completed=self._there_is_room
         )
-        self.book = ProbeBook(self.statuses, self.wake)
+        self.book = ProbeResultStore(self.statuses, self.wake)
         self._probes = check and ProbeWorkers(
             check,
             recorder,
-            on_result=self.book.take,
+            on_result=self.book.record,
             clock=clock,
             random=lambda: chance,
             observer=self.work,
         )
-        self.steps = PodSteps(
+        self.steps = PodSyncer(
             counted,
             self.view,
             self.statuses,
             recorder,
-            containers=Containers(
+            executor=PodExecutor(
                 counted,
                 recorder,
-                crash_loops=CrashLoops(),
+                crash_loop_backoff=CrashLoopBackoff(),
                 clock=clock,
-                actuation=actuation,
+                actuator=actuation,
                 observer=self.work,
                 monotonic=clock.now,
             ),
-            book=self.book,
+            probe_results=self.book,
             clock=clock,
             policy=policy,
             host_ips=lambda: ["192.168.7.1"],
-            probes=self._probes,
-            actuation=actuation,
+            probe_manager=self._probes,
+            actuator=actuation,
         )
         self.workers = PodWorkers(
             self.lives,
@@ -138,8 +138,8 @@ class AgentInMemory:
             random=lambda: chance,
             observer=self.work,
         )
-        occupancy = Occupancy(self.lives, self.grants)
-        self.resizes = Resizes(
+        occupancy = RequestTotals(self.lives, self.grants)
+        self.resizes = ResizeController(
             self.lives,
             self.grants,
             self.statuses,
@@ -147,10 +147,10 @@ class AgentInMemory:
             occupancy,
             decide=self._decide,
             wake=self.wake,
-            all_delivered=self.all_delivered,
+            all_sources_ready=self.all_delivered,
             clock=clock,
         )
-        self.dispatcher = Dispatcher(
+        self.dispatcher = PodDispatcher(
             self.directory,
             self.lives,
             self.workers,
@@ -163,7 +163,7 @@ class AgentInMemory:
             on_mirror=lambda: None,
             clock=clock,
             gates=policy.gates,
-            resizes=self.resizes,
+            resize_controller=self.resizes,
         )
         self.mux = Mux({"api", "file"}, self._handle)
         self.housekeeping = Housekeeping(
@@ -173,16 +173,16 @@ class AgentInMemory:
             self.steps,
             self.statuses,
             self.view,
-            all_delivered=self.all_delivered,
+            all_sources_ready=self.all_delivered,
             clock=clock,
             period=policy.housekeeping,
         )
         self.node_events: list[str] = []
-        self.shutdown = Shutdown(
+        self.shutdown = ShutdownManager(
             self.lives,
             self.workers,
             self.view,
-            two_periods(30, 10),
+            default_periods(30, 10),
             events=self,
             clock=clock,
             on_change=lambda: None,
@@ -213,14 +213,14 @@ class AgentInMemory:
         self.workers.wake(uid)
 
     def _redecide(self, uid: PodUID) -> bool:
-        return self.dispatcher.redecide(uid)
+        return self.dispatcher.resync(uid)
 
     def normal(self, reason: str, message: str) -> None:
         """Events of the node."""
         self.node_events.append(f"{reason}: {message}")
 
-    def _admit(self, pod: Pod, others: Taken) -> Admission:
-        rejected = self.shutdown.not_taken(pod)
+    def _admit(self, pod: Pod, others: RequestedResources) -> AdmissionResult:
+        rejected = self.shutdown.rejection_for(pod)
         return rejected or admit(pod, node=NODE, others=others, max_pods=110)
 
     def all_delivered(self) -> bool:
@@ -230,9 +230,11 @@ class AgentInMemory:
     def _there_is_room(self) -> None:
         self.resizes.retry()
 
-    def _decide(self, pod: Pod, granted: Pod, others: Taken) -> Decision:
+    def _decide(self, pod: Pod, granted: Pod, others: RequestedResources) -> ResizeDecision:
         can = isinstance(self._runtime, Resizing)
-        return decide_resize(pod, granted, node=NODE, others=others, max_pods=110, resizes=can)
+        return decide_resize(
+            pod, granted, node=NODE, others=others, max_pods=110, supports_resize=can
+        )
 
     def _handle(self, change: Any) -> None:
         try:
@@ -243,4 +245,4 @@ class AgentInMemory:
 
     async def _follow_probes(self, runtime: SelfProbing) -> None:
         async for result in runtime.probe_results():
-            self.book.take(result)
+            self.book.record(result)

@@ -23,7 +23,7 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.probes.workers import Check
+from podstatus.probes.workers import CheckFunction
 from podstatus.runtime.simulated.model.script import POD_ANNOTATION
 from podstatus.status.ports import Outbox
 from podstatus.testing.builders import make_pod
@@ -89,7 +89,7 @@ class NodeInMemory:
         relist: float = 1.0,
         chance: float = 0.0,
         rounds: int = 50,
-        check: Check | None = None,
+        check: CheckFunction | None = None,
         outbox: Outbox | None = None,
     ) -> None:
         self._check = check

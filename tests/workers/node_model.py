@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod import CONFIG_SOURCE, Pod, PodUID, is_terminal_p
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.workers.lifecycle.state_machine import Ending, Stage
+from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
 from podstatus.workers.policy import WorkerPolicy
 from tests.support.node_in_memory import NAMESPACE, NodeInMemory
 from tests.support.world_in_memory import brief
@@ -81,7 +81,7 @@ class NodeModel:
     async def evict(self, name: str) -> None:
         """The node wants a pod to end."""
         if (pod := self.node.pod(name)) is not None:
-            self.node.agent.workers.kill(pod.uid, Ending(reason="Evicted", message="no room"))
+            self.node.agent.workers.kill(pod.uid, Eviction(reason="Evicted", message="no room"))
 
     async def crash(self, name: str) -> None:
         """The containers of a pod die."""
@@ -159,7 +159,7 @@ class NodeModel:
 
     def _check_may_start(self, pod: Pod, container: Container) -> None:
         life = self.node.agent.lives.get(pod.uid)
-        if life is None or life.stage is not Stage.SYNC:
+        if life is None or life.state is not PodWorkerState.SYNC:
             self.wrong.append(f"{container.name} of {pod.uid} is started though it is to end")
         if pod.uid in self._ended:
             self.wrong.append(f"{container.name} of {pod.uid} is started after its end")
@@ -169,7 +169,7 @@ class NodeModel:
         if self.node.runtime.running_now(uid):
             self.wrong.append(f"{uid} is removed while it runs")
         shown = next((pod for pod in self.node.api.pods() if pod.uid == uid), None)
-        if shown is None or life is None or life.gone:
+        if shown is None or life is None or life.source_removed:
             return
         for status in _containers_of(shown):
             newest = self.node.runtime.newest(uid, status.name)
@@ -198,7 +198,10 @@ class NodeModel:
         life = self.node.agent.lives.get(pod.uid)
         assert life is not None, f"{pod.uid} has no worker"
         is_over = is_terminal_phase(pod.status.phase)
-        assert life.stage is (Stage.FINISHED if is_over else Stage.SYNC), (life, brief(pod))
+        assert life.state is (PodWorkerState.FINISHED if is_over else PodWorkerState.SYNC), (
+            life,
+            brief(pod),
+        )
         if pod.metadata.deletion_timestamp is not None:
             raise AssertionError(f"{pod.uid} is deleted and has not gone: {life}")
         for status in _containers_of(pod):

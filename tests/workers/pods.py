@@ -20,8 +20,12 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod
-from podstatus.workers.actions.compute import PodActions, Verdicts, compute_pod_actions
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.compute import (
+    ContainerProbeVerdicts,
+    PodActions,
+    compute_pod_actions,
+)
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 
 NOW = Time.parse("2024-06-01T12:00:00Z")
 READY = SandboxFacts(id="box-0", state=SandboxState.READY, ip="10.0.0.1")
@@ -79,8 +83,8 @@ def actions_for(
     pod: Pod,
     *attempts: ContainerFacts,
     sandboxes: Sequence[SandboxFacts] = (READY,),
-    verdicts: Verdicts | None = None,
-    crash_loops: CrashLoops | None = None,
+    verdicts: ContainerProbeVerdicts | None = None,
+    crash_loops: CrashLoopBackoff | None = None,
     gates: FeatureGates | None = None,
 ) -> PodActions:
     """What is to be done."""
@@ -88,8 +92,8 @@ def actions_for(
         pod,
         facts_of(*attempts, sandboxes=sandboxes),
         now=NOW,
-        crash_loops=crash_loops or CrashLoops(),
-        verdicts=verdicts or Verdicts(),
+        crash_loop_backoff=crash_loops or CrashLoopBackoff(),
+        verdicts=verdicts or ContainerProbeVerdicts(),
         gates=gates or FeatureGates(),
     )
 

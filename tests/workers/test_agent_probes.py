@@ -6,8 +6,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import Pod
-from podstatus.probes.check_result import Checked
-from podstatus.probes.targets import Target
+from podstatus.probes.check_result import CheckResult
+from podstatus.probes.targets import ProbeTarget
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 KILLING = "Killing: Container a failed {} probe, will be restarted"
@@ -21,10 +21,10 @@ class Containers:
         self.asked: list[tuple[str, str, str]] = []
         """Kind, container, the end of its ID."""
 
-    async def __call__(self, target: Target) -> Checked:
+    async def __call__(self, target: ProbeTarget) -> CheckResult:
         key = target.key
         self.asked.append((key.kind.value, key.container, key.container_id))
-        return Checked(success=self.good.get(key.kind.value, True), output="seen")
+        return CheckResult(success=self.good.get(key.kind.value, True), output="seen")
 
 
 def probed(pod: Pod, **probes: int) -> Pod:

@@ -14,7 +14,7 @@ from podstatus.kube.objects.containers import (
     SleepAction,
 )
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.workers.lifecycle.state_machine import Ending
+from podstatus.workers.lifecycle.state_machine import Eviction
 from tests.support.node_in_memory import NodeInMemory, SetClock, a_pod, in_loop
 from tests.workers.pods import with_rule
 
@@ -196,7 +196,7 @@ async def test_a_hook_comes_before_the_stop_and_takes_from_the_grace(
 @in_loop
 async def test_a_clock_that_is_set_ahead_takes_nothing_from_the_grace() -> None:
     async with NodeInMemory() as node:
-        clock = node.agent.steps._containers._clock = SetClock(node.clock)
+        clock = node.agent.steps._executor._clock = SetClock(node.clock)
         node.create(hooked(a_pod("p", "pre-stop=4s"), pre_stop=EXEC))
         await node.passes(1)
         node.delete("p", grace=20)
@@ -288,7 +288,7 @@ async def test_a_pod_that_the_node_ends_gets_its_hook_too() -> None:
     async with NodeInMemory() as node:
         node.create(hooked(a_pod("p"), pre_stop=NAPS))
         await node.passes(1)
-        node.agent.workers.kill(PodUID("uid-p"), Ending(reason="Evicted"), 10)
+        node.agent.workers.kill(PodUID("uid-p"), Eviction(reason="Evicted"), 10)
         await node.passes(5)
         assert stops(node) == ["stop p a within 6"]
 

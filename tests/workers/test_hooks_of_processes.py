@@ -13,12 +13,12 @@ import pytest
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
-from podstatus.probes.http_hook import get_for_hook
+from podstatus.probes.http_hook import send_hook_request
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer
-from podstatus.workers.hooks import Hooks
-from podstatus.workers.pod_executor import Containers
+from podstatus.workers.hooks import HookRunner
+from podstatus.workers.pod_executor import PodExecutor
 from tests.support.processes.process_pods import pod_of
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 from tests.support.world_in_memory import ListeningRecorder
@@ -31,12 +31,12 @@ class Node:
         clock = SystemClock()
         self._runtime = runtime
         self._recorder = ListeningRecorder(clock)
-        self._containers = Containers(
+        self._containers = PodExecutor(
             runtime,
             self._recorder,
-            crash_loops=CrashLoops(),
+            crash_loop_backoff=CrashLoopBackoff(),
             clock=clock,
-            hooks=Hooks(runtime, self._recorder, clock=clock, http_get=get_for_hook),
+            hooks=HookRunner(runtime, self._recorder, clock=clock, http_get=send_hook_request),
         )
 
     @property
@@ -47,7 +47,7 @@ class Node:
         (container,) = pod.spec.containers or ()
         start = StartContainer(container=container, kind=ContainerKind.REGULAR, restart_count=0)
         actions = PodActions(start_pod=True, start=(start,))
-        return await self._containers.act(pod, PodFacts(), actions)
+        return await self._containers.apply(pod, PodFacts(), actions)
 
     async def stop(self, pod: Pod, grace: float) -> ContainerFacts:
         """End the pod; the end of its container."""

@@ -101,6 +101,6 @@ async def test_what_is_known_of_pods_that_are_gone_is_forgotten() -> None:
         agent = node.agent
         assert agent.lives.all() == ()
         assert agent.statuses.entries() == {}
-        assert agent.steps._containers.crash_loops.waits == {}
-        assert agent.steps._containers.start_failures(PodUID("uid-q")) == {}
-        assert agent.grants._promised == {}
+        assert agent.steps._executor.crash_loop_backoff.entries == {}
+        assert agent.steps._executor.start_failures(PodUID("uid-q")) == {}
+        assert agent.grants._unpersisted == {}

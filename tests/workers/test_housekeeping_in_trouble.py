@@ -17,14 +17,14 @@ from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeEventSink
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.lifecycle.pod_registry import Lives
-from podstatus.workers.pod_executor import Containers
-from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.pod_executor import PodExecutor
+from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.probe_results import ProbeResultStore
 
 
 class FullDisk(MemoryState):
@@ -48,17 +48,19 @@ def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureF
         runtime = SimulatedRuntime(clock)
         recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
         directory = PodManager()
-        lives = Lives(directory, all_known=lambda: True)
+        lives = PodRegistry(directory, all_sources_ready=lambda: True)
         statuses = StatusManager(None, directory, lives, state=state, clock=clock)
         view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
         policy = WorkerPolicy()
-        steps = PodSteps(
+        steps = PodSyncer(
             runtime,
             view,
             statuses,
             recorder,
-            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
-            book=ProbeBook(statuses, lambda _: None),
+            executor=PodExecutor(
+                runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
+            ),
+            probe_results=ProbeResultStore(statuses, lambda _: None),
             clock=clock,
             policy=policy,
             host_ips=list,
@@ -71,7 +73,7 @@ def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureF
             steps,
             statuses,
             view,
-            all_delivered=lambda: True,
+            all_sources_ready=lambda: True,
             clock=clock,
         )
         statuses.set_pod_allocation(make_pod("p", uid="uid-p", containers=("a",)))

@@ -11,8 +11,8 @@ from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeEventSink
 from podstatus.workers.actions.compute import compute_pod_actions
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.pod_executor import Containers
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.pod_executor import PodExecutor
 
 
 def test_a_new_sandbox_in_place_of_another_is_told() -> None:
@@ -22,15 +22,17 @@ def test_a_new_sandbox_in_place_of_another_is_told() -> None:
         clock, sink = FakeClock(), FakeEventSink()
         runtime = SimulatedRuntime(clock)
         recorder = EventRecorder(sink, host="node", clock=clock)
-        containers = Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock)
+        containers = PodExecutor(
+            runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
+        )
 
         async def look_after(pod: Pod) -> list[str]:
             listed = await runtime.list_pods(pod.uid)
             facts = listed[0].facts if listed else PodFacts()
             now = Time.from_unix_nanos(clock.now())
-            loops = containers.crash_loops
-            actions = compute_pod_actions(pod, facts, now=now, crash_loops=loops)
-            assert await containers.act(pod, facts, actions)
+            loops = containers.crash_loop_backoff
+            actions = compute_pod_actions(pod, facts, now=now, crash_loop_backoff=loops)
+            assert await containers.apply(pod, facts, actions)
             before = len(sink.events)
             while await recorder.send_once():
                 pass

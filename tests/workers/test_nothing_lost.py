@@ -5,7 +5,7 @@ import pytest
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.workers.lifecycle.state_machine import Ending, PodLife, Stage
+from podstatus.workers.lifecycle.state_machine import Eviction, PodLifecycle, PodWorkerState
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.support.status_fleet import MemoryOutbox
 
@@ -41,7 +41,7 @@ async def test_why_the_node_ended_pods_during_an_outage_survives_the_agent() -> 
             )
         await node.passes(60)
         for name in MANY:
-            node.agent.workers.kill(PodUID(f"uid-{name}"), Ending(reason="Terminated"))
+            node.agent.workers.kill(PodUID(f"uid-{name}"), Eviction(reason="Terminated"))
         await node.passes(5)
         assert {kept.finished for kept in outbox.kept.values()} == {True}
         assert len(outbox.kept) == len(MANY)
@@ -94,16 +94,16 @@ async def test_what_is_remembered_of_a_pod_that_is_gone_is_forgotten() -> None:
         assert not await node.runtime.has("uid-p")
 
 
-def delete_at(node: NodeInMemory, stage: Stage) -> None:
+def delete_at(node: NodeInMemory, stage: PodWorkerState) -> None:
     """Somebody deletes the pod at this very moment, when it comes."""
     put, deleted = node.agent.lives.put, set[str]()
 
-    def put_and_delete(life: PodLife) -> None:
-        put(life)
-        if life.stage is stage and life.name not in deleted:
-            deleted.add(life.name)
-            node.delete(life.name)
-            pod = node.pod(life.name)
+    def put_and_delete(lifecycle: PodLifecycle) -> None:
+        put(lifecycle)
+        if lifecycle.state is stage and lifecycle.name not in deleted:
+            deleted.add(lifecycle.name)
+            node.delete(lifecycle.name)
+            pod = node.pod(lifecycle.name)
             assert pod is not None
             node.agent.mux.update("api", pod)
 
@@ -122,10 +122,10 @@ def stop_slowly(node: NodeInMemory) -> None:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-@pytest.mark.parametrize("stage", [Stage.TERMINATING, Stage.TERMINATED])
+@pytest.mark.parametrize("stage", [PodWorkerState.TERMINATING, PodWorkerState.TERMINATED])
 @in_loop
 async def test_records_stay_until_the_terminal_phase_has_arrived(
-    stage: Stage, restarted: bool
+    stage: PodWorkerState, restarted: bool
 ) -> None:
     """Deleted at whatever moment of its end, also when the phase has just been held back."""
     async with NodeInMemory() as node:
@@ -157,7 +157,7 @@ async def test_a_last_status_is_in_the_outbox_when_the_records_go_before_it() ->
         )
         node.create(a_pod("p", "run=5s", policy="Never"))
         await node.passes(4)
-        delete_at(node, Stage.FINISHED)
+        delete_at(node, PodWorkerState.FINISHED)
         await node.passes(30)
         assert node.shown("p")[-2:] == ["Succeeded a:exit-0", "gone"]
         assert kept == ["Succeeded"]

@@ -1,8 +1,8 @@
 """What the rooms tell those who count, of a whole node in virtual time."""
 
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.probes.check_result import CannotCheckError, Checked
-from podstatus.probes.targets import Target
+from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.targets import ProbeTarget
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.support.probed_pods import a_probe, probed_pod
 from tests.workers.test_housekeeping import start_behind_its_back
@@ -91,11 +91,11 @@ async def test_an_orphan_is_counted() -> None:
 
 @in_loop
 async def test_checks_are_counted_until_their_pod_is_gone() -> None:
-    answers = iter([Checked(success=True), Checked(success=False), *[None] * 100])
+    answers = iter([CheckResult(success=True), CheckResult(success=False), *[None] * 100])
 
-    async def check(_: Target) -> Checked:
+    async def check(_: ProbeTarget) -> CheckResult:
         if (answer := next(answers)) is None:
-            raise CannotCheckError("no")
+            raise CheckError("no")
         return answer
 
     async with NodeInMemory(check=check) as node:

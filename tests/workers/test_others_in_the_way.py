@@ -14,19 +14,19 @@ from podstatus.status.startup_latency import StartupLatencyTracker
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeEventSink
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.admission.admit import Admission, Admitted
-from podstatus.workers.admission.resource_fit import Taken
-from podstatus.workers.allocation.allocations import Grants
-from podstatus.workers.allocation.request_totals import Occupancy
-from podstatus.workers.dispatcher import Dispatcher
-from podstatus.workers.lifecycle.pod_registry import Lives
-from podstatus.workers.lifecycle.state_machine import begun, removed
-from podstatus.workers.pod_executor import Containers
-from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.admission.admit import AdmissionResult, Admitted
+from podstatus.workers.admission.resource_fit import RequestedResources
+from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.dispatcher import PodDispatcher
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.state_machine import admitted, removed
+from podstatus.workers.pod_executor import PodExecutor
+from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.probe_results import ProbeResultStore
 
 
 def a_pod(name: str, *, source: str = "api", uid: str = "") -> Pod:
@@ -44,37 +44,39 @@ class World:
         runtime = SimulatedRuntime(clock)
         view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
         self.directory = PodManager()
-        self.lives = Lives(self.directory, all_known=lambda: True)
+        self.lives = PodRegistry(self.directory, all_sources_ready=lambda: True)
         self.statuses = StatusManager(None, self.directory, self.lives, clock=clock)
-        steps = PodSteps(
+        steps = PodSyncer(
             runtime,
             view,
             self.statuses,
             recorder,
-            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
-            book=ProbeBook(self.statuses, lambda _: None),
+            executor=PodExecutor(
+                runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
+            ),
+            probe_results=ProbeResultStore(self.statuses, lambda _: None),
             clock=clock,
             policy=WorkerPolicy(),
             host_ips=list,
         )
         self.shown: list[tuple[str, Pod | None]] = []
         """What the directory had of a pod when it was said to have something new."""
-        self.dispatcher = Dispatcher(
+        self.dispatcher = PodDispatcher(
             self.directory,
             self.lives,
             PodWorkers(self.lives, steps, view, recorder, clock=clock, policy=WorkerPolicy()),
             self.statuses,
             recorder,
-            grants := Grants(),
-            Occupancy(self.lives, grants),
+            grants := AllocationManager(),
+            RequestTotals(self.lives, grants),
             admit=self._admit,
             startup_latency=StartupLatencyTracker(Counters(), clock=clock),
             on_mirror=lambda: None,
             clock=clock,
-            on_directory=lambda uid: self.shown.append((uid, self.directory.pod_by_uid(uid))),
+            on_pod_change=lambda uid: self.shown.append((uid, self.directory.pod_by_uid(uid))),
         )
 
-    def _admit(self, pod: Pod, _: Taken) -> Admission:
+    def _admit(self, pod: Pod, _: RequestedResources) -> AdmissionResult:
         if pod.name == "odd":
             raise ValueError("nobody thought of this")
         return Admitted()
@@ -96,12 +98,12 @@ def test_a_pod_that_cannot_be_judged_is_rejected_and_costs_no_other_its_life() -
 
 @pytest.mark.parametrize(("source", "waits"), [("file", True), ("http", True), ("api", False)])
 def test_a_static_pod_waits_for_static_pods_of_its_name_alone(source: str, *, waits: bool) -> None:
-    lives = Lives(PodManager(), all_known=lambda: True)
-    old = begun(a_pod("p", source=source, uid="old"), quiet=True)
-    new = begun(a_pod("p", source="file", uid="new"), quiet=True)
+    lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
+    old = admitted(a_pod("p", source=source, uid="old"), idle=True)
+    new = admitted(a_pod("p", source="file", uid="new"), idle=True)
     lives.put(removed(old) if waits else old)
     lives.put(new)
-    assert lives.waits_for_namesake(new) is waits
+    assert lives.waits_for_static_pod(new) is waits
 
 
 def test_who_looks_on_hears_of_pods_when_the_directory_has_them_and_has_them_no_more() -> None:

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from podstatus.checkpoint.state import FileState
 from podstatus.kube.objects.pod import PodUID
-from podstatus.workers.lifecycle.state_machine import begun
+from podstatus.workers.lifecycle.state_machine import admitted
 from podstatus.workers.pod_syncer import StillRunningError
 from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
 
@@ -88,7 +88,7 @@ async def test_a_pod_that_still_runs_after_its_end_is_said_to() -> None:
         await node.passes(1)
         node.runtime.lies = True
         with pytest.raises(StillRunningError, match="still runs simulated://"):
-            await node.agent.steps.terminate(begun(a_pod("p"), quiet=False))
+            await node.agent.steps.sync_terminating_pod(admitted(a_pod("p"), idle=False))
 
 
 @in_loop
@@ -103,7 +103,7 @@ async def test_a_failed_start_is_forgotten_when_one_succeeds() -> None:
         node.api.put(structs.replace(shown, metadata=metadata))
         await node.passes(1)
         assert node.looks("p") == "Running a:running+"
-        assert node.agent.steps._containers.start_failures(UID) == {}
+        assert node.agent.steps._executor.start_failures(UID) == {}
 
 
 @in_loop

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.workers.lifecycle.state_machine import Ending, Stage
+from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 PULLED = 'Pulled: Container image "a:1" already present on machine and can be accessed by the pod'
@@ -108,7 +108,7 @@ async def test_a_completed_pod_is_left_alone() -> None:
         assert node.calls() == []
         assert await node.runtime.has("uid-p"), "its records stay until it is deleted"
         (life,) = node.agent.lives.all()
-        assert life.stage is Stage.FINISHED
+        assert life.state is PodWorkerState.FINISHED
 
 
 @in_loop
@@ -187,7 +187,7 @@ async def test_what_the_node_ends_says_why_unless_it_succeeds(exit_code: int, lo
         node.create(a_pod("p", f"stop=2s, stop-exit={exit_code}"))
         await node.passes(1)
         node.agent.workers.kill(
-            PodUID("uid-p"), Ending(reason="Evicted", message="no memory"), grace_seconds=5
+            PodUID("uid-p"), Eviction(reason="Evicted", message="no memory"), grace_seconds=5
         )
         await node.passes(3)
         assert node.looks("p") == looks

@@ -14,11 +14,11 @@ from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeDeletionSafety, FakeEventSink
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.pod_executor import Containers
-from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.pod_executor import PodExecutor
+from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.probe_results import ProbeResultStore
 
 UID = PodUID("uid-p")
 
@@ -35,28 +35,30 @@ def test_verdicts_of_ended_containers_are_forgotten_and_those_of_others_kept() -
             None, directory, FakeDeletionSafety(), state=MemoryState(), clock=clock
         )
         view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
-        book = ProbeBook(statuses, lambda _: None)
-        steps = PodSteps(
+        book = ProbeResultStore(statuses, lambda _: None)
+        steps = PodSyncer(
             runtime,
             view,
             statuses,
             recorder,
-            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
-            book=book,
+            executor=PodExecutor(
+                runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
+            ),
+            probe_results=book,
             clock=clock,
             policy=WorkerPolicy(),
             host_ips=list,
         )
         for _ in range(5):
-            await steps.sync(pod)
+            await steps.sync_pod(pod)
             facts = await view.refresh(UID)
             newest = facts.containers[0].id
-            book.take(
+            book.record(
                 ProbeResult(
                     uid=UID, container="a", container_id=newest, probe="liveness", success=True
                 )
             )
-            await steps.sync(pod)
+            await steps.sync_pod(pod)
             assert dict(book.verdicts(UID).liveness) == {newest: True}
             await clock.advance(400)
 

@@ -6,8 +6,8 @@ from msgspec import structs
 from podstatus.kube.objects.containers import Probe
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.port import ProbeResult
-from podstatus.workers.actions.model import Verdicts
-from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.actions.model import ContainerProbeVerdicts
+from podstatus.workers.probe_results import ProbeResultStore
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 UID = PodUID("u")
@@ -52,29 +52,29 @@ def test_what_follows_from_a_result(
     probe: str, success: bool, told: list[tuple[str, str, bool]], woken: list[PodUID]
 ) -> None:
     shown, looked_at = Shown(), list[PodUID]()
-    book = ProbeBook(shown, looked_at.append)
-    book.take(result(probe, success=success))
+    book = ProbeResultStore(shown, looked_at.append)
+    book.record(result(probe, success=success))
     assert (shown.told, looked_at) == (told, woken)
 
 
 def test_a_result_that_is_known_changes_nothing() -> None:
     shown, looked_at = Shown(), list[PodUID]()
-    book = ProbeBook(shown, looked_at.append)
+    book = ProbeResultStore(shown, looked_at.append)
     for _ in range(3):
-        book.take(result("liveness", success=False))
-        book.take(result("readiness", success=True))
+        book.record(result("liveness", success=False))
+        book.record(result("readiness", success=True))
     assert (shown.told, looked_at) == ([("ready", "c", True)], [UID])
 
 
 def test_verdicts_are_kept_by_container_until_the_pod_is_forgotten() -> None:
-    book = ProbeBook(Shown(), lambda _: None)
-    book.take(result("liveness", success=False))
-    book.take(result("startup", success=True, container="d"))
-    assert book.verdicts(UID) == Verdicts(startup={"d": True}, liveness={"c": False})
-    book.keep({UID})
-    assert book.verdicts(UID) == Verdicts(startup={"d": True}, liveness={"c": False})
-    book.keep(set())
-    assert book.verdicts(UID) == Verdicts()
+    book = ProbeResultStore(Shown(), lambda _: None)
+    book.record(result("liveness", success=False))
+    book.record(result("startup", success=True, container="d"))
+    assert book.verdicts(UID) == ContainerProbeVerdicts(startup={"d": True}, liveness={"c": False})
+    book.retain_only({UID})
+    assert book.verdicts(UID) == ContainerProbeVerdicts(startup={"d": True}, liveness={"c": False})
+    book.retain_only(set())
+    assert book.verdicts(UID) == ContainerProbeVerdicts()
 
 
 @in_loop
@@ -113,7 +113,7 @@ async def test_a_container_that_is_to_start_anew_does_so_once() -> None:
         await node.passes(3)
         (pod,) = node.agent.directory.pods()
         (attempt,) = (await node.runtime.list_pods(pod.uid))[0].facts.containers
-        node.agent.book.restart(pod.uid, attempt.id)
+        node.agent.book.request_restart(pod.uid, attempt.id)
         await node.passes(30)
         assert node.looks("p") == "Running a:running+(1)"
         assert node.events("p", "Killing") == [
@@ -150,7 +150,7 @@ async def test_what_a_probe_said_outlives_no_restart_of_its_container() -> None:
 
 def test_who_tells_of_failures_hears_of_each_once() -> None:
     unhealthy: list[ProbeResult] = []
-    book = ProbeBook(Shown(), lambda _: None, unhealthy.append)
+    book = ProbeResultStore(Shown(), lambda _: None, unhealthy.append)
     for success in (True, False, False, True, False):
-        book.take(result("readiness", success=success))
+        book.record(result("readiness", success=success))
     assert unhealthy == 2 * [result("readiness", success=False)]

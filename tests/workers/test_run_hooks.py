@@ -16,7 +16,7 @@ from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.streams import Channel, NoStreamError, TalkRequest
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.workers.hooks import Hooks
+from podstatus.workers.hooks import HookRunner
 from tests.support.fake_exec_runtime import FakeTalk, MuteRuntime, TalkingRuntime
 from tests.support.world_in_memory import ListeningRecorder
 
@@ -45,7 +45,7 @@ class Trial:
         self.asked: list[HttpTarget] = []
         self._fails = fails
         self._fell_back = fell_back
-        self.hooks = Hooks(
+        self.hooks = HookRunner(
             runtime,
             self.recorder,
             clock=self.clock,
@@ -188,7 +188,7 @@ def test_a_server_without_tls_is_told_of() -> None:
 
 def test_without_somebody_to_ask_with_a_request_fails() -> None:
     clock = FakeClock()
-    hooks = Hooks(MuteRuntime(["10.1.2.3"]), ListeningRecorder(clock), clock=clock)
+    hooks = HookRunner(MuteRuntime(["10.1.2.3"]), ListeningRecorder(clock), clock=clock)
     why = asyncio.run(hooks.post_start(a_pod(postStart=GET), _container(GET), "id"))
     assert "nobody is there who could ask" in why
 

@@ -18,11 +18,11 @@ from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeDeletionSafety, FakeEventSink
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.pod_executor import Containers
-from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.pod_executor import PodExecutor
+from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.probe_results import ProbeResultStore
 
 
 class HastyRuntime(SimulatedRuntime):
@@ -55,19 +55,21 @@ def test_it_is_not_asked_again_at_once(state: ContainerRunState, *, failed: bool
         statuses = StatusManager(
             None, PodManager([pod]), FakeDeletionSafety(), state=MemoryState(), clock=clock
         )
-        steps = PodSteps(
+        steps = PodSyncer(
             runtime,
             RuntimeView(runtime, clock=clock, on_change=lambda _: None),
             statuses,
             recorder,
-            containers=Containers(runtime, recorder, crash_loops=CrashLoops(), clock=clock),
-            book=ProbeBook(statuses, lambda _: None),
+            executor=PodExecutor(
+                runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
+            ),
+            probe_results=ProbeResultStore(statuses, lambda _: None),
             clock=clock,
             policy=WorkerPolicy(),
             host_ips=list,
         )
-        synced = await steps.sync(pod)
+        synced = await steps.sync_pod(pod)
         assert synced.failed is failed
-        assert synced.look_again == (None if failed else 0.0)
+        assert synced.requeue_after == (None if failed else 0.0)
 
     asyncio.run(scene())

@@ -99,7 +99,7 @@ def generate_api_pod_status(
     )
     status = with_pod_ips(_convert_to_api_status(view, old), facts.ips, host_ips)
     status = _with_phase(status, view, old, now=now, pod_is_terminal=pod_is_terminal)
-    status = prober.mark(pod, status, old)
+    status = prober.apply_to(pod, status, old)
     kept = _preserved_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
     status = structs.replace(
         status, conditions=(*kept, *_kubelet_conditions(view, old, status, kept))

@@ -26,7 +26,7 @@ WasReady: TypeAlias = Callable[[ContainerStatus], bool]
 class Prober(Protocol):
     """Whoever knows which containers have started and which are ready."""
 
-    def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
+    def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of its containers set; `old` was shown before."""
 
 
@@ -45,7 +45,7 @@ class ProbeResults(msgspec.Struct, frozen=True, kw_only=True):
     is shown as ready, and the container began 10 s or more before that. If not, a container
     was ready before if this very container is shown as ready."""
 
-    def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
+    def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of its containers set; `old` was shown before."""
         was_ready = self._was_ready(pod, old)
         regular, init = first_by_name(pod.spec.containers), first_by_name(pod.spec.init_containers)

@@ -9,8 +9,8 @@ from podstatus.kube.expansion import ArgumentListTooLongError, expand_command
 from podstatus.kube.objects.containers import Container, ExecAction
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.go_text import go_duration
-from podstatus.probes.check_result import CannotCheckError, Checked
-from podstatus.probes.loop_lag import LATE_SECONDS, PunctualClock, held_up
+from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.loop_lag import MAX_LAG_SECONDS, LagClock, loop_blocked_error
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.run_command import CannotRunCommandError, run_command
 
@@ -23,22 +23,22 @@ async def check_exec(
     *,
     seconds: float,
     clock: Clock,
-) -> Checked:
+) -> CheckResult:
     """Run it; what takes too long has failed. Raises CannotCheckError."""
-    timer = PunctualClock(clock)
+    timer = LagClock(clock)
     try:
         result = await run_command(
             runtime, uid, container_id, command, seconds=seconds, clock=timer
         )
     except TimeoutError:
-        if timer.late > LATE_SECONDS:
-            raise held_up(timer.late) from None
+        if timer.lag_seconds > MAX_LAG_SECONDS:
+            raise loop_blocked_error(timer.lag_seconds) from None
         after = go_duration(seconds)
         output = f'command timed out: "{" ".join(command)}" timed out after {after}'
-        return Checked(success=False, output=output)
+        return CheckResult(success=False, output=output)
     except CannotRunCommandError as error:
-        raise CannotCheckError(str(error)) from error
-    return Checked(success=result.exit_code == 0, output=result.output)
+        raise CheckError(str(error)) from error
+    return CheckResult(success=result.exit_code == 0, output=result.output)
 
 
 def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
@@ -51,4 +51,4 @@ def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
     try:
         return expand_command(action.command or (), values)
     except ArgumentListTooLongError as error:
-        raise CannotCheckError(f"the command of the probe: {error}") from error
+        raise CheckError(f"the command of the probe: {error}") from error

@@ -13,8 +13,8 @@ import importlib
 from typing import Any
 
 from podstatus.kube.scalars.go_text import go_duration
-from podstatus.probes.check_result import CannotCheckError, Checked
-from podstatus.probes.dial_error import place
+from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.dial_error import join_host_port
 from podstatus.probes.http_target import USER_AGENT
 
 _METHOD = "/grpc.health.v1.Health/Check"
@@ -31,44 +31,46 @@ _OPTIONS = (
 )
 
 
-async def check_grpc(host: str, port: int, service: str, *, seconds: float) -> Checked:
+async def check_grpc(host: str, port: int, service: str, *, seconds: float) -> CheckResult:
     """Ask for the health of a service; without a name, for that of the server.
 
     Raises CannotCheckError.
     """
-    library = _library()
-    where, after = place(host, port), go_duration(seconds)
+    library = _import_grpc()
+    where, after = join_host_port(host, port), go_duration(seconds)
     async with library.insecure_channel(where, options=_OPTIONS) as channel:
         try:
             async with asyncio.timeout(seconds):
                 await channel.channel_ready()
                 answer = await channel.unary_unary(_METHOD)(_request(service))
         except TimeoutError:
-            return Checked(success=False, output=_too_late(channel, where, after))
+            return CheckResult(success=False, output=_timeout_message(channel, where, after))
         except library.AioRpcError as error:
-            return Checked(success=False, output=_refusal(error))
-    return _judged(_status(answer))
+            return CheckResult(success=False, output=_rpc_error_message(error))
+    return _result(_status(answer))
 
 
-def _library() -> Any:
+def _import_grpc() -> Any:
     """Loaded when it is needed for the first time: it is large."""
     try:
         importlib.import_module("grpc")
         return importlib.import_module("grpc.aio")
     except ImportError as error:
-        raise CannotCheckError(
+        raise CheckError(
             "gRPC checks need grpcio, which is not installed: pip install 'podstatus[grpc]'"
         ) from error
 
 
-def _too_late(channel: Any, where: str, after: str) -> str:
+def _timeout_message(channel: Any, address: str, after: str) -> str:
     ready = importlib.import_module("grpc").ChannelConnectivity.READY
     if channel.get_state() is ready:
         return f"timeout: health rpc did not complete within {after}"
-    return f'timeout: failed to connect service "{where}" within {after}: context deadline exceeded'
+    return (
+        f'timeout: failed to connect service "{address}" within {after}: context deadline exceeded'
+    )
 
 
-def _refusal(error: Any) -> str:
+def _rpc_error_message(error: Any) -> str:
     if error.code().name == "UNIMPLEMENTED":
         return (
             "error: this server does not implement the grpc health protocol "
@@ -78,22 +80,22 @@ def _refusal(error: Any) -> str:
     return f"error: health rpc probe failed: rpc error: code = {code} desc = {error.details()}"
 
 
-def _judged(status: int) -> Checked:
+def _result(status: int) -> CheckResult:
     if status == _SERVING:
-        return Checked(success=True, output="service healthy")
+        return CheckResult(success=True, output="service healthy")
     name = _STATUSES[status] if status < len(_STATUSES) else str(status)
-    return Checked(success=False, output=f'service unhealthy (responded with "{name}")')
+    return CheckResult(success=False, output=f'service unhealthy (responded with "{name}")')
 
 
 def _request(service: str) -> bytes:
     name = service.encode()
-    return _SERVICE_FIELD + _number(len(name)) + name if name else b""
+    return _SERVICE_FIELD + _varint(len(name)) + name if name else b""
 
 
-def _number(value: int) -> bytes:
+def _varint(value: int) -> bytes:
     """As protobuf writes one: seven bits a byte, the low ones first, the high bit for "more"."""
     low, rest = value & 0x7F, value >> 7
-    return bytes((low | 0x80,)) + _number(rest) if rest else bytes((low,))
+    return bytes((low | 0x80,)) + _varint(rest) if rest else bytes((low,))
 
 
 def _status(answer: bytes) -> int:
@@ -103,5 +105,5 @@ def _status(answer: bytes) -> int:
     digits = answer[1:]
     is_number = bool(digits) and all(b & 0x80 for b in digits[:-1]) and digits[-1] < 0x80
     if answer[:1] != _STATUS_FIELD or not is_number:
-        raise CannotCheckError(f"the answer is no HealthCheckResponse: {answer[:32]!r}")
+        raise CheckError(f"the answer is no HealthCheckResponse: {answer[:32]!r}")
     return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(digits))

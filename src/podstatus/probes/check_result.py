@@ -5,11 +5,11 @@ CannotCheckError     it could not be made; nothing is known about the container
 
 import msgspec
 
-MOST_OUTPUT = 10 * 1024
+MAX_OUTPUT_BYTES = 10 * 1024
 """Bytes of an answer that are kept. Upstream's."""
 
 
-class CannotCheckError(Exception):
+class CheckError(Exception):
     """A check could not be made; the message says why."""
 
     def __init__(self, message: str, *, state: str = "unknown") -> None:
@@ -19,11 +19,11 @@ class CannotCheckError(Exception):
         off, though nothing follows from it either."""
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a check that was made."""
 
     success: bool
     output: str = ""
     """What was seen, for people."""
-    doubtful: bool = False
+    warning: bool = False
     """It counts as a success, but somebody should have a look."""

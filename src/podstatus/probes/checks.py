@@ -7,33 +7,37 @@ from podstatus.base.clock import Clock
 from podstatus.probes.check_exec import check_exec, probe_command
 from podstatus.probes.check_grpc import check_grpc
 from podstatus.probes.check_http import check_http
-from podstatus.probes.check_result import CannotCheckError, Checked
+from podstatus.probes.check_result import CheckError, CheckResult
 from podstatus.probes.check_tcp import check_tcp
-from podstatus.probes.http_target import BadTargetError, find_port, http_target
-from podstatus.probes.loop_lag import punctual
-from podstatus.probes.resolver import Names
-from podstatus.probes.targets import Target
-from podstatus.probes.thresholds import rules_of
+from podstatus.probes.http_target import BadTargetError, http_target, resolve_container_port
+from podstatus.probes.loop_lag import with_lag_check
+from podstatus.probes.resolver import HostResolver
+from podstatus.probes.targets import ProbeTarget
+from podstatus.probes.thresholds import probe_settings
 from podstatus.runtime.port import Runtime
 
 
-class Checks:
+class ProbeChecker:
     """Makes checks; commands are run by the runtime."""
 
     def __init__(self, runtime: Runtime, *, clock: Clock) -> None:
         self._runtime = runtime
         self._clock = clock
-        self._names = Names()
+        self._resolver = HostResolver()
 
-    async def __call__(self, target: Target) -> Checked:
+    async def __call__(self, target: ProbeTarget) -> CheckResult:
         """Check once. Raises CannotCheckError."""
         try:
             return await self._check(target)
         except BadTargetError as error:
-            raise CannotCheckError(str(error)) from error
+            raise CheckError(str(error)) from error
 
-    async def _check(self, target: Target) -> Checked:
-        probe, container, seconds = target.probe, target.container, rules_of(target.probe).timeout
+    async def _check(self, target: ProbeTarget) -> CheckResult:
+        probe, container, seconds = (
+            target.probe,
+            target.container,
+            probe_settings(target.probe).timeout,
+        )
         if probe.exec is not None:
             return await check_exec(
                 self._runtime,
@@ -45,27 +49,30 @@ class Checks:
             )
         if probe.http_get is not None:
             asked = http_target(probe.http_get, container, pod_ip=target.pod_ip)
-            return await punctual(
-                check_http(asked, seconds=seconds, names=self._names), seconds=seconds
+            return await with_lag_check(
+                check_http(asked, seconds=seconds, resolver=self._resolver), seconds=seconds
             )
         if probe.tcp_socket is not None:
-            port = find_port(probe.tcp_socket.port, container)
-            host = _host(probe.tcp_socket.host or target.pod_ip)
-            return await punctual(
-                check_tcp(host, port, seconds=seconds, names=self._names), seconds=seconds
+            port = resolve_container_port(probe.tcp_socket.port, container)
+            host = _require_host(probe.tcp_socket.host or target.pod_ip)
+            return await with_lag_check(
+                check_tcp(host, port, seconds=seconds, resolver=self._resolver), seconds=seconds
             )
         if probe.grpc is not None:
-            port, host = find_port(probe.grpc.port, container), _host(target.pod_ip)
-            return await punctual(
+            port, host = (
+                resolve_container_port(probe.grpc.port, container),
+                _require_host(target.pod_ip),
+            )
+            return await with_lag_check(
                 check_grpc(host, port, probe.grpc.service or "", seconds=seconds), seconds=seconds
             )
-        raise CannotCheckError(
+        raise CheckError(
             f"missing probe handler for {target.pod.name}_{target.pod.namespace}"
             f"({target.pod.uid}):{container.name}; set exec, httpGet, tcpSocket or grpc"
         )
 
 
-def _host(host: str) -> str:
+def _require_host(host: str) -> str:
     """Nobody is asked instead of a pod that has no address; upstream asks the node then."""
     if not host:
         raise BadTargetError("the pod has no address yet")

@@ -13,7 +13,7 @@ from podstatus.kube.objects.containers import Container, HTTPGetAction
 _VERSION = "1.36"
 USER_AGENT = f"kube-probe/{_VERSION}"
 """Whom servers see that a probe asks."""
-_MOST_PORTS = 65536
+_PORT_LIMIT = 65536
 _UNSAFE = re.compile(r"[^!#$%&'()*+,./:;=?@\[\]~\w-]", re.ASCII)
 
 
@@ -40,7 +40,7 @@ def http_target(
     host = action.host or pod_ip
     if not host:
         raise BadTargetError("the pod has no address yet")
-    port = find_port(action.port, container)
+    port = resolve_container_port(action.port, container)
     scheme = action.scheme.lower() or "http"
     if scheme not in ("http", "https"):
         raise BadTargetError(f"unsupported scheme {scheme!r}; use HTTP or HTTPS")
@@ -50,18 +50,18 @@ def http_target(
     )
 
 
-def find_port(port: int | str, container: Container) -> int:
+def resolve_container_port(port: int | str, container: Container) -> int:
     """The number of a port that the spec gives as a number or by its name.
 
     Raises BadTargetError.
     """
-    number = _named(port, container) if isinstance(port, str) else port
-    if not 0 < number < _MOST_PORTS:
+    number = _named_port(port, container) if isinstance(port, str) else port
+    if not 0 < number < _PORT_LIMIT:
         raise BadTargetError(f"invalid port number: {number}")
     return number
 
 
-def _named(name: str, container: Container) -> int:
+def _named_port(name: str, container: Container) -> int:
     for port in container.ports or ():
         if port.name == name:
             return port.container_port

@@ -8,29 +8,29 @@ import asyncio
 from collections.abc import Awaitable
 
 from podstatus.base.clock import Clock
-from podstatus.probes.check_result import CannotCheckError, Checked
+from podstatus.probes.check_result import CheckError, CheckResult
 
-LATE_SECONDS = 0.2
+MAX_LAG_SECONDS = 0.2
 """By which a timer may go off too late on a machine that is busy."""
 
 
-async def punctual(check: Awaitable[Checked], *, seconds: float) -> Checked:
+async def with_lag_check(check: Awaitable[CheckResult], *, seconds: float) -> CheckResult:
     """What a check comes to that takes no longer than this. Raises CannotCheckError."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     checked = await check
     late = loop.time() - began - seconds
-    if not checked.success and late > LATE_SECONDS:
-        raise held_up(late)
+    if not checked.success and late > MAX_LAG_SECONDS:
+        raise loop_blocked_error(late)
     return checked
 
 
-class PunctualClock:
+class LagClock:
     """A clock that remembers by how much the latest wait was too long."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.late = 0.0
+        self.lag_seconds = 0.0
 
     def now(self) -> int:
         """That of the clock."""
@@ -45,9 +45,9 @@ class PunctualClock:
         loop = asyncio.get_running_loop()
         began = loop.time()
         await self._clock.wait(seconds)
-        self.late = loop.time() - began - seconds
+        self.lag_seconds = loop.time() - began - seconds
 
 
-def held_up(late: float) -> CannotCheckError:
+def loop_blocked_error(lag_seconds: float) -> CheckError:
     """What is said of a check that was looked at so many seconds too late."""
-    return CannotCheckError(f"the agent was held up for {late:.1f} s, nothing is known")
+    return CheckError(f"the agent was held up for {lag_seconds:.1f} s, nothing is known")

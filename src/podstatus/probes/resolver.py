@@ -10,47 +10,47 @@ import ipaddress
 import socket
 import threading
 
-Address = tuple[socket.AddressFamily, str]
+HostAddress = tuple[socket.AddressFamily, str]
 
 
-class Names:
+class HostResolver:
     """The system's resolver. For one event loop."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, asyncio.Future[list[Address] | OSError]] = {}
+        self._pending: dict[str, asyncio.Future[list[HostAddress] | OSError]] = {}
 
-    async def find(self, host: str) -> list[Address]:
+    async def resolve(self, host: str) -> list[HostAddress]:
         """The addresses of a host, or the one that it is. Raises OSError; has no limit in time."""
         try:
             version = ipaddress.ip_address(host).version
         except ValueError:
-            found = await asyncio.shield(self._ask(host))
+            found = await asyncio.shield(self._pending_lookup(host))
             if isinstance(found, OSError):
                 raise found from None
             return found
         return [(socket.AF_INET if version == 4 else socket.AF_INET6, host)]
 
-    def _ask(self, host: str) -> "asyncio.Future[list[Address] | OSError]":
+    def _pending_lookup(self, host: str) -> "asyncio.Future[list[HostAddress] | OSError]":
         """The answer to come, for all who wait for it."""
-        if host not in self._asked:
+        if host not in self._pending:
             loop = asyncio.get_running_loop()
-            threading.Thread(target=self._look_up, args=(loop, host), daemon=True).start()
+            threading.Thread(target=self._run_lookup, args=(loop, host), daemon=True).start()
             # After it: for want of a thread, the next one who asks tries again.
-            self._asked[host] = loop.create_future()
-        return self._asked[host]
+            self._pending[host] = loop.create_future()
+        return self._pending[host]
 
-    def _look_up(self, loop: asyncio.AbstractEventLoop, host: str) -> None:
+    def _run_lookup(self, loop: asyncio.AbstractEventLoop, host: str) -> None:
         found = _addresses(host)
         try:
-            loop.call_soon_threadsafe(self._tell, host, found)
+            loop.call_soon_threadsafe(self._complete, host, found)
         except RuntimeError:
             return  # the loop has ended; nobody asks any more
 
-    def _tell(self, host: str, found: list[Address] | OSError) -> None:
-        self._asked.pop(host).set_result(found)
+    def _complete(self, host: str, found: list[HostAddress] | OSError) -> None:
+        self._pending.pop(host).set_result(found)
 
 
-def _addresses(host: str) -> list[Address] | OSError:
+def _addresses(host: str) -> list[HostAddress] | OSError:
     try:
         told = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:

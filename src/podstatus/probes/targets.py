@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
-from podstatus.probes.thresholds import Kind
+from podstatus.probes.thresholds import ProbeType
 
 
 class ProbeKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,10 +21,10 @@ class ProbeKey(msgspec.Struct, frozen=True, kw_only=True):
     uid: PodUID
     container: str
     container_id: str
-    kind: Kind
+    kind: ProbeType
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeTarget(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be checked, and all that has to be known for it."""
 
     key: ProbeKey
@@ -36,7 +36,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """When the container began to run."""
 
 
-def find_targets(pod: Pod, status: PodStatus, *, ending: bool) -> dict[ProbeKey, Target]:
+def find_targets(pod: Pod, status: PodStatus, *, terminating: bool) -> dict[ProbeKey, ProbeTarget]:
     """The probes to run: of containers that run, and those that wait for its start after it.
 
     Of a pod that is to end, nobody asks whether it lives or has started, but it may be given
@@ -44,19 +44,19 @@ def find_targets(pod: Pod, status: PodStatus, *, ending: bool) -> dict[ProbeKey,
     """
     if is_terminal_phase(status.phase):
         return {}
-    is_ending = ending or pod.metadata.deletion_timestamp is not None
+    is_ending = terminating or pod.metadata.deletion_timestamp is not None
     found = (
         _target(pod, status, container, shown, kind)
         for container, shown in _running(pod, status)
-        for kind in _kinds(shown, ending=is_ending)
+        for kind in _kinds(shown, terminating=is_ending)
     )
     return {target.key: target for target in found if target is not None}
 
 
-def find_started(pod: Pod, status: PodStatus) -> list[ProbeKey]:
+def find_started_probes(pod: Pod, status: PodStatus) -> list[ProbeKey]:
     """The startup probes of which nothing has to be found out: their containers have started."""
     return [
-        _key(pod, shown, Kind.STARTUP)
+        _key(pod, shown, ProbeType.STARTUP)
         for container, shown in _running(pod, status)
         if shown.started and container.startup_probe is not None
     ]
@@ -76,40 +76,49 @@ def _running(pod: Pod, status: PodStatus) -> Iterator[tuple[Container, Container
 
 
 def _has_probe(container: Container) -> bool:
-    return any(_probe(container, kind) is not None for kind in Kind)
+    return any(_probe(container, kind) is not None for kind in ProbeType)
 
 
-def _kinds(shown: ContainerStatus, *, ending: bool) -> tuple[Kind, ...]:
-    if not shown.started:
-        return () if ending else (Kind.STARTUP,)
-    return (Kind.READINESS,) if ending else (Kind.READINESS, Kind.LIVENESS)
+def _kinds(status: ContainerStatus, *, terminating: bool) -> tuple[ProbeType, ...]:
+    if not status.started:
+        return () if terminating else (ProbeType.STARTUP,)
+    return (ProbeType.READINESS,) if terminating else (ProbeType.READINESS, ProbeType.LIVENESS)
 
 
 def _target(
-    pod: Pod, status: PodStatus, container: Container, shown: ContainerStatus, kind: Kind
-) -> Target | None:
+    pod: Pod,
+    status: PodStatus,
+    container: Container,
+    container_status: ContainerStatus,
+    kind: ProbeType,
+) -> ProbeTarget | None:
     probe = _probe(container, kind)
-    if probe is None or shown.state.running is None:
+    if probe is None or container_status.state.running is None:
         return None
-    return Target(
-        key=_key(pod, shown, kind),
+    return ProbeTarget(
+        key=_key(pod, container_status, kind),
         pod=pod,
         container=container,
         probe=probe,
         pod_ip=status.pod_ip,
-        started_at=shown.state.running.started_at,
+        started_at=container_status.state.running.started_at,
     )
 
 
-def _key(pod: Pod, shown: ContainerStatus, kind: Kind) -> ProbeKey:
-    return ProbeKey(uid=pod.uid, container=shown.name, container_id=shown.container_id, kind=kind)
+def _key(pod: Pod, container_status: ContainerStatus, kind: ProbeType) -> ProbeKey:
+    return ProbeKey(
+        uid=pod.uid,
+        container=container_status.name,
+        container_id=container_status.container_id,
+        kind=kind,
+    )
 
 
-def _probe(container: Container, kind: Kind) -> Probe | None:
+def _probe(container: Container, kind: ProbeType) -> Probe | None:
     match kind:
-        case Kind.STARTUP:
+        case ProbeType.STARTUP:
             return container.startup_probe
-        case Kind.READINESS:
+        case ProbeType.READINESS:
             return container.readiness_probe
-        case Kind.LIVENESS:
+        case ProbeType.LIVENESS:
             return container.liveness_probe

@@ -18,7 +18,7 @@ import msgspec
 from podstatus.kube.objects.containers import Probe
 
 
-class Kind(Enum):
+class ProbeType(Enum):
     """What a probe is for. The values are those of `ProbeResult.probe`."""
 
     STARTUP = "startup"
@@ -29,7 +29,7 @@ class Kind(Enum):
     """If it fails, the container is restarted."""
 
 
-class Outcome(Enum):
+class CheckOutcome(Enum):
     """What one check came to."""
 
     SUCCESS = "success"
@@ -38,7 +38,7 @@ class Outcome(Enum):
     """It could not be made."""
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of a probe, none of them missing."""
 
     initial_delay: int
@@ -48,60 +48,62 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Streak(msgspec.Struct, frozen=True, kw_only=True):
     """The checks of one container so far: how many in a row came to the same."""
 
     success: bool = False
     length: int = 0
-    on_hold: bool = False
+    done: bool = False
     """There is nothing more to find out about this container."""
 
 
-class Counted(msgspec.Struct, frozen=True):
+class StreakResult(msgspec.Struct, frozen=True):
     """The row with one more check, and what it amounts to."""
 
-    row: Row
-    verdict: bool | None
+    streak: Streak
+    result: bool | None
     """None: nothing changes yet."""
 
 
-def rules_of(probe: Probe) -> Rules:
+def probe_settings(probe: Probe) -> ProbeSettings:
     """The numbers as the API server would have filled them in: manifests of our own may lack them.
 
     Upstream: SetDefaults_Probe, pkg/apis/core/v1/defaults.go v1.36.4.
     """
-    return Rules(
+    return ProbeSettings(
         initial_delay=max(0, probe.initial_delay_seconds),
-        period=_or(probe.period_seconds, 10),
-        timeout=_or(probe.timeout_seconds, 1),
-        successes=_or(probe.success_threshold, 1),
-        failures=_or(probe.failure_threshold, 3),
+        period=_positive_or(probe.period_seconds, 10),
+        timeout=_positive_or(probe.timeout_seconds, 1),
+        successes=_positive_or(probe.success_threshold, 1),
+        failures=_positive_or(probe.failure_threshold, 3),
     )
 
 
-def count(kind: Kind, rules: Rules, row: Row, outcome: Outcome) -> Counted:
+def record_check(
+    kind: ProbeType, settings: ProbeSettings, streak: Streak, outcome: CheckOutcome
+) -> StreakResult:
     """One check more.
 
     After a failed liveness probe, and after any verdict on the start, the container is left
     alone: it will be restarted, or has started.
     """
-    if row.on_hold or outcome is Outcome.UNKNOWN:
-        return Counted(row, None)
-    success = outcome is Outcome.SUCCESS
-    length = row.length + 1 if success is row.success else 1
-    if length < (rules.successes if success else rules.failures):
-        return Counted(Row(success=success, length=length), None)
-    on_hold = kind is Kind.STARTUP or (kind is Kind.LIVENESS and not success)
-    return Counted(Row(success=success, length=length, on_hold=on_hold), success)
+    if streak.done or outcome is CheckOutcome.UNKNOWN:
+        return StreakResult(streak, None)
+    success = outcome is CheckOutcome.SUCCESS
+    length = streak.length + 1 if success is streak.success else 1
+    if length < (settings.successes if success else settings.failures):
+        return StreakResult(Streak(success=success, length=length), None)
+    on_hold = kind is ProbeType.STARTUP or (kind is ProbeType.LIVENESS and not success)
+    return StreakResult(Streak(success=success, length=length, done=on_hold), success)
 
 
-def first_due(rules: Rules, runs_for: float) -> float:
+def first_due(settings: ProbeSettings, runs_for: float) -> float:
     """In how many seconds the first check is due, of a container that runs for so long.
 
     The age is by a clock that may have been set: nobody waits for longer than the whole delay.
     """
-    return min(max(0.0, rules.initial_delay - runs_for), float(rules.initial_delay))
+    return min(max(0.0, settings.initial_delay - runs_for), float(settings.initial_delay))
 
 
-def _or(given: int, default: int) -> int:
-    return given if given > 0 else default
+def _positive_or(value: int, default: int) -> int:
+    return value if value > 0 else default

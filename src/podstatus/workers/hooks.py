@@ -22,18 +22,18 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.probes.http_target import BadTargetError, HttpTarget, http_target
 from podstatus.runtime.port import Runtime, SelfHooking
 from podstatus.runtime.run_command import CannotRunCommandError, run_command
-from podstatus.workers.actions.compute import pod_text
+from podstatus.workers.actions.compute import format_pod
 
 logger = logging.getLogger(__name__)
 
 POST_START = "postStart"
 PRE_STOP = "preStop"
 
-HttpGet = Callable[[HttpTarget], Awaitable[bool]]
+HookHttpGet = Callable[[HttpTarget], Awaitable[bool]]
 """Sends a request; whether it had to be sent again by plain HTTP. Raises ConnectionError."""
 
 
-async def no_http(target: HttpTarget) -> bool:
+async def no_http_client(target: HttpTarget) -> bool:
     """For those who have nobody to ask with."""
     raise ConnectionError(f"nobody is there who could ask for {target.url}")
 
@@ -42,7 +42,7 @@ class HookFailedError(Exception):
     """A hook failed; the message says how, in upstream's words."""
 
 
-class Hooks:
+class HookRunner:
     """Runs hooks, and tells of those that fail."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Hooks:
         recorder: EventRecorder,
         *,
         clock: Clock,
-        http_get: HttpGet = no_http,
+        http_get: HookHttpGet = no_http_client,
         host_ips: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """`host_ips` are those of pods in the network of their node."""
@@ -84,7 +84,7 @@ class Hooks:
         After so many seconds it is cut short. Of a pod that only the runtime knows, no hook is
         known.
         """
-        container = None if pod is None else _find(pod, attempt.name)
+        container = None if pod is None else _find_container(pod, attempt.name)
         if pod is None or container is None or container.lifecycle is None:
             return
         handler = container.lifecycle.pre_stop
@@ -111,15 +111,15 @@ class Hooks:
             await self._clock.wait(handler.sleep.seconds)
         elif isinstance(self._runtime, SelfHooking):
             if not await self._runtime.run_hook(pod.uid, container_id, hook):
-                raise _failed(self._runtime.name, hook, pod, container, "its script says so")
+                raise _hook_error(self._runtime.name, hook, pod, container, "its script says so")
         elif handler.exec is not None:
-            await self._exec(handler.exec.command or (), pod, container, container_id)
+            await self._run_exec(handler.exec.command or (), pod, container, container_id)
         elif handler.http_get is not None:
-            await self._get(handler.http_get, pod, container)
+            await self._run_http(handler.http_get, pod, container)
         else:
             raise HookFailedError("Cannot run handler: it is neither exec, httpGet nor sleep")
 
-    async def _exec(
+    async def _run_exec(
         self, command: tuple[str, ...], pod: Pod, container: Container, container_id: str
     ) -> None:
         text = " ".join(command)
@@ -129,21 +129,21 @@ class Hooks:
             )
         except CannotRunCommandError as error:
             why = f'{error}, message: ""'
-            raise _failed("Exec", f"[{text}]", pod, container, why) from error
+            raise _hook_error("Exec", f"[{text}]", pod, container, why) from error
         if result.exit_code:
             why = (
                 f"command '{text}' exited with {result.exit_code}: {result.output}, "
-                f"message: {_quoted(result.output)}"
+                f"message: {_quote(result.output)}"
             )
-            raise _failed("Exec", f"[{text}]", pod, container, why)
+            raise _hook_error("Exec", f"[{text}]", pod, container, why)
 
-    async def _get(self, action: HTTPGetAction, pod: Pod, container: Container) -> None:
+    async def _run_http(self, action: HTTPGetAction, pod: Pod, container: Container) -> None:
         try:
-            address = action.host or await self._address(pod)
+            address = action.host or await self._pod_ip(pod)
             target = http_target(action, container, pod_ip=address, purpose="lifecycle")
             fell_back = await self._http_get(target)
         except (BadTargetError, ConnectionError) as error:
-            raise _failed("HTTP", action.path, pod, container, str(error)) from error
+            raise _hook_error("HTTP", action.path, pod, container, str(error)) from error
         if fell_back:
             host = target.url.partition("://")[2].partition("/")[0]
             self._recorder.warn(
@@ -153,14 +153,14 @@ class Hooks:
                 "retry with HTTP succeeded",
             )
 
-    async def _address(self, pod: Pod) -> str:
+    async def _pod_ip(self, pod: Pod) -> str:
         """The pod's; it has just been started, so the runtime is asked. Empty if it has none."""
         found = next(iter(await self._runtime.list_pods(pod.uid)), None)
         addresses = () if found is None else found.facts.ips
         return next(iter(addresses or self._host_ips()), "")
 
 
-def _find(pod: Pod, name: str) -> Container | None:
+def _find_container(pod: Pod, name: str) -> Container | None:
     """The one with this name that may have hooks: ephemeral and plain init containers have none."""
     for containers in (pod.spec.containers, pod.spec.init_containers):
         for container in containers or ():
@@ -169,14 +169,16 @@ def _find(pod: Pod, name: str) -> Container | None:
     return None
 
 
-def _failed(kind: str, what: str, pod: Pod, container: Container, why: str) -> HookFailedError:
+def _hook_error(
+    kind: str, target: str, pod: Pod, container: Container, message: str
+) -> HookFailedError:
     return HookFailedError(
-        f"{kind} lifecycle hook ({what}) for Container {_quoted(container.name)} in Pod "
-        f"{_quoted(pod_text(pod))} failed - error: {why}"
+        f"{kind} lifecycle hook ({target}) for Container {_quote(container.name)} in Pod "
+        f"{_quote(format_pod(pod))} failed - error: {message}"
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

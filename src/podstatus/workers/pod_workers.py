@@ -17,24 +17,24 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import RuntimePod
-from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle.state_machine import (
-    Ending,
-    PodLife,
-    Stage,
-    begun,
-    books_closed,
+    Eviction,
+    PodLifecycle,
+    PodWorkerState,
+    admitted,
     completed,
-    is_over,
-    killed,
+    evicted,
+    finalized,
+    is_forgettable,
     orphaned,
     removed,
-    stopped,
+    terminated,
     updated,
 )
-from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.ports import NoObserver, WorkObserver
+from podstatus.workers.ports import NoopWorkObserver, WorkObserver
 
 logger = logging.getLogger(__name__)
 
@@ -44,34 +44,34 @@ class PodWorkers:
 
     def __init__(
         self,
-        lives: Lives,
-        steps: PodSteps,
-        view: RuntimeView,
+        registry: PodRegistry,
+        syncer: PodSyncer,
+        pleg: RuntimeView,
         recorder: EventRecorder,
         *,
         clock: Clock,
         policy: WorkerPolicy,
-        on_finished: Callable[[PodLife], None] = lambda _: None,
+        on_finished: Callable[[PodLifecycle], None] = lambda _: None,
         random: Callable[[], float] = chance.random,
         observer: WorkObserver | None = None,
     ) -> None:
-        self._lives = lives
-        self._steps = steps
-        self._view = view
+        self._registry = registry
+        self._syncer = syncer
+        self._pleg = pleg
         self._recorder = recorder
         self._clock = clock
         self._policy = policy
         self._on_finished = on_finished
         self._random = random
-        self._observer = observer or NoObserver()
+        self._observer = observer or NoopWorkObserver()
         self._tasks: asyncio.TaskGroup | None = None
-        self._bells: dict[PodUID, asyncio.Event] = {}
+        self._wakeups: dict[PodUID, asyncio.Event] = {}
         """Of those pods that have a worker."""
-        self._syncing: dict[PodUID, asyncio.Timeout] = {}
+        self._sync_scopes: dict[PodUID, asyncio.Timeout] = {}
         """The steps that are given up when the pod is to end."""
-        self._asked: dict[PodUID, str] = {}
+        self._update_type: dict[PodUID, str] = {}
         """What a source asked of those pods whose next step is the first since: as upstream."""
-        self._seen: dict[PodUID, Elapsed] = {}
+        self._first_seen: dict[PodUID, Elapsed] = {}
         """Since when those pods are known that have not run yet."""
 
     async def run(self) -> None:
@@ -79,226 +79,237 @@ class PodWorkers:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                for life in self._lives.all():
-                    self._set_to_work(life)
+                for life in self._registry.all():
+                    self._ensure_worker(life)
                 try:
                     await asyncio.Event().wait()
                 finally:
                     # What is told while workers end is for whoever works next.
                     self._tasks = None
         finally:
-            self._bells.clear()
+            self._wakeups.clear()
 
     # What is told
 
     def update(self, pod: Pod) -> None:
         """A source has this pod, or has it anew, or has it otherwise."""
-        life = self._lives.get(pod.uid)
-        self._asked[pod.uid] = "create" if life is None else "update"
+        life = self._registry.get(pod.uid)
+        self._update_type[pod.uid] = "create" if life is None else "update"
         if life is None:
             if pod.status.phase != "Running":
-                self._seen[pod.uid] = Elapsed(self._clock)
-            self._become(begun(pod, quiet=self._is_quiet(pod.uid)))
+                self._first_seen[pod.uid] = Elapsed(self._clock)
+            self._transition(admitted(pod, idle=self._is_idle(pod.uid)))
         else:
-            self._become(updated(life, pod))
+            self._transition(updated(life, pod))
 
     def remove(self, uid: PodUID) -> None:
         """No source has this pod any more."""
-        if (life := self._lives.get(uid)) is not None:
-            self._become(removed(life))
+        if (life := self._registry.get(uid)) is not None:
+            self._transition(removed(life))
 
-    def kill(self, uid: PodUID, ending: Ending, grace_seconds: int | None = None) -> None:
+    def kill(self, uid: PodUID, eviction: Eviction, grace_seconds: int | None = None) -> None:
         """The node wants this pod to end."""
-        if (life := self._lives.get(uid)) is not None:
-            self._become(killed(life, ending, grace_seconds))
+        if (life := self._registry.get(uid)) is not None:
+            self._transition(evicted(life, eviction, grace_seconds))
 
-    def end_orphan(self, orphan: RuntimePod) -> None:
+    def terminate_orphan(self, orphan: RuntimePod) -> None:
         """The runtime has something of a pod that nobody asks for."""
-        if self._lives.get(orphan.uid) is None:
+        if self._registry.get(orphan.uid) is None:
             self._observer.orphan_found()
-            self._become(orphaned(orphan.uid, orphan.namespace, orphan.name))
+            self._transition(orphaned(orphan.uid, orphan.namespace, orphan.name))
 
     def wake(self, uid: PodUID) -> None:
         """Something has happened to this pod: look at it."""
-        if (bell := self._bells.get(uid)) is not None:
+        if (bell := self._wakeups.get(uid)) is not None:
             bell.set()
 
     # The work
 
-    def _become(self, life: PodLife) -> None:
-        before = self._lives.get(life.uid)
-        self._lives.put(life)
-        if life.stage is not Stage.SYNC:
-            self._give_up_sync(life.uid)
-        if before is None or before.stage is not life.stage:
+    def _transition(self, lifecycle: PodLifecycle) -> None:
+        before = self._registry.get(lifecycle.uid)
+        self._registry.put(lifecycle)
+        if lifecycle.state is not PodWorkerState.SYNC:
+            self._cancel_sync(lifecycle.uid)
+        if before is None or before.state is not lifecycle.state:
             logger.info(
                 "pod has a new stage: stage=%s pod=%s/%s uid=%s",
-                life.stage.value,
-                life.namespace,
-                life.name,
-                life.uid,
+                lifecycle.state.value,
+                lifecycle.namespace,
+                lifecycle.name,
+                lifecycle.uid,
             )
-        self._set_to_work(life)
+        self._ensure_worker(lifecycle)
 
-    def _give_up_sync(self, uid: PodUID) -> None:
+    def _cancel_sync(self, uid: PodUID) -> None:
         """Start nothing more of a pod that is to end.
 
         A stop that is under way goes on, though: a shorter grace does not change it, as the kubelet
         was recorded (SURPRISES, tour 6).
         """
-        scope = self._syncing.get(uid)
+        scope = self._sync_scopes.get(uid)
         # One that is being given up already may take its time for it.
         if scope is not None and scope.when() is None:
             scope.reschedule(asyncio.get_running_loop().time())
 
-    def _set_to_work(self, life: PodLife) -> None:
-        if life.uid in self._bells:
-            self._bells[life.uid].set()
-        elif self._tasks is not None and (life.stage is not Stage.FINISHED or is_over(life)):
-            self._bells[life.uid] = asyncio.Event()
-            self._tasks.create_task(self._work(life.uid), name=f"pod {life.namespace}/{life.name}")
+    def _ensure_worker(self, lifecycle: PodLifecycle) -> None:
+        if lifecycle.uid in self._wakeups:
+            self._wakeups[lifecycle.uid].set()
+        elif self._tasks is not None and (
+            lifecycle.state is not PodWorkerState.FINISHED or is_forgettable(lifecycle)
+        ):
+            self._wakeups[lifecycle.uid] = asyncio.Event()
+            self._tasks.create_task(
+                self._run_worker(lifecycle.uid), name=f"pod {lifecycle.namespace}/{lifecycle.name}"
+            )
 
-    async def _work(self, uid: PodUID) -> None:
+    async def _run_worker(self, uid: PodUID) -> None:
         """Take the steps that are to be taken; it ends when there is none."""
-        bell = self._bells[uid]
+        bell = self._wakeups[uid]
         try:
-            while (life := self._lives.get(uid)) is not None:
+            while (life := self._registry.get(uid)) is not None:
                 bell.clear()
-                if life.stage is Stage.FINISHED:
+                if life.state is PodWorkerState.FINISHED:
                     break
-                rest = await self._take_step(life)
+                rest = await self._sync_once(life)
                 if self._tasks is None:
                     return  # several failures at once can hide that it was cancelled
                 await wait_event_or_timeout(bell, self._clock, rest)
         finally:
-            self._bells.pop(uid, None)
+            self._wakeups.pop(uid, None)
         if life is not None:
-            self._finished(life)
+            self._complete(life)
 
-    def _finished(self, life: PodLife) -> None:
-        self._on_finished(life)
-        self._asked.pop(life.uid, None)
-        self._seen.pop(life.uid, None)
-        if is_over(life):
-            self._lives.forget(life.uid)
-            if life.returns is not None:
-                if life.pod is not None:  # what is said of an orphan is that it was rejected
-                    self._steps.forget(life.uid)
-                self._observer.pod_returned(static=is_static_pod(life.returns))
-                self.update(life.returns)
-        self._wake_namesakes(life)
+    def _complete(self, lifecycle: PodLifecycle) -> None:
+        self._on_finished(lifecycle)
+        self._update_type.pop(lifecycle.uid, None)
+        self._first_seen.pop(lifecycle.uid, None)
+        if is_forgettable(lifecycle):
+            self._registry.forget(lifecycle.uid)
+            if lifecycle.recreated_as is not None:
+                if lifecycle.pod is not None:  # what is said of an orphan is that it was rejected
+                    self._syncer.forget_status(lifecycle.uid)
+                self._observer.pod_recreated(static=is_static_pod(lifecycle.recreated_as))
+                self.update(lifecycle.recreated_as)
+        self._wake_same_name(lifecycle)
 
-    def _wake_namesakes(self, life: PodLife) -> None:
-        for other in self._lives.all():
-            if (other.namespace, other.name) == (life.namespace, life.name):
+    def _wake_same_name(self, lifecycle: PodLifecycle) -> None:
+        for other in self._registry.all():
+            if (other.namespace, other.name) == (lifecycle.namespace, lifecycle.name):
                 self.wake(other.uid)
 
-    async def _take_step(self, life: PodLife) -> float:
+    async def _sync_once(self, lifecycle: PodLifecycle) -> float:
         """Take one step; how many seconds to rest before the next, unless something happens."""
-        elapsed, operation = Elapsed(self._clock), self._operation(life)
+        elapsed, operation = Elapsed(self._clock), self._operation(lifecycle)
         try:
-            match life.stage:
-                case Stage.SYNC:
-                    return await self._sync(life)
-                case Stage.TERMINATING:
-                    await self._terminate(life)
-                case Stage.TERMINATED:
-                    await self._close(life)
+            match lifecycle.state:
+                case PodWorkerState.SYNC:
+                    return await self._sync(lifecycle)
+                case PodWorkerState.TERMINATING:
+                    await self._terminate(lifecycle)
+                case PodWorkerState.TERMINATED:
+                    await self._finalize(lifecycle)
         except Exception as error:  # noqa: BLE001 - whatever a runtime raises, the pod is tried again
-            return self._failed(life, error)
+            return self._record_failure(lifecycle, error)
         finally:
-            self._observer.pod_step(operation, elapsed.seconds())
+            self._observer.pod_sync_finished(operation, elapsed.seconds())
         return 0.0
 
-    def _operation(self, life: PodLife) -> str:
+    def _operation(self, lifecycle: PodLifecycle) -> str:
         """What the next step is, in the words of the kubelet's metrics."""
-        asked = self._asked.pop(life.uid, "sync")
-        if asked == "create" and (seen := self._seen.get(life.uid)) is not None:
-            self._observer.worker_starts(seen.seconds())
-        if life.stage is Stage.SYNC:
+        asked = self._update_type.pop(lifecycle.uid, "sync")
+        if asked == "create" and (seen := self._first_seen.get(lifecycle.uid)) is not None:
+            self._observer.worker_started(seen.seconds())
+        if lifecycle.state is PodWorkerState.SYNC:
             return asked
-        return "kill" if life.stage is Stage.TERMINATING else "terminated"
+        return "kill" if lifecycle.state is PodWorkerState.TERMINATING else "terminated"
 
-    async def _sync(self, life: PodLife) -> float:
-        if life.pod is None or self._lives.waits_for_namesake(life):
-            return self._spread(self._policy.sync_frequency)
-        scope = self._syncing[life.uid] = asyncio.timeout(None)
+    async def _sync(self, lifecycle: PodLifecycle) -> float:
+        if lifecycle.pod is None or self._registry.waits_for_static_pod(lifecycle):
+            return self._with_jitter(self._policy.sync_frequency)
+        scope = self._sync_scopes[lifecycle.uid] = asyncio.timeout(None)
         try:
             async with scope:
-                synced = await self._steps.sync(life.pod)
+                synced = await self._syncer.sync_pod(lifecycle.pod)
         except TimeoutError:
             if scope.expired():
                 return 0.0
             raise
         finally:
-            del self._syncing[life.uid]
-        if synced.runs and (seen := self._seen.pop(life.uid, None)) is not None:
-            self._observer.pod_runs(seen.seconds())
-        if synced.ended and (now := self._lives.get(life.uid)) is not None:
-            self._become(completed(now))
+            del self._sync_scopes[lifecycle.uid]
+        if synced.is_running and (seen := self._first_seen.pop(lifecycle.uid, None)) is not None:
+            self._observer.pod_running(seen.seconds())
+        if synced.is_terminal and (now := self._registry.get(lifecycle.uid)) is not None:
+            self._transition(completed(now))
             return 0.0
         usual = self._policy.retry_after if synced.failed else self._policy.sync_frequency
-        due = self._spread(usual)
-        return due if synced.look_again is None else min(due, synced.look_again)
+        due = self._with_jitter(usual)
+        return due if synced.requeue_after is None else min(due, synced.requeue_after)
 
-    async def _terminate(self, life: PodLife) -> None:
-        status = await self._steps.terminate(life)
-        if (now := self._lives.get(life.uid)) is None:
+    async def _terminate(self, lifecycle: PodLifecycle) -> None:
+        status = await self._syncer.sync_terminating_pod(lifecycle)
+        if (now := self._registry.get(lifecycle.uid)) is None:
             return
         # Nothing is sent before both are done: the phase is not held back once more.
         if now.pod is not None and status is not None:
-            self._steps.tell_last(now.pod, status)
-        self._become(stopped(now))
+            self._syncer.set_final_status(now.pod, status)
+        self._transition(terminated(now))
 
-    async def _close(self, life: PodLife) -> None:
+    async def _finalize(self, lifecycle: PodLifecycle) -> None:
         # What is kept for now is found without an owner once the pod has left, and removed.
-        if life.gone or (life.deleted and not self._policy.keep_terminated_pod_volumes):
-            if life.pod is not None and not life.closed:
-                self._steps.tell_again(life.pod)
-            await self._steps.reclaim(life.uid, lambda: self._has_left(life.uid))
-        if (now := self._lives.get(life.uid)) is None:
+        if lifecycle.source_removed or (
+            lifecycle.deleted and not self._policy.keep_terminated_pod_volumes
+        ):
+            if lifecycle.pod is not None and not lifecycle.finalized:
+                self._syncer.resend_final_status(lifecycle.pod)
+            await self._syncer.cleanup(
+                lifecycle.uid, lambda: self._is_source_removed(lifecycle.uid)
+            )
+        if (now := self._registry.get(lifecycle.uid)) is None:
             return
         if now.pod is not None:
-            self._steps.close(now.pod)
-        self._become(books_closed(now, reclaimed=life.deleted))
+            self._syncer.sync_terminated_pod(now.pod)
+        self._transition(finalized(now, cleaned_up=lifecycle.deleted))
 
-    def _has_left(self, uid: PodUID) -> bool:
-        life = self._lives.get(uid)
-        return life is None or life.gone
+    def _is_source_removed(self, uid: PodUID) -> bool:
+        life = self._registry.get(uid)
+        return life is None or life.source_removed
 
-    def _failed(self, life: PodLife, error: Exception) -> float:
+    def _record_failure(self, lifecycle: PodLifecycle, error: Exception) -> float:
         logger.warning(
             "pod could not be looked after, trying again: pod=%s/%s uid=%s stage=%s why=%s",
-            life.namespace,
-            life.name,
-            life.uid,
-            life.stage.value,
-            _told(error),
+            lifecycle.namespace,
+            lifecycle.name,
+            lifecycle.uid,
+            lifecycle.state.value,
+            _describe_error(error),
         )
-        if life.pod is not None:
+        if lifecycle.pod is not None:
             reason = reasons.FAILED_SYNC
-            message = f"error determining status: {_told(error)}"
-            if life.stage is Stage.TERMINATING:
-                reason, message = reasons.FAILED_KILL_POD, f"error killing pod: {_told(error)}"
-            self._recorder.warn(pod_reference(life.pod), reason, message)
-        return self._spread(self._policy.retry_after)
+            message = f"error determining status: {_describe_error(error)}"
+            if lifecycle.state is PodWorkerState.TERMINATING:
+                reason, message = (
+                    reasons.FAILED_KILL_POD,
+                    f"error killing pod: {_describe_error(error)}",
+                )
+            self._recorder.warn(pod_reference(lifecycle.pod), reason, message)
+        return self._with_jitter(self._policy.retry_after)
 
-    def _is_quiet(self, uid: PodUID) -> bool:
-        known = self._view.find(uid)
-        return self._view.has_listed and (known is None or not _runs(known.facts))
+    def _is_idle(self, uid: PodUID) -> bool:
+        known = self._pleg.find(uid)
+        return self._pleg.has_listed and (known is None or not _has_running(known.facts))
 
-    def _spread(self, seconds: float) -> float:
+    def _with_jitter(self, seconds: float) -> float:
         return seconds * (1 + self._policy.jitter * self._random())
 
 
-def _runs(facts: PodFacts) -> bool:
+def _has_running(facts: PodFacts) -> bool:
     """Upstream: isPodStatusCacheTerminal, pod_workers.go v1.36.4."""
     return any(c.state is ContainerRunState.RUNNING for c in facts.containers) or any(
         s.state is SandboxState.READY for s in facts.sandboxes
     )
 
 
-def _told(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """What went wrong, also of several things at once."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

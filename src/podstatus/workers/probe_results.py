@@ -13,12 +13,12 @@ from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.pods.probe_results import ProbeResults
 from podstatus.runtime.port import ProbeResult
-from podstatus.workers.actions.model import Verdicts
+from podstatus.workers.actions.model import ContainerProbeVerdicts
 
-_UNWANTED = "unwanted"
+_RESTART_REQUESTED = "unwanted"
 
 
-class Statuses(Protocol):
+class ProbeStatusSink(Protocol):
     """Who shows what probes found: `podstatus.StatusManager` does."""
 
     def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
@@ -28,26 +28,26 @@ class Statuses(Protocol):
         """Take a startup probe's verdict."""
 
 
-class ProbeBook:
+class ProbeResultStore:
     """Keeps the verdict of each probe by container ID. For one event loop."""
 
     def __init__(
         self,
-        statuses: Statuses,
+        statuses: ProbeStatusSink,
         on_failure: Callable[[PodUID], None],
         on_unhealthy: Callable[[ProbeResult], None] = lambda _: None,
-        watching_since: Time = UNSET_TIME,
+        prober_start: Time = UNSET_TIME,
     ) -> None:
-        """`watching_since` as in `ProbeResults`."""
-        self._watching_since = watching_since
+        """`prober_start` as in `ProbeResults`."""
+        self._prober_start = prober_start
         self._statuses = statuses
         self._on_failure = on_failure
         self._on_unhealthy = on_unhealthy
-        self._verdicts: dict[PodUID, dict[tuple[str, str], bool]] = {}
+        self._results: dict[PodUID, dict[tuple[str, str], bool]] = {}
 
-    def take(self, result: ProbeResult) -> None:
+    def record(self, result: ProbeResult) -> None:
         """Take a result: show it, and have the pod looked at if something follows from it."""
-        known = self._verdicts.setdefault(result.uid, {})
+        known = self._results.setdefault(result.uid, {})
         key = result.probe, result.container_id
         if known.get(key) is result.success:
             return
@@ -63,41 +63,41 @@ class ProbeBook:
             self._statuses.set_container_startup(result.uid, result.container_id, started=True)
         self._on_failure(result.uid)
 
-    def restart(self, uid: PodUID, container_id: str) -> None:
+    def request_restart(self, uid: PodUID, container_id: str) -> None:
         """Have a running container ended as if a probe had failed: its policy says what is next."""
-        self._verdicts.setdefault(uid, {})[_UNWANTED, container_id] = False
+        self._results.setdefault(uid, {})[_RESTART_REQUESTED, container_id] = False
         self._on_failure(uid)
 
-    def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
+    def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of its containers set; `old` was shown before."""
         verdicts = ProbeResults(
-            started=self._of(pod.uid, "startup"),
-            ready=self._of(pod.uid, "readiness"),
-            prober_start=self._watching_since,
+            started=self._results_of(pod.uid, "startup"),
+            ready=self._results_of(pod.uid, "readiness"),
+            prober_start=self._prober_start,
         )
-        return verdicts.mark(pod, status, old)
+        return verdicts.apply_to(pod, status, old)
 
-    def verdicts(self, uid: PodUID) -> Verdicts:
+    def verdicts(self, uid: PodUID) -> ContainerProbeVerdicts:
         """What the probes of a pod say about starting and living, and who is to start anew."""
-        return Verdicts(
-            startup=self._of(uid, "startup"),
-            liveness=self._of(uid, "liveness"),
-            unwanted=frozenset(self._of(uid, _UNWANTED)),
+        return ContainerProbeVerdicts(
+            startup=self._results_of(uid, "startup"),
+            liveness=self._results_of(uid, "liveness"),
+            restart_requested=frozenset(self._results_of(uid, _RESTART_REQUESTED)),
         )
 
-    def forget_ended(self, uid: PodUID, facts: PodFacts) -> None:
+    def forget_exited(self, uid: PodUID, facts: PodFacts) -> None:
         """Forget what was said of containers that have ended: a pod may restart for years."""
-        if not (known := self._verdicts.get(uid)):
+        if not (known := self._results.get(uid)):
             return
         ended = {c.id for c in facts.containers if c.state is ContainerRunState.EXITED}
         for key in [key for key in known if key[1] in ended]:
             del known[key]
 
-    def keep(self, uids: set[PodUID]) -> None:
+    def retain_only(self, uids: set[PodUID]) -> None:
         """Forget all pods but these."""
-        for uid in self._verdicts.keys() - uids:
-            del self._verdicts[uid]
+        for uid in self._results.keys() - uids:
+            del self._results[uid]
 
-    def _of(self, uid: PodUID, probe: str) -> dict[str, bool]:
-        known = self._verdicts.get(uid, {})
+    def _results_of(self, uid: PodUID, probe: str) -> dict[str, bool]:
+        known = self._results.get(uid, {})
         return {container: success for (kind, container), success in known.items() if kind == probe}

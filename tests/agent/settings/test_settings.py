@@ -11,7 +11,7 @@ from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.workers.shutdown.plan import Period
+from podstatus.workers.shutdown.plan import ShutdownPeriod
 
 HEAD = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
 
@@ -158,7 +158,7 @@ VALUES: list[tuple[str, str, str, Any]] = [
             "- {priority: 10000, shutdownGracePeriodSeconds: 5}\n"
             "- {priority: -1, shutdownGracePeriodSeconds: 7}"
         ),
-        (Period(priority=-1, seconds=7), Period(priority=10000, seconds=5)),
+        (ShutdownPeriod(priority=-1, seconds=7), ShutdownPeriod(priority=10000, seconds=5)),
     ),
     ("v", "4", "logging: {verbosity: 4}", 4),
     ("log_format", "json", "logging: {format: json}", "json"),

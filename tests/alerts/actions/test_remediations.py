@@ -71,7 +71,7 @@ class Book:
     def __init__(self) -> None:
         self.restarted: list[str] = []
 
-    def restart(self, uid: PodUID, container_id: str) -> None:
+    def request_restart(self, uid: PodUID, container_id: str) -> None:
         self.restarted.append(container_id)
 
 

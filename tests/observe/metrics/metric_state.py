@@ -31,14 +31,14 @@ from podstatus.observe.snapshot_cache import Board
 from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
 from podstatus.observe.summary.pod import summarize
 from podstatus.probes.targets import find_targets
-from podstatus.probes.thresholds import Outcome
+from podstatus.probes.thresholds import CheckOutcome
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.decide.pod_startup import PodStartup
 from podstatus.status.decide.update import ContainerType, Termination
 from podstatus.status.metrics import Counters
 from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
-from podstatus.workers.lifecycle.state_machine import PodLife, Stage
+from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState
 from tests.support.probed_pods import a_probe, probed_pod, shown
 
 AT = 1_700_000_000_500_000_000
@@ -132,14 +132,14 @@ class Watched:
             metered=metered,
         )
 
-    def lives(self) -> list[PodLife]:
+    def lives(self) -> list[PodLifecycle]:
         """One is desired, one static that ends, one an orphan, one only the runtime knows."""
         first, second = self.pods[:2]
         return [
             _life(first),
-            structs.replace(_life(self.static), stage=Stage.TERMINATING),
-            structs.replace(_life(second), stage=Stage.FINISHED, gone=True),
-            structs.replace(_life(second), uid=PodUID("x"), pod=None, gone=True),
+            structs.replace(_life(self.static), state=PodWorkerState.TERMINATING),
+            structs.replace(_life(second), state=PodWorkerState.FINISHED, source_removed=True),
+            structs.replace(_life(second), uid=PodUID("x"), pod=None, source_removed=True),
         ]
 
     # Observatory
@@ -173,8 +173,8 @@ class Watched:
         return []
 
 
-def _life(pod: Pod) -> PodLife:
-    return PodLife(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
+def _life(pod: Pod) -> PodLifecycle:
+    return PodLifecycle(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
 
 
 def _request(requests: RequestMetrics) -> None:
@@ -211,16 +211,16 @@ def _worked(pods: list[Pod]) -> WorkCounts:
     work.relist_began(1.0)
     work.relisted(0.1)
     work.pod_relisted(0.2)
-    work.pod_step("create", 0.3)
-    work.worker_starts(0.01)
-    work.pod_runs(1.5)
-    work.container_starts("container")
-    work.container_did_not_start("container", "RunContainerError")
-    work.pod_returned(static=True)
+    work.pod_sync_finished("create", 0.3)
+    work.worker_started(0.01)
+    work.pod_running(1.5)
+    work.container_start_attempted("container")
+    work.container_start_failed("container", "RunContainerError")
+    work.pod_recreated(static=True)
     work.orphan_found()
     for pod in pods:
         probed = probed_pod(pod.name, readiness=a_probe(), liveness=a_probe())
-        for target in find_targets(probed, shown(probed), ending=False).values():
-            work.checked(target, Outcome.SUCCESS, 0.01)
-            work.checked(target, Outcome.FAILURE, 1.0)
+        for target in find_targets(probed, shown(probed), terminating=False).values():
+            work.check_finished(target, CheckOutcome.SUCCESS, 0.01)
+            work.check_finished(target, CheckOutcome.FAILURE, 1.0)
     return work

@@ -27,7 +27,7 @@ from podstatus.observe.metrics.resource_collector import container_metrics, reso
 from podstatus.observe.metrics.sli_collector import HealthMetrics
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.targets import find_targets
-from podstatus.probes.thresholds import Outcome
+from podstatus.probes.thresholds import CheckOutcome
 from tests.observe.metrics.metric_state import Watched
 from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.support.web.fake_alerts import FakeAlerts, an_alert
@@ -214,10 +214,10 @@ def test_a_stalled_service_is_seen() -> None:
 
 def test_a_pod_that_ends_and_its_successor_are_one_series() -> None:
     work, pod = WorkCounts(), probed_pod("p", readiness=a_probe())
-    (target,) = find_targets(pod, shown(pod), ending=False).values()
+    (target,) = find_targets(pod, shown(pod), terminating=False).values()
     for uid in (PodUID("old"), PodUID("new")):
         key = structs.replace(target.key, uid=uid)
-        work.checked(structs.replace(target, key=key), Outcome.SUCCESS, 1.0)
+        work.check_finished(structs.replace(target, key=key), CheckOutcome.SUCCESS, 1.0)
     results, durations = probe_metrics(work)
     assert len(results.values) == 2
     (spread,) = durations.values.values()

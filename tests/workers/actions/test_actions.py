@@ -14,8 +14,8 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxState,
 )
 from podstatus.kube.scalars.time import Time
-from podstatus.workers.actions.compute import ContainerKind, Verdicts
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.compute import ContainerKind, ContainerProbeVerdicts
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import (
     DEAD,
@@ -210,8 +210,8 @@ class TestFaults:
         ),
         "b",
     )
-    DEAD_A = Verdicts(liveness={"fake://a-0": False})
-    STUCK_A = Verdicts(startup={"fake://a-0": False})
+    DEAD_A = ContainerProbeVerdicts(liveness={"fake://a-0": False})
+    STUCK_A = ContainerProbeVerdicts(startup={"fake://a-0": False})
 
     def test_a_failed_liveness_probe(self) -> None:
         actions = actions_for(self.PROBED, runs("a"), runs("b"), verdicts=self.DEAD_A)
@@ -228,7 +228,7 @@ class TestFaults:
         ]
 
     def test_one_that_somebody_wants_to_be_started_again(self) -> None:
-        verdicts = Verdicts(unwanted=frozenset({"fake://a-0"}))
+        verdicts = ContainerProbeVerdicts(restart_requested=frozenset({"fake://a-0"}))
         actions = actions_for(self.PROBED, runs("a"), runs("b"), verdicts=verdicts)
         assert said(actions) == [
             "Container a restart requested, will be restarted",
@@ -253,7 +253,9 @@ class TestFaults:
         assert said(actions_for(self.PROBED, *attempts, verdicts=self.DEAD_A)) == []
 
     def test_success_is_no_fault(self) -> None:
-        verdicts = Verdicts(liveness={"fake://a-0": True}, startup={"fake://a-0": True})
+        verdicts = ContainerProbeVerdicts(
+            liveness={"fake://a-0": True}, startup={"fake://a-0": True}
+        )
         assert said(actions_for(self.PROBED, runs("a"), runs("b"), verdicts=verdicts)) == []
 
     def test_it_is_stopped_and_stays_so_if_others_go_on(self) -> None:
@@ -278,16 +280,16 @@ class TestFaults:
         assert said(actions_for(a_pod("a"), structs.replace(runs("a"), image=""))) == []
 
     def test_it_may_have_to_wait_before_it_is_restarted(self) -> None:
-        loops = CrashLoops().started(self.PROBED.uid, "a", NOW, NOW)
+        loops = CrashLoopBackoff().started(self.PROBED.uid, "a", NOW, NOW)
         older = structs.replace(exited("a", 1), finished_at=Time(NOW - 4 * 10**9))
-        verdicts = Verdicts(liveness={"fake://a-1": False})
+        verdicts = ContainerProbeVerdicts(liveness={"fake://a-1": False})
         attempts = [runs("a", 1), older, runs("b")]
         actions = actions_for(self.PROBED, *attempts, verdicts=verdicts, crash_loops=loops)
         assert said(actions) == [
             "Container a failed liveness probe, will be restarted within 3 s",
             "wait with a",
         ]
-        assert actions.look_again == 6
+        assert actions.requeue_after == 6
 
 
 class TestRestartAllContainers:
@@ -394,13 +396,13 @@ class TestBackOff:
     """Starts that have to wait."""
 
     POD = a_pod("a", "b")
-    LOOPS = CrashLoops().started(POD.uid, "a", NOW, NOW)
+    LOOPS = CrashLoopBackoff().started(POD.uid, "a", NOW, NOW)
 
     def test_it_waits_and_says_so(self) -> None:
         ended = structs.replace(exited("a", 1), finished_at=Time(NOW - 3 * 10**9))
         actions = actions_for(self.POD, ended, runs("b"), crash_loops=self.LOOPS)
         assert said(actions) == ["wait with a"]
-        assert actions.look_again == 7
+        assert actions.requeue_after == 7
         failure = actions.waiting["a"]
         assert failure.reason == "CrashLoopBackOff"
         assert failure.message == "back-off 10s restarting failed container=a pod=p_ns(u)"
@@ -410,7 +412,7 @@ class TestBackOff:
         actions = actions_for(self.POD, ended, runs("b"), crash_loops=self.LOOPS)
         assert said(actions) == ["start a-1"]
         assert actions.start[0].last_exit == ended.finished_at
-        assert actions.look_again is None
+        assert actions.requeue_after is None
 
     def test_the_others_do_not_wait(self) -> None:
         ended = structs.replace(exited("a", 1), finished_at=NOW)
@@ -426,7 +428,7 @@ class TestBackOff:
         loops = self.LOOPS.started(self.POD.uid, "b", NOW, NOW)
         a = structs.replace(exited("a", 1), finished_at=NOW)
         b = structs.replace(exited("b", 1), finished_at=Time(NOW - 2 * 10**9))
-        assert actions_for(self.POD, a, b, crash_loops=loops).look_again == 8
+        assert actions_for(self.POD, a, b, crash_loops=loops).requeue_after == 8
 
 
 def test_who_does_not_count_restarts_is_counted() -> None:

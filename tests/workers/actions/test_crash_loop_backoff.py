@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 
 UID = PodUID("u")
 BEGIN = Time.parse("2024-06-01T12:00:00Z")
@@ -14,16 +14,16 @@ def after(seconds: float) -> Time:
     return Time(BEGIN + round(seconds * 10**9))
 
 
-def waits(loops: CrashLoops, *, runs_for: float, exits: int) -> list[float]:
+def waits(loops: CrashLoopBackoff, *, runs_for: float, exits: int) -> list[float]:
     """How long a container waits after each exit, if it always runs so long."""
     clock, seen = 0.0, []
     for _ in range(exits):
         clock += runs_for
         exit_ = after(clock)
-        left = loops.seconds_left(UID, "a", exit_, exit_)
+        left = loops.remaining(UID, "a", exit_, exit_)
         seen.append(left)
         clock += left
-        assert loops.seconds_left(UID, "a", exit_, after(clock)) == 0
+        assert loops.remaining(UID, "a", exit_, after(clock)) == 0
         loops = loops.started(UID, "a", exit_, after(clock))
     return seen
 
@@ -44,58 +44,60 @@ def waits(loops: CrashLoops, *, runs_for: float, exits: int) -> list[float]:
 def test_each_restart_waits_longer(
     max_seconds: float, runs_for: float, expected: list[float]
 ) -> None:
-    loops = CrashLoops(max_seconds=max_seconds)
+    loops = CrashLoopBackoff(max_seconds=max_seconds)
     assert waits(loops, runs_for=runs_for, exits=len(expected)) == expected
 
 
 def test_after_a_long_run_it_begins_again() -> None:
     loops = (
-        CrashLoops().started(UID, "a", after(2), after(2)).started(UID, "a", after(4), after(14))
+        CrashLoopBackoff()
+        .started(UID, "a", after(2), after(2))
+        .started(UID, "a", after(4), after(14))
     )
-    assert loops.wait(UID, "a", after(16)) == 20
+    assert loops.delay(UID, "a", after(16)) == 20
     recovered = loops.started(UID, "a", after(700), after(700))
-    assert recovered.wait(UID, "a", after(702)) == 10
+    assert recovered.delay(UID, "a", after(702)) == 10
 
 
 def test_the_wait_is_counted_from_the_exit() -> None:
-    loops = CrashLoops().started(UID, "a", after(0), after(0))
-    assert loops.seconds_left(UID, "a", after(5), after(5)) == 10
-    assert loops.seconds_left(UID, "a", after(5), after(12.5)) == 2.5
-    assert loops.seconds_left(UID, "a", after(5), after(15)) == 0
+    loops = CrashLoopBackoff().started(UID, "a", after(0), after(0))
+    assert loops.remaining(UID, "a", after(5), after(5)) == 10
+    assert loops.remaining(UID, "a", after(5), after(12.5)) == 2.5
+    assert loops.remaining(UID, "a", after(5), after(15)) == 0
 
 
 def test_a_first_start_is_no_restart() -> None:
-    loops = CrashLoops()
+    loops = CrashLoopBackoff()
     assert loops.started(UID, "a", None, BEGIN) is loops
 
 
 def test_a_clock_that_was_set_back_makes_no_endless_wait() -> None:
-    loops = CrashLoops().started(UID, "a", after(0), after(0))
-    assert loops.seconds_left(UID, "a", after(8), after(0)) == 10
-    assert loops.seconds_left(UID, "a", after(500), after(0)) == 0
+    loops = CrashLoopBackoff().started(UID, "a", after(0), after(0))
+    assert loops.remaining(UID, "a", after(8), after(0)) == 10
+    assert loops.remaining(UID, "a", after(500), after(0)) == 0
 
 
 def test_an_exit_of_unknown_time_does_not_end_the_wait() -> None:
-    loops = CrashLoops().started(UID, "a", UNSET_TIME, after(0))
-    assert loops.seconds_left(UID, "a", UNSET_TIME, after(3)) == 7
-    assert loops.started(UID, "a", UNSET_TIME, after(10)).wait(UID, "a", UNSET_TIME) == 20
+    loops = CrashLoopBackoff().started(UID, "a", UNSET_TIME, after(0))
+    assert loops.remaining(UID, "a", UNSET_TIME, after(3)) == 7
+    assert loops.started(UID, "a", UNSET_TIME, after(10)).delay(UID, "a", UNSET_TIME) == 20
 
 
 def test_containers_and_pods_wait_apart() -> None:
-    loops = CrashLoops().started(UID, "a", BEGIN, BEGIN)
-    assert loops.wait(UID, "b", BEGIN) == 0
-    assert loops.wait(PodUID("v"), "a", BEGIN) == 0
+    loops = CrashLoopBackoff().started(UID, "a", BEGIN, BEGIN)
+    assert loops.delay(UID, "b", BEGIN) == 0
+    assert loops.delay(PodUID("v"), "a", BEGIN) == 0
 
 
 def test_a_pod_is_forgotten_and_the_others_are_not() -> None:
     other = PodUID("v")
-    loops = CrashLoops().started(UID, "a", BEGIN, BEGIN).started(other, "a", BEGIN, BEGIN)
-    left = loops.forget(UID)
-    assert (left.wait(UID, "a", BEGIN), left.wait(other, "a", BEGIN)) == (0, 10)
-    assert left.forget(UID) is left
+    loops = CrashLoopBackoff().started(UID, "a", BEGIN, BEGIN).started(other, "a", BEGIN, BEGIN)
+    left = loops.without_pod(UID)
+    assert (left.delay(UID, "a", BEGIN), left.delay(other, "a", BEGIN)) == (0, 10)
+    assert left.without_pod(UID) is left
 
 
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_a_longest_wait_of_nothing_is_refused(seconds: float) -> None:
     with pytest.raises(ValueError, match="more than 0, is expected"):
-        CrashLoops(max_seconds=seconds)
+        CrashLoopBackoff(max_seconds=seconds)

@@ -6,7 +6,7 @@ from msgspec import structs
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import Probe
 from podstatus.kube.objects.runtime_facts import ContainerFacts
-from podstatus.workers.actions.compute import Verdicts
+from podstatus.workers.actions.compute import ContainerProbeVerdicts
 from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import a_pod, actions_for, said, sidecar, with_policy, with_rule
 
@@ -107,8 +107,8 @@ class TestProbesOfSidecars:
 
     POD = a_pod("a", init=[sidecar("s", startup_probe=Probe(), liveness_probe=Probe()), "i"])
     LAST = a_pod("a", init=[sidecar("s", startup_probe=Probe(termination_grace_period_seconds=4))])
-    UP = Verdicts(startup={"fake://s-0": True})
-    STUCK = Verdicts(startup={"fake://s-0": False})
+    UP = ContainerProbeVerdicts(startup={"fake://s-0": True})
+    STUCK = ContainerProbeVerdicts(startup={"fake://s-0": False})
 
     def test_one_that_has_not_started_holds_up_the_next(self) -> None:
         assert said(actions_for(self.POD, runs("s"))) == []

@@ -4,7 +4,11 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.objects.runtime_facts import ContainerFacts
-from podstatus.workers.actions.termination_order import container_grace, grace_left, stop_order
+from podstatus.workers.actions.termination_order import (
+    container_grace,
+    remaining_grace,
+    termination_order,
+)
 from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import a_pod, facts_of, sidecar
 
@@ -31,12 +35,12 @@ POD = a_pod("a", "b", init=["i", sidecar("s"), sidecar("t")], ephemeral=["d"])
 def test_sidecars_are_stopped_after_those_they_serve(
     what: str, attempts: list[ContainerFacts], waves: list[list[str]]
 ) -> None:
-    order = stop_order(POD, facts_of(*attempts))
+    order = termination_order(POD, facts_of(*attempts))
     assert [[attempt.name for attempt in wave] for wave in order] == waves, what
 
 
 def test_a_pod_that_only_the_runtime_knows_is_stopped_at_once() -> None:
-    assert stop_order(None, facts_of(runs("a"), runs("s"))) == ((runs("a"), runs("s")),)
+    assert termination_order(None, facts_of(runs("a"), runs("s"))) == ((runs("a"), runs("s")),)
 
 
 @pytest.mark.parametrize(
@@ -66,4 +70,4 @@ def test_the_grace_of_one_container(
 def test_who_waits_for_its_turn_gets_what_is_left(
     grace: float, waited: float, expected: float
 ) -> None:
-    assert grace_left(grace, waited) == expected
+    assert remaining_grace(grace, waited) == expected

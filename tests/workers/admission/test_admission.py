@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
-from podstatus.workers.admission.admit import Admitted, Rejected, admit, rejected_status
-from podstatus.workers.admission.resource_fit import Taken, taken_by
+from podstatus.workers.admission.admit import AdmissionRejected, Admitted, admit, rejected_status
+from podstatus.workers.admission.resource_fit import RequestedResources, sum_requests
 
 OS_LABEL = "kubernetes.io/os"
 AFFINITY = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
@@ -50,8 +50,10 @@ def asking(name: str = "p", **requests: str) -> Pod:
 
 def outcome(pod: Pod, node: Node, *others: Pod, max_pods: int = 110) -> tuple[str, str] | None:
     """The reason and the message, or None if it is taken."""
-    match admit(pod, node=node, others=taken_by(other.spec for other in others), max_pods=max_pods):
-        case Rejected(reason=reason, message=message):
+    match admit(
+        pod, node=node, others=sum_requests(other.spec for other in others), max_pods=max_pods
+    ):
+        case AdmissionRejected(reason=reason, message=message):
             return reason, message
         case Admitted():
             return None
@@ -234,8 +236,8 @@ def test_what_the_node_cannot_do_is_said_first(
 
 def test_a_rejected_pod_has_failed_and_nothing_more_is_said_of_it() -> None:
     pod = asking(cpu="9000")
-    rejected = admit(pod, node=a_node(cpu="2"), others=Taken(), max_pods=110)
-    assert isinstance(rejected, Rejected)
+    rejected = admit(pod, node=a_node(cpu="2"), others=RequestedResources(), max_pods=110)
+    assert isinstance(rejected, AdmissionRejected)
     status = rejected_status(pod, rejected)
     assert (status.phase, status.reason, status.qos_class) == ("Failed", "OutOfcpu", "Burstable")
     assert status.message == f"Pod was rejected: {rejected.message}"

@@ -11,11 +11,11 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.sources.pod_changes import PodUpdated
 from podstatus.workers.admission.pod_limits import (
     MAX_CONTAINERS,
-    MAX_IN_ALL,
-    MAX_OTHERS,
+    MAX_LIST_ENTRIES,
     MAX_PER_CONTAINER,
+    MAX_PER_POD,
     MAX_VOLUMES,
-    find_excess,
+    find_limit_violation,
 )
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
@@ -63,7 +63,7 @@ def of(metadata: dict[str, Any] | None = None, **spec: Any) -> Pod:
             of(
                 containers=[
                     {"name": f"c{number}", "args": ["x"] * 5001}
-                    for number in range(MAX_IN_ALL // 5000)
+                    for number in range(MAX_PER_POD // 5000)
                 ]
             ),
             "PodTooLarge",
@@ -73,19 +73,19 @@ def of(metadata: dict[str, Any] | None = None, **spec: Any) -> Pod:
             ),
         ),
         (
-            of(tolerations=[{"operator": "Exists"}] * (MAX_OTHERS + 1)),
+            of(tolerations=[{"operator": "Exists"}] * (MAX_LIST_ENTRIES + 1)),
             "PodTooLarge",
             "Pod has 10001 tolerations, this node takes at most 10000",
         ),
         (
-            of({"labels": {str(number): "" for number in range(MAX_OTHERS + 1)}}),
+            of({"labels": {str(number): "" for number in range(MAX_LIST_ENTRIES + 1)}}),
             "PodTooLarge",
             "Pod has 10001 labels, this node takes at most 10000",
         ),
     ],
 )
 def test_what_is_too_much_is_named(pod: Pod, reason: str | None, message: str | None) -> None:
-    excess = find_excess(pod)
+    excess = find_limit_violation(pod)
     assert (excess and excess.reason, excess and excess.message) == (reason, message)
 
 

@@ -7,7 +7,12 @@ import pytest
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod_spec import PodSpec
-from podstatus.workers.admission.resource_fit import is_extended, most_pods, shortages, taken_by
+from podstatus.workers.admission.resource_fit import (
+    insufficient_resources,
+    is_extended_resource,
+    pod_capacity,
+    sum_requests,
+)
 
 HUGE = "hugepages-2Mi"
 GPU = "example.com/gpu"
@@ -32,14 +37,14 @@ def _dashed(name: str) -> str:
 def missing(pod: PodSpec, *others: PodSpec, **allocatable: str) -> list[tuple[str, int, int, int]]:
     resources = {_dashed(name): amount for name, amount in allocatable.items()}
     node = from_document({"status": {"allocatable": resources}}, Node)
-    found = shortages(pod, node=node, others=taken_by(others), max_pods=110)
+    found = insufficient_resources(pod, node=node, others=sum_requests(others), max_pods=110)
     return [(s.resource, s.requested, s.used, s.capacity) for s in found]
 
 
 def test_a_node_says_how_many_pods_it_takes_and_otherwise_the_settings_do() -> None:
     node = from_document({"status": {"allocatable": {"pods": "7"}}}, Node)
-    assert most_pods(node, 110) == 7
-    assert most_pods(Node(), 110) == 110
+    assert pod_capacity(node, 110) == 7
+    assert pod_capacity(Node(), 110) == 110
 
 
 def test_cpu_counts_in_thousandths_and_the_rest_in_whole_units() -> None:
@@ -132,7 +137,7 @@ def test_more_than_can_be_counted_does_not_fit(amount: str) -> None:
     ],
 )
 def test_which_resources_are_extended(resource: str, expected: bool) -> None:
-    assert is_extended(resource) is expected
+    assert is_extended_resource(resource) is expected
 
 
 def test_names_that_nodes_do_not_hand_out_are_not_looked_at() -> None:

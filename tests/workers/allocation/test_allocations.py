@@ -9,7 +9,7 @@ import pytest
 from podstatus.checkpoint.state import MemoryState
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.workers.allocation.allocations import Grants, ResourceBook
+from podstatus.workers.allocation.allocations import AllocationManager, ResourceInfoStore
 from tests.support.node_in_memory import a_pod, asking, in_loop
 
 UID = PodUID("uid-p")
@@ -27,7 +27,7 @@ def p(cpu: str) -> Pod:
 class Book:
     """Notes what is written, and cannot write when it is full."""
 
-    def __init__(self, name: str, book: ResourceBook, written: list[str]) -> None:
+    def __init__(self, name: str, book: ResourceInfoStore, written: list[str]) -> None:
         self._name, self._book, self._written = name, book, written
         self.is_full = False
         self.fails = 0
@@ -64,14 +64,14 @@ class Books:
 @in_loop
 async def test_what_is_in_force_is_written_before_another_grant() -> None:
     books = Books()
-    grants = Grants(books)
-    await grants.settle(p("1"))
-    await grants.grant(p("2"))
+    grants = AllocationManager(books)
+    await grants.persist(p("1"))
+    await grants.allocate(p("2"))
     assert books.written == ["allocated=1", "actuated=1", "allocated=2"]
-    await grants.grant(p("3"))
+    await grants.allocate(p("3"))
     assert books.written[3:] == ["allocated=3"]
-    await grants.put_in_force(p("3"), ["a"])
-    await grants.put_in_force(p("3"), ["a"])
+    await grants.set_actuated(p("3"), ["a"])
+    await grants.set_actuated(p("3"), ["a"])
     assert books.written[4:] == ["actuated=3"]
 
 
@@ -79,74 +79,74 @@ async def test_what_is_in_force_is_written_before_another_grant() -> None:
 @in_loop
 async def test_a_grant_that_cannot_be_written_is_none(full: str) -> None:
     books = Books()
-    grants = Grants(books)
-    await grants.settle(p("1"))
+    grants = AllocationManager(books)
+    await grants.persist(p("1"))
     cast(Book, getattr(books, full)).is_full = True
     with pytest.raises(OSError, match="no space left"):
-        await grants.grant(p("2"))
-    assert cpu_of(grants.granted(p("2"))) == "1"
-    assert cpu_of(grants.held(p("2"))) == "1"
+        await grants.allocate(p("2"))
+    assert cpu_of(grants.allocated(p("2"))) == "1"
+    assert cpu_of(grants.reserved(p("2"))) == "1"
 
 
 @in_loop
 async def test_a_pod_that_was_never_resized_has_one_entry() -> None:
     books = Books()
-    grants = Grants(books)
-    await grants.settle(p("1"))
-    await grants.put_in_force(p("1"), ["a"])
-    assert (books.written, grants.in_force(UID)) == (["allocated=1"], None)
+    grants = AllocationManager(books)
+    await grants.persist(p("1"))
+    await grants.set_actuated(p("1"), ["a"])
+    assert (books.written, grants.actuated(UID)) == (["allocated=1"], None)
 
 
 @in_loop
 async def test_a_promise_counts_and_not_what_is_asked_for_later() -> None:
-    grants = Grants()
-    grants.promise(p("1"))
-    assert cpu_of(grants.granted(p("9"))) == "1"
-    await grants.settle(p("9"))
-    assert cpu_of(grants.settled(p("9"))) == "1"
-    grants.promise(p("5"))
-    assert cpu_of(grants.granted(p("9"))) == "1"
+    grants = AllocationManager()
+    grants.reserve(p("1"))
+    assert cpu_of(grants.allocated(p("9"))) == "1"
+    await grants.persist(p("9"))
+    assert cpu_of(grants.persisted(p("9"))) == "1"
+    grants.reserve(p("5"))
+    assert cpu_of(grants.allocated(p("9"))) == "1"
 
 
 @in_loop
 async def test_what_is_being_granted_counts_before_it_is_written() -> None:
-    grants = Grants()
-    await grants.settle(p("1"))
-    granting = asyncio.create_task(grants.grant(p("2")))
+    grants = AllocationManager()
+    await grants.persist(p("1"))
+    granting = asyncio.create_task(grants.allocate(p("2")))
     await asyncio.sleep(0)
-    assert (cpu_of(grants.held(p("2"))), cpu_of(grants.settled(p("2")))) == ("2", "1")
+    assert (cpu_of(grants.reserved(p("2"))), cpu_of(grants.persisted(p("2")))) == ("2", "1")
     await granting
-    assert cpu_of(grants.settled(p("2"))) == "2"
+    assert cpu_of(grants.persisted(p("2"))) == "2"
 
 
 @in_loop
 async def test_what_was_not_given_back_is_held() -> None:
-    grants = Grants()
-    await grants.settle(p("3"))
-    await grants.grant(p("1"))
-    assert (cpu_of(grants.granted(p("1"))), cpu_of(grants.held(p("1")))) == ("1", "3")
-    await grants.put_in_force(p("1"), ["a"])
-    assert cpu_of(grants.held(p("1"))) == "1"
+    grants = AllocationManager()
+    await grants.persist(p("3"))
+    await grants.allocate(p("1"))
+    assert (cpu_of(grants.allocated(p("1"))), cpu_of(grants.reserved(p("1")))) == ("1", "3")
+    await grants.set_actuated(p("1"), ["a"])
+    assert cpu_of(grants.reserved(p("1"))) == "1"
 
 
 @in_loop
 async def test_a_first_grant_and_a_resize_at_once_end_with_the_resize() -> None:
-    grants = Grants()
-    grants.promise(p("1"))
-    settling = asyncio.create_task(grants.settle(p("2")))
+    grants = AllocationManager()
+    grants.reserve(p("1"))
+    settling = asyncio.create_task(grants.persist(p("2")))
     await asyncio.sleep(0)
-    granting = asyncio.create_task(grants.grant(p("2")))
+    granting = asyncio.create_task(grants.allocate(p("2")))
     await settling
-    assert (cpu_of(grants.settled(p("2"))), cpu_of(grants.granted(p("2")))) == ("1", "2")
+    assert (cpu_of(grants.persisted(p("2"))), cpu_of(grants.allocated(p("2")))) == ("1", "2")
     await granting
-    assert cpu_of(grants.settled(p("2"))) == "2"
+    assert cpu_of(grants.persisted(p("2"))) == "2"
 
 
 @in_loop
 async def test_the_grants_of_all_who_wait_are_written_at_once() -> None:
     books, pods = Books(), [asking(a_pod(f"p{number}"), "1") for number in range(100)]
-    grants = Grants(books)
-    await asyncio.gather(*map(grants.settle, pods))
+    grants = AllocationManager(books)
+    await asyncio.gather(*map(grants.persist, pods))
     assert all(books.allocated.pod_resource_info(pod.uid) for pod in pods)
     assert books.allocated.writes == 2, "the first, and those that came meanwhile"
 
@@ -154,12 +154,12 @@ async def test_the_grants_of_all_who_wait_are_written_at_once() -> None:
 @in_loop
 async def test_who_waits_is_told_that_it_could_not_be_written_and_may_try_again() -> None:
     books, pods = Books(), [asking(a_pod(f"p{number}"), "1") for number in range(5)]
-    grants = Grants(books)
+    grants = AllocationManager(books)
     books.allocated.is_full = True
-    told = await asyncio.gather(*map(grants.settle, pods), return_exceptions=True)
+    told = await asyncio.gather(*map(grants.persist, pods), return_exceptions=True)
     assert [type(it) for it in told] == [OSError] * 5
     books.allocated.is_full = False
-    await grants.settle(pods[3])
+    await grants.persist(pods[3])
     settled = [pod for pod in pods if books.allocated.pod_resource_info(pod.uid)]
     assert settled == [pods[3]], "nobody waits for the others any more"
 
@@ -167,10 +167,10 @@ async def test_who_waits_is_told_that_it_could_not_be_written_and_may_try_again(
 @in_loop
 async def test_who_waits_for_the_same_pod_as_one_who_fails_has_it_written_or_is_told() -> None:
     books = Books()
-    grants = Grants(books)
+    grants = AllocationManager(books)
     books.allocated.fails = 1
     first, second = await asyncio.gather(
-        grants.settle(p("1")), grants.settle(p("1")), return_exceptions=True
+        grants.persist(p("1")), grants.persist(p("1")), return_exceptions=True
     )
     assert (type(first), second) == (OSError, None)
     assert books.written == ["allocated=1"]
@@ -178,17 +178,17 @@ async def test_who_waits_for_the_same_pod_as_one_who_fails_has_it_written_or_is_
 
 @in_loop
 async def test_who_was_never_resized_does_not_wait_for_those_who_write() -> None:
-    grants = Grants(Books())
-    await grants.settle(p("1"))
-    async with grants._writing, asyncio.timeout(60):
-        await grants.put_in_force(p("1"), ["a"])
+    grants = AllocationManager(Books())
+    await grants.persist(p("1"))
+    async with grants._write_lock, asyncio.timeout(60):
+        await grants.set_actuated(p("1"), ["a"])
 
 
 @in_loop
 async def test_promises_to_pods_that_left_are_forgotten() -> None:
-    grants = Grants()
-    grants.promise(p("1"))
-    grants.keep({UID})
-    assert cpu_of(grants.granted(p("9"))) == "1"
-    grants.keep(set())
-    assert cpu_of(grants.granted(p("9"))) == "9"
+    grants = AllocationManager()
+    grants.reserve(p("1"))
+    grants.retain_only({UID})
+    assert cpu_of(grants.allocated(p("9"))) == "1"
+    grants.retain_only(set())
+    assert cpu_of(grants.allocated(p("9"))) == "9"

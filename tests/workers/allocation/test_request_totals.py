@@ -15,15 +15,24 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.pods.pod_manager import PodManager
-from podstatus.workers.admission.resource_fit import Taken, taken_by
-from podstatus.workers.allocation.allocations import Grants, ResourceBook, ResourceBooks
-from podstatus.workers.allocation.request_totals import Occupancy
-from podstatus.workers.lifecycle.pod_registry import Lives
-from podstatus.workers.lifecycle.state_machine import Stage, begun
+from podstatus.workers.admission.resource_fit import RequestedResources, sum_requests
+from podstatus.workers.allocation.allocations import (
+    AllocationManager,
+    AllocationStore,
+    ResourceInfoStore,
+)
+from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.state_machine import PodWorkerState, admitted
 
 NAMES = ("a", "b")
 GRANTS = ("promised", "settled", "granted", "in force", "gone", "kept")
-STAGES = (Stage.SYNC, Stage.TERMINATING, Stage.TERMINATED, Stage.FINISHED)
+STAGES = (
+    PodWorkerState.SYNC,
+    PodWorkerState.TERMINATING,
+    PodWorkerState.TERMINATED,
+    PodWorkerState.FINISHED,
+)
 
 
 def asking(name: str, cpu: int, *ports: int) -> Pod:
@@ -51,36 +60,36 @@ steps = st.one_of(
 
 
 class World:
-    def __init__(self, books: ResourceBooks | None = None) -> None:
-        self.lives = Lives(PodManager(), all_known=lambda: True)
-        self.grants = Grants(books)
-        self.occupancy = Occupancy(self.lives, self.grants)
+    def __init__(self, books: AllocationStore | None = None) -> None:
+        self.lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
+        self.grants = AllocationManager(books)
+        self.occupancy = RequestTotals(self.lives, self.grants)
 
-    async def step(self, what: str, pod: Pod, stage: Stage | None = None) -> None:
+    async def step(self, what: str, pod: Pod, stage: PodWorkerState | None = None) -> None:
         if stage is not None:
-            self.lives.put(structs.replace(begun(pod, quiet=True), stage=stage))
+            self.lives.put(structs.replace(admitted(pod, idle=True), state=stage))
         elif what == "promised":
-            self.grants.promise(pod)
+            self.grants.reserve(pod)
         elif what == "settled":
-            await self.grants.settle(pod)
+            await self.grants.persist(pod)
         elif what == "granted":
-            await self.grants.grant(pod)
+            await self.grants.allocate(pod)
         elif what == "in force":
-            await self.grants.put_in_force(pod, ["app"], whole=True)
+            await self.grants.set_actuated(pod, ["app"], pod_level=True)
         elif what == "gone":
             self.lives.forget(pod.uid)
         else:
-            self.grants.keep([life.uid for life in self.lives.all()])
+            self.grants.retain_only([life.uid for life in self.lives.all()])
 
     def check(self) -> None:
         for name in NAMES:
             uid = asking(name, 0).uid
             others = [pod for pod in self.lives.active_pods() if pod.uid != uid]
-            expected = taken_by(self.grants.held(pod).spec for pod in others)
-            assert _plain(self.occupancy.beside(uid)) == _plain(expected)
+            expected = sum_requests(self.grants.reserved(pod).spec for pod in others)
+            assert _plain(self.occupancy.excluding(uid)) == _plain(expected)
 
 
-def _plain(taken: Taken) -> tuple[int, dict[str, int], set[object]]:
+def _plain(taken: RequestedResources) -> tuple[int, dict[str, int], set[object]]:
     amounts = {name: amount for name, amount in taken.amounts.items() if amount}
     return taken.pods, amounts, set(taken.ports)
 
@@ -101,33 +110,33 @@ def test_whatever_happens_to_pods_the_sum_is_what_adding_them_up_gives(
 def test_who_asks_is_not_beside_itself() -> None:
     world = World()
     for pod in (asking("a", 1, 80), asking("b", 2, 80, 81)):
-        world.lives.put(begun(pod, quiet=True))
-    assert _plain(world.occupancy.beside(asking("a", 0).uid)) == (
+        world.lives.put(admitted(pod, idle=True))
+    assert _plain(world.occupancy.excluding(asking("a", 0).uid)) == (
         1,
         {"cpu": 2000, "example.com/gpu": 1},
-        set(taken_by([asking("b", 0, 80, 81).spec]).ports),
+        set(sum_requests([asking("b", 0, 80, 81).spec]).ports),
     )
-    assert world.occupancy.beside(asking("c", 0).uid).pods == 2
+    assert world.occupancy.excluding(asking("c", 0).uid).pods == 2
 
 
 def test_pods_that_were_there_before_count() -> None:
-    lives = Lives(PodManager(), all_known=lambda: True)
-    lives.put(begun(asking("a", 3), quiet=True))
-    occupancy = Occupancy(lives, Grants())
-    assert occupancy.beside(asking("b", 0).uid).amounts["cpu"] == 3000
+    lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
+    lives.put(admitted(asking("a", 3), idle=True))
+    occupancy = RequestTotals(lives, AllocationManager())
+    assert occupancy.excluding(asking("b", 0).uid).amounts["cpu"] == 3000
 
 
 def test_what_a_pod_gives_back_is_free_when_it_has_given_it_back() -> None:
     async def scenario() -> None:
         world = World()
         larger, smaller, asks = asking("a", 4), asking("a", 1), asking("b", 0).uid
-        world.lives.put(begun(larger, quiet=True))
-        await world.grants.settle(larger)
-        world.lives.put(begun(smaller, quiet=True))
-        await world.grants.grant(smaller)
-        assert world.occupancy.beside(asks).amounts["cpu"] == 4000
-        await world.grants.put_in_force(smaller, ["app"], whole=True)
-        assert world.occupancy.beside(asks).amounts["cpu"] == 1000
+        world.lives.put(admitted(larger, idle=True))
+        await world.grants.persist(larger)
+        world.lives.put(admitted(smaller, idle=True))
+        await world.grants.allocate(smaller)
+        assert world.occupancy.excluding(asks).amounts["cpu"] == 4000
+        await world.grants.set_actuated(smaller, ["app"], pod_level=True)
+        assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
 
     asyncio.run(scenario())
 
@@ -135,7 +144,7 @@ def test_what_a_pod_gives_back_is_free_when_it_has_given_it_back() -> None:
 class Book:
     """Writes when somebody says so, or cannot."""
 
-    def __init__(self, book: ResourceBook) -> None:
+    def __init__(self, book: ResourceInfoStore) -> None:
         self._book = book
         self.may_write = threading.Event()
         self.may_write.set()
@@ -167,18 +176,18 @@ def test_while_a_grant_is_written_the_larger_of_old_and_new_is_held(
 ) -> None:
     async def scenario() -> None:
         world, asks = World(books := Books()), asking("b", 0).uid
-        world.lives.put(begun(asking("a", before), quiet=True))
-        await world.grants.settle(asking("a", before))
-        assert world.occupancy.beside(asks).amounts["cpu"] == before * 1000
+        world.lives.put(admitted(asking("a", before), idle=True))
+        await world.grants.persist(asking("a", before))
+        assert world.occupancy.excluding(asks).amounts["cpu"] == before * 1000
         slow: Book = getattr(books, book)
         slow.may_write.clear()
-        writing = asyncio.create_task(world.grants.grant(asking("a", after)))
+        writing = asyncio.create_task(world.grants.allocate(asking("a", after)))
         for _ in range(20):
             await asyncio.sleep(0.001)
-            assert world.occupancy.beside(asks).amounts["cpu"] == 3000
+            assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
         slow.may_write.set()
         await writing
-        assert world.occupancy.beside(asks).amounts["cpu"] == 3000
+        assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
 
     asyncio.run(scenario())
 
@@ -186,24 +195,24 @@ def test_while_a_grant_is_written_the_larger_of_old_and_new_is_held(
 def test_a_grant_that_cannot_be_written_is_none() -> None:
     async def scenario() -> None:
         world, asks = World(books := Books()), asking("b", 0).uid
-        world.lives.put(begun(asking("a", 1), quiet=True))
-        await world.grants.settle(asking("a", 1))
+        world.lives.put(admitted(asking("a", 1), idle=True))
+        await world.grants.persist(asking("a", 1))
         books.actuated.is_full = True
-        writing = asyncio.create_task(world.grants.grant(asking("a", 3)))
+        writing = asyncio.create_task(world.grants.allocate(asking("a", 3)))
         await asyncio.sleep(0)
-        assert world.occupancy.beside(asks).amounts["cpu"] == 3000
+        assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
         with pytest.raises(OSError, match="no space"):
             await writing
-        assert world.occupancy.beside(asks).amounts["cpu"] == 1000
+        assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
 
     asyncio.run(scenario())
 
 
 def test_a_promise_counts_until_it_is_forgotten() -> None:
     world, asks = World(), asking("b", 0).uid
-    world.lives.put(begun(asking("a", 1), quiet=True))
-    assert world.occupancy.beside(asks).amounts["cpu"] == 1000
-    world.grants.promise(asking("a", 3))
-    assert world.occupancy.beside(asks).amounts["cpu"] == 3000
-    world.grants.keep([])
-    assert world.occupancy.beside(asks).amounts["cpu"] == 1000
+    world.lives.put(admitted(asking("a", 1), idle=True))
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
+    world.grants.reserve(asking("a", 3))
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
+    world.grants.retain_only([])
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 1000

@@ -12,8 +12,8 @@ from podstatus.kube.objects.containers import Container, ContainerResizePolicy
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, RuntimePod
-from podstatus.workers.admission.resource_fit import Taken
-from podstatus.workers.resize.decision import Decision, Pending
+from podstatus.workers.admission.resource_fit import RequestedResources
+from podstatus.workers.resize.decision import ResizeDecision, ResizePending
 from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
 from tests.support.world_in_memory import TroubledRuntime
 
@@ -232,9 +232,9 @@ async def test_a_resize_that_can_never_be_done_is_not_tried_again() -> None:
         await running(node)
         asked: list[str] = []
 
-        def never(pod: Pod, *_: object) -> Pending:
+        def never(pod: Pod, *_: object) -> ResizePending:
             asked.append(pod.name)
-            return Pending(reason="Infeasible", message="never")
+            return ResizePending(reason="Infeasible", message="never")
 
         node.agent.resizes._decide = never
         resize(node, "2")
@@ -254,7 +254,7 @@ async def test_those_who_wait_are_tried_every_three_minutes() -> None:
         decide = node.agent.resizes._decide
         asked: list[float] = []
 
-        def listen(pod: Pod, granted: Pod, others: Taken) -> Decision:
+        def listen(pod: Pod, granted: Pod, others: RequestedResources) -> ResizeDecision:
             asked.append(node.clock.now())
             return decide(pod, granted, others)
 

@@ -24,10 +24,10 @@ from podstatus.kube.restart_policy import container_should_restart
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.workers.actions.compute import PodActions, compute_pod_actions
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.actions.termination_order import stop_order
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.actions.termination_order import termination_order
 from podstatus.workers.lifecycle import state_machine as lives
-from podstatus.workers.lifecycle.state_machine import Ending, PodLife, Stage
+from podstatus.workers.lifecycle.state_machine import Eviction, PodLifecycle, PodWorkerState
 from tests.workers.lifecycle.model_runtime import ModelRuntime
 from tests.workers.pods import NOW, a_pod, sidecar, with_policy, with_rule
 
@@ -60,8 +60,8 @@ class PodOnANode(RuleBasedStateMachine):
         """The object as the source has it."""
         self.shown = PodStatus()
         """What the API server shows, and the manager has."""
-        self.life: PodLife | None = None
-        self.crash_loops = CrashLoops()
+        self.life: PodLifecycle | None = None
+        self.crash_loops = CrashLoopBackoff()
         self.ours: set[str] = set()
         """Attempts that we have ended ourselves."""
         self.interrupt_after: int | None = None
@@ -146,7 +146,7 @@ class PodOnANode(RuleBasedStateMachine):
     @rule()
     def the_node_wants_it_to_end(self) -> None:
         assert self.life is not None
-        self.life = lives.killed(self.life, Ending(reason="Evicted", message="no room"), 0)
+        self.life = lives.evicted(self.life, Eviction(reason="Evicted", message="no room"), 0)
 
     @rule(after=st.none() | st.integers(0, 3))
     def the_agent_works(self, after: int | None) -> None:
@@ -156,12 +156,12 @@ class PodOnANode(RuleBasedStateMachine):
 
     @rule()
     def the_agent_restarts(self) -> None:
-        self.crash_loops = CrashLoops()
+        self.crash_loops = CrashLoopBackoff()
         self.life = None
         if self.pod is not None:
             self.shown = structs.replace(self.shown, phase=self.written or self.shown.phase)
             self.pod = structs.replace(self.pod, status=self.shown)
-            self.life = lives.begun(self.pod, quiet=not self.runtime.running)
+            self.life = lives.admitted(self.pod, idle=not self.runtime.running)
         elif self.runtime.sandboxes or self.runtime.attempts:
             self.life = lives.orphaned(self.template.uid, "ns", "p")
 
@@ -171,7 +171,7 @@ class PodOnANode(RuleBasedStateMachine):
         """What the status manager does when the last status is there."""
         assert self.life is not None
         assert not self.runtime.running, "it is deleted while it runs"
-        if self.life.closed:
+        if self.life.finalized:
             assert not self.runtime.attempts, "what it left was not reclaimed"
         self.it_leaves_its_source()
 
@@ -201,7 +201,7 @@ class PodOnANode(RuleBasedStateMachine):
 
     def _bring(self) -> None:
         self.pod, self.shown, self.written = self.template, PodStatus(), ""
-        self.life = lives.begun(self.pod, quiet=not self.runtime.running)
+        self.life = lives.admitted(self.pod, idle=not self.runtime.running)
 
     def _update(self, pod: Pod) -> None:
         self.pod = pod
@@ -220,14 +220,14 @@ class PodOnANode(RuleBasedStateMachine):
     def _step(self) -> None:
         if self.life is None:
             return
-        match self.life.stage:
-            case Stage.SYNC:
+        match self.life.state:
+            case PodWorkerState.SYNC:
                 self._sync()
-            case Stage.TERMINATING:
+            case PodWorkerState.TERMINATING:
                 self._terminate()
-            case Stage.TERMINATED:
+            case PodWorkerState.TERMINATED:
                 self._close()
-            case Stage.FINISHED:
+            case PodWorkerState.FINISHED:
                 self._forget()
 
     def _sync(self) -> None:
@@ -239,7 +239,7 @@ class PodOnANode(RuleBasedStateMachine):
             self.life = lives.completed(self.life)
             return
         actions = compute_pod_actions(
-            pod, facts, now=self.now, crash_loops=self.crash_loops, gates=GATES
+            pod, facts, now=self.now, crash_loop_backoff=self.crash_loops, gates=GATES
         )
         self._act(pod, actions)
 
@@ -273,7 +273,7 @@ class PodOnANode(RuleBasedStateMachine):
     def _check_may_start(self, pod: Pod, container: Container) -> None:
         """Only what has not ended for good is started again."""
         assert self.life is not None
-        assert self.life.stage is Stage.SYNC
+        assert self.life.state is PodWorkerState.SYNC
         last = self.runtime.facts.find_container(container.name)
         if last is None or last.id in self.ours or not last.active:
             return
@@ -281,7 +281,7 @@ class PodOnANode(RuleBasedStateMachine):
         assert container_should_restart(container, pod.spec, last.exit_code, GATES), last
 
     def _stop_all(self, pod: Pod | None) -> None:
-        for wave in stop_order(pod, self.runtime.facts):
+        for wave in termination_order(pod, self.runtime.facts):
             for attempt in wave:
                 if not self._goes_on():
                     return
@@ -295,30 +295,30 @@ class PodOnANode(RuleBasedStateMachine):
         self._stop_all(self.life.pod)
         if not self.runtime.running:
             self._tell(terminal=True)
-            self.life = lives.stopped(self.life)
+            self.life = lives.terminated(self.life)
 
     def _close(self) -> None:
         assert self.life is not None
-        if self.life.pod is not None and not self.life.gone:
+        if self.life.pod is not None and not self.life.source_removed:
             status = self._tell(terminal=True)
             ended = status.phase if is_terminal_phase(status.phase) else "Failed"
             self.shown = structs.replace(status, phase=ended)
         if self.life.deleted:
             self.runtime.remove_pod()
-        self.life = lives.books_closed(self.life, reclaimed=self.life.deleted)
+        self.life = lives.finalized(self.life, cleaned_up=self.life.deleted)
 
     def _forget(self) -> None:
         assert self.life is not None
-        if not lives.is_over(self.life):
+        if not lives.is_forgettable(self.life):
             return
-        returns, self.life = self.life.returns, None
+        returns, self.life = self.life.recreated_as, None
         if returns is not None:
-            self.life = lives.begun(returns, quiet=not self.runtime.running)
+            self.life = lives.admitted(returns, idle=not self.runtime.running)
 
     def _tell(self, *, terminal: bool) -> PodStatus:
         """Its status; the API server is shown its end when nothing can run any more."""
         assert self.life is not None
-        if self.life.pod is None or self.life.gone:
+        if self.life.pod is None or self.life.source_removed:
             return PodStatus()
         status = generate_api_pod_status(
             self.life.pod,
@@ -346,9 +346,9 @@ class PodOnANode(RuleBasedStateMachine):
             self._step()
 
     def _check_at_rest(self) -> None:
-        if self.life is None or self.life.stage is not Stage.SYNC:
+        if self.life is None or self.life.state is not PodWorkerState.SYNC:
             assert self.life is not None
-            assert self.life.stage is Stage.FINISHED
+            assert self.life.state is PodWorkerState.FINISHED
             assert is_terminal_phase(self.shown.phase)
             assert not self.runtime.running
             return

@@ -6,19 +6,21 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.pods.pod_manager import PodManager
 from podstatus.testing.builders import make_pod, make_static_pod
-from podstatus.workers.lifecycle.pod_registry import Lives
-from podstatus.workers.lifecycle.state_machine import PodLife, Stage, begun
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState, admitted
 
 
-def lives_of(*lives: PodLife, all_known: bool = True, directory: PodManager | None = None) -> Lives:
-    known = Lives(directory or PodManager(), all_known=lambda: all_known)
+def lives_of(
+    *lives: PodLifecycle, all_known: bool = True, directory: PodManager | None = None
+) -> PodRegistry:
+    known = PodRegistry(directory or PodManager(), all_sources_ready=lambda: all_known)
     for life in lives:
         known.put(life)
     return known
 
 
-def life_of(pod: Pod, stage: Stage = Stage.SYNC) -> PodLife:
-    return structs.replace(begun(pod, quiet=True), stage=stage)
+def life_of(pod: Pod, stage: PodWorkerState = PodWorkerState.SYNC) -> PodLifecycle:
+    return structs.replace(admitted(pod, idle=True), state=stage)
 
 
 @pytest.mark.parametrize("all_known", [True, False])
@@ -30,15 +32,15 @@ def test_an_unknown_pod_could_run_until_all_pods_are_known(all_known: bool) -> N
 @pytest.mark.parametrize(
     ("stage", "could_run"),
     [
-        (Stage.SYNC, True),
-        (Stage.TERMINATING, True),
-        (Stage.TERMINATED, False),
-        (Stage.FINISHED, False),
+        (PodWorkerState.SYNC, True),
+        (PodWorkerState.TERMINATING, True),
+        (PodWorkerState.TERMINATED, False),
+        (PodWorkerState.FINISHED, False),
     ],
 )
 @pytest.mark.parametrize("all_known", [True, False])
 def test_a_known_pod_could_run_until_it_was_seen_ended(
-    stage: Stage, could_run: bool, all_known: bool
+    stage: PodWorkerState, could_run: bool, all_known: bool
 ) -> None:
     lives = lives_of(life_of(make_pod("p"), stage), all_known=all_known)
     assert lives.could_have_running_containers(make_pod("p")) is could_run
@@ -51,14 +53,17 @@ def test_a_mirror_pod_stands_for_its_static_pod() -> None:
 
 
 def test_pods_that_have_ended_hold_nothing() -> None:
-    pods = [make_pod(stage.value) for stage in Stage]
-    lives = lives_of(*(life_of(pod, stage) for pod, stage in zip(pods, Stage, strict=True)))
+    pods = [make_pod(stage.value) for stage in PodWorkerState]
+    lives = lives_of(
+        *(life_of(pod, stage) for pod, stage in zip(pods, PodWorkerState, strict=True))
+    )
     assert [pod.name for pod in lives.active_pods()] == ["sync", "terminating"]
 
 
 def test_a_pod_is_looked_after_until_it_has_finished() -> None:
     lives = lives_of(
-        life_of(make_pod("p"), Stage.TERMINATED), life_of(make_pod("q"), Stage.FINISHED)
+        life_of(make_pod("p"), PodWorkerState.TERMINATED),
+        life_of(make_pod("q"), PodWorkerState.FINISHED),
     )
     assert lives.has_unfinished(("default", "p"))
     assert not lives.has_unfinished(("default", "q"))
@@ -68,22 +73,24 @@ def test_a_pod_is_looked_after_until_it_has_finished() -> None:
 @pytest.mark.parametrize(
     ("first", "waits"),
     [
-        (Stage.SYNC, True),
-        (Stage.TERMINATING, True),
-        (Stage.TERMINATED, True),
-        (Stage.FINISHED, False),
+        (PodWorkerState.SYNC, True),
+        (PodWorkerState.TERMINATING, True),
+        (PodWorkerState.TERMINATED, True),
+        (PodWorkerState.FINISHED, False),
     ],
 )
-def test_a_static_pod_waits_for_the_one_that_had_its_name_before(first: Stage, waits: bool) -> None:
+def test_a_static_pod_waits_for_the_one_that_had_its_name_before(
+    first: PodWorkerState, waits: bool
+) -> None:
     old, new = life_of(make_static_pod(uid="old"), first), life_of(make_static_pod(uid="new"))
     lives = lives_of(old, new)
-    assert lives.waits_for_namesake(new) is waits
-    assert not lives.waits_for_namesake(old), "or they would wait for each other"
+    assert lives.waits_for_static_pod(new) is waits
+    assert not lives.waits_for_static_pod(old), "or they would wait for each other"
 
 
 def test_other_pods_wait_for_nobody() -> None:
     old, new = life_of(make_pod("p", uid="old")), life_of(make_pod("p", uid="new"))
-    assert not lives_of(old, new).waits_for_namesake(new)
+    assert not lives_of(old, new).waits_for_static_pod(new)
 
 
 def test_what_is_forgotten_is_not_known() -> None:

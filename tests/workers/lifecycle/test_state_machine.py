@@ -7,22 +7,22 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.workers.lifecycle.state_machine import (
-    Ending,
-    PodLife,
-    Stage,
-    begun,
-    books_closed,
+    Eviction,
+    PodLifecycle,
+    PodWorkerState,
+    admitted,
     completed,
     could_have_running_containers,
-    is_over,
-    killed,
+    evicted,
+    finalized,
+    is_forgettable,
     orphaned,
     removed,
-    stopped,
+    terminated,
     updated,
 )
 
-EVICTED = Ending(reason="Evicted", message="The node was low on resource: memory.")
+EVICTED = Eviction(reason="Evicted", message="The node was low on resource: memory.")
 
 
 def pod(phase: str = "", *, deleted: int | None = None, grace: int | None = 30) -> Pod:
@@ -39,68 +39,68 @@ def pod(phase: str = "", *, deleted: int | None = None, grace: int | None = 30) 
     )
 
 
-RUNNING = begun(pod(), quiet=True)
+RUNNING = admitted(pod(), idle=True)
 TERMINATING = updated(RUNNING, pod(deleted=20))
-TERMINATED = stopped(TERMINATED_BY_ITSELF := completed(RUNNING))
-FINISHED = books_closed(TERMINATED, reclaimed=False)
+TERMINATED = terminated(TERMINATED_BY_ITSELF := completed(RUNNING))
+FINISHED = finalized(TERMINATED, cleaned_up=False)
 
 
 @pytest.mark.parametrize(
     ("brought", "quiet", "stage"),
     [
-        (pod(), True, Stage.SYNC),
-        (pod("Running"), False, Stage.SYNC),
-        (pod("Running", deleted=5), False, Stage.TERMINATING),
-        (pod(deleted=5), True, Stage.TERMINATING),
-        (pod("Succeeded"), True, Stage.TERMINATED),
-        (pod("Failed", deleted=0), True, Stage.TERMINATED),
-        (pod("Failed"), False, Stage.TERMINATING),
+        (pod(), True, PodWorkerState.SYNC),
+        (pod("Running"), False, PodWorkerState.SYNC),
+        (pod("Running", deleted=5), False, PodWorkerState.TERMINATING),
+        (pod(deleted=5), True, PodWorkerState.TERMINATING),
+        (pod("Succeeded"), True, PodWorkerState.TERMINATED),
+        (pod("Failed", deleted=0), True, PodWorkerState.TERMINATED),
+        (pod("Failed"), False, PodWorkerState.TERMINATING),
     ],
 )
-def test_where_a_life_begins(brought: Pod, quiet: bool, stage: Stage) -> None:
-    assert begun(brought, quiet=quiet).stage is stage
+def test_where_a_life_begins(brought: Pod, quiet: bool, stage: PodWorkerState) -> None:
+    assert admitted(brought, idle=quiet).state is stage
 
 
 @pytest.mark.parametrize(
     ("life", "stage"),
     [
-        (updated(RUNNING, pod()), Stage.SYNC),
-        (updated(RUNNING, pod("Running")), Stage.SYNC),
-        (updated(RUNNING, pod("Failed")), Stage.TERMINATING),
-        (updated(RUNNING, pod(deleted=30)), Stage.TERMINATING),
-        (removed(RUNNING), Stage.TERMINATING),
-        (killed(RUNNING, EVICTED), Stage.TERMINATING),
-        (completed(RUNNING), Stage.TERMINATING),
-        (stopped(RUNNING), Stage.SYNC),
-        (books_closed(RUNNING, reclaimed=True), Stage.SYNC),
-        (updated(TERMINATING, pod()), Stage.TERMINATING),
-        (removed(TERMINATING), Stage.TERMINATING),
-        (killed(TERMINATING, EVICTED), Stage.TERMINATING),
-        (completed(TERMINATING), Stage.TERMINATING),
-        (stopped(TERMINATING), Stage.TERMINATED),
-        (books_closed(TERMINATING, reclaimed=True), Stage.TERMINATING),
-        (updated(TERMINATED, pod("Running")), Stage.TERMINATED),
-        (removed(TERMINATED), Stage.TERMINATED),
-        (killed(TERMINATED, EVICTED), Stage.TERMINATED),
-        (stopped(TERMINATED), Stage.TERMINATED),
-        (books_closed(TERMINATED, reclaimed=False), Stage.FINISHED),
-        (updated(FINISHED, pod("Succeeded")), Stage.FINISHED),
-        (updated(FINISHED, pod("Running")), Stage.FINISHED),
-        (killed(FINISHED, EVICTED), Stage.FINISHED),
-        (stopped(FINISHED), Stage.FINISHED),
-        (updated(FINISHED, pod("Succeeded", deleted=0)), Stage.TERMINATED),
-        (removed(FINISHED), Stage.TERMINATED),
-        (books_closed(removed(FINISHED), reclaimed=True), Stage.FINISHED),
+        (updated(RUNNING, pod()), PodWorkerState.SYNC),
+        (updated(RUNNING, pod("Running")), PodWorkerState.SYNC),
+        (updated(RUNNING, pod("Failed")), PodWorkerState.TERMINATING),
+        (updated(RUNNING, pod(deleted=30)), PodWorkerState.TERMINATING),
+        (removed(RUNNING), PodWorkerState.TERMINATING),
+        (evicted(RUNNING, EVICTED), PodWorkerState.TERMINATING),
+        (completed(RUNNING), PodWorkerState.TERMINATING),
+        (terminated(RUNNING), PodWorkerState.SYNC),
+        (finalized(RUNNING, cleaned_up=True), PodWorkerState.SYNC),
+        (updated(TERMINATING, pod()), PodWorkerState.TERMINATING),
+        (removed(TERMINATING), PodWorkerState.TERMINATING),
+        (evicted(TERMINATING, EVICTED), PodWorkerState.TERMINATING),
+        (completed(TERMINATING), PodWorkerState.TERMINATING),
+        (terminated(TERMINATING), PodWorkerState.TERMINATED),
+        (finalized(TERMINATING, cleaned_up=True), PodWorkerState.TERMINATING),
+        (updated(TERMINATED, pod("Running")), PodWorkerState.TERMINATED),
+        (removed(TERMINATED), PodWorkerState.TERMINATED),
+        (evicted(TERMINATED, EVICTED), PodWorkerState.TERMINATED),
+        (terminated(TERMINATED), PodWorkerState.TERMINATED),
+        (finalized(TERMINATED, cleaned_up=False), PodWorkerState.FINISHED),
+        (updated(FINISHED, pod("Succeeded")), PodWorkerState.FINISHED),
+        (updated(FINISHED, pod("Running")), PodWorkerState.FINISHED),
+        (evicted(FINISHED, EVICTED), PodWorkerState.FINISHED),
+        (terminated(FINISHED), PodWorkerState.FINISHED),
+        (updated(FINISHED, pod("Succeeded", deleted=0)), PodWorkerState.TERMINATED),
+        (removed(FINISHED), PodWorkerState.TERMINATED),
+        (finalized(removed(FINISHED), cleaned_up=True), PodWorkerState.FINISHED),
     ],
 )
-def test_every_transition(life: PodLife, stage: Stage) -> None:
-    assert life.stage is stage
+def test_every_transition(life: PodLifecycle, stage: PodWorkerState) -> None:
+    assert life.state is stage
 
 
 def test_a_pod_deleted_while_its_books_are_closed_is_reclaimed_next() -> None:
-    life = books_closed(updated(TERMINATED, pod(deleted=3)), reclaimed=False)
-    assert life.stage is Stage.TERMINATED
-    assert books_closed(life, reclaimed=True).stage is Stage.FINISHED
+    life = finalized(updated(TERMINATED, pod(deleted=3)), cleaned_up=False)
+    assert life.state is PodWorkerState.TERMINATED
+    assert finalized(life, cleaned_up=True).state is PodWorkerState.FINISHED
 
 
 @pytest.mark.parametrize(
@@ -110,33 +110,33 @@ def test_a_pod_deleted_while_its_books_are_closed_is_reclaimed_next() -> None:
         (TERMINATING, True),
         (orphaned(PodUID("u"), "default", "p"), True),
         (TERMINATED, False),
-        (stopped(TERMINATING), False),
+        (terminated(TERMINATING), False),
         (FINISHED, False),
         (updated(FINISHED, pod("Succeeded", deleted=0)), True),
-        (books_closed(removed(FINISHED), reclaimed=True), False),
+        (finalized(removed(FINISHED), cleaned_up=True), False),
     ],
 )
 def test_who_could_have_running_containers_or_has_something_left(
-    life: PodLife, could: bool
+    life: PodLifecycle, could: bool
 ) -> None:
     assert could_have_running_containers(life) is could
 
 
 def test_a_life_is_over_when_it_has_left_and_nothing_is_left() -> None:
-    assert not is_over(FINISHED)
-    assert not is_over(removed(FINISHED))
-    assert is_over(books_closed(removed(FINISHED), reclaimed=True))
-    deleted = books_closed(updated(FINISHED, pod(deleted=0)), reclaimed=True)
-    assert not is_over(deleted)
-    assert is_over(removed(deleted))
+    assert not is_forgettable(FINISHED)
+    assert not is_forgettable(removed(FINISHED))
+    assert is_forgettable(finalized(removed(FINISHED), cleaned_up=True))
+    deleted = finalized(updated(FINISHED, pod(deleted=0)), cleaned_up=True)
+    assert not is_forgettable(deleted)
+    assert is_forgettable(removed(deleted))
 
 
 def test_a_pod_that_comes_again_while_it_ends_waits_for_its_end() -> None:
     again = pod("", grace=7)
     life = updated(removed(RUNNING), again)
-    assert life.stage is Stage.TERMINATING
-    assert life.returns is again
-    assert removed(life).returns is None
+    assert life.state is PodWorkerState.TERMINATING
+    assert life.recreated_as is again
+    assert removed(life).recreated_as is None
 
 
 @pytest.mark.parametrize(
@@ -150,20 +150,20 @@ def test_a_pod_that_comes_again_while_it_ends_waits_for_its_end() -> None:
         (updated(RUNNING, pod(deleted=100)), 100),
         (updated(updated(RUNNING, pod(deleted=20)), pod(deleted=5)), 5),
         (updated(updated(RUNNING, pod(deleted=5)), pod(deleted=20)), 5),
-        (killed(RUNNING, EVICTED, 3), 3),
-        (killed(RUNNING, EVICTED, 0), 1),
-        (killed(RUNNING, EVICTED), 30),
-        (completed(begun(pod(grace=None), quiet=True)), 1),
+        (evicted(RUNNING, EVICTED, 3), 3),
+        (evicted(RUNNING, EVICTED, 0), 1),
+        (evicted(RUNNING, EVICTED), 30),
+        (completed(admitted(pod(grace=None), idle=True)), 1),
         (orphaned(PodUID("u"), "default", "p"), 1),
     ],
 )
-def test_the_shortest_grace_that_was_asked_for_counts(life: PodLife, seconds: int) -> None:
+def test_the_shortest_grace_that_was_asked_for_counts(life: PodLifecycle, seconds: int) -> None:
     assert life.grace_seconds == seconds
 
 
 def test_why_a_pod_ends_is_what_was_said_first() -> None:
-    first = killed(RUNNING, EVICTED)
-    assert killed(first, Ending(reason="Other")).ending == EVICTED
+    first = evicted(RUNNING, EVICTED)
+    assert evicted(first, Eviction(reason="Other")).eviction == EVICTED
 
 
 def test_a_life_has_the_newest_pod_of_its_source() -> None:

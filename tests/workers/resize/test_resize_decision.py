@@ -13,14 +13,14 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod
-from podstatus.workers.admission.resource_fit import taken_by
+from podstatus.workers.admission.resource_fit import sum_requests
 from podstatus.workers.resize.decision import (
-    Accepted,
-    Decision,
-    Pending,
-    Waiting,
+    ResizeAccepted,
+    ResizeDecision,
+    ResizePending,
+    ResizeRequest,
     decide_resize,
-    in_order,
+    sort_pending_resizes,
 )
 
 
@@ -56,14 +56,16 @@ def a_node(cpu: str = "4", memory: str = "8Gi") -> Node:
     return structs.replace(node, status=structs.replace(node.status, allocatable=allocatable))
 
 
-def decided(pod: Pod, *others: Pod, granted: Pod | None = None, resizes: bool = True) -> Decision:
+def decided(
+    pod: Pod, *others: Pod, granted: Pod | None = None, resizes: bool = True
+) -> ResizeDecision:
     return decide_resize(
         pod,
         granted or a_pod(),
         node=a_node(),
-        others=taken_by(other.spec for other in others),
+        others=sum_requests(other.spec for other in others),
         max_pods=110,
-        resizes=resizes,
+        supports_resize=resizes,
     )
 
 
@@ -94,24 +96,24 @@ def test_what_fits_beside_the_others_is_granted(
     decision = decided(pod, *(a_pod(f"o{i}", cpu=cpu) for i, cpu in enumerate(others)))
     if reason:
         message = f"Node didn't have enough resource: {message}"
-        assert decision == Pending(reason=reason, message=message)
+        assert decision == ResizePending(reason=reason, message=message)
     else:
-        assert decision == Accepted()
+        assert decision == ResizeAccepted()
 
 
 def test_a_runtime_that_cannot_resize_never_will() -> None:
     decision = decided(a_pod(cpu="2"), resizes=False)
-    assert isinstance(decision, Pending)
+    assert isinstance(decision, ResizePending)
     assert decision.reason == "Infeasible"
     assert "container a is not to be restarted" in decision.message
 
 
 def test_a_runtime_that_cannot_resize_can_start_again() -> None:
     pod, granted = a_pod(cpu="2", policy="cpu"), a_pod(policy="cpu")
-    assert decided(pod, granted=granted, resizes=False) == Accepted()
+    assert decided(pod, granted=granted, resizes=False) == ResizeAccepted()
     pod = a_pod(memory="2Gi", policy="cpu")
     decision = decided(pod, granted=granted, resizes=False)
-    assert isinstance(decision, Pending)
+    assert isinstance(decision, ResizePending)
     assert decision.reason == "Infeasible"
 
 
@@ -119,7 +121,7 @@ def test_a_runtime_that_cannot_resize_cannot_resize_a_pod_as_a_whole() -> None:
     pod = a_pod(policy="cpu")
     pod = structs.replace(pod, spec=structs.replace(pod.spec, resources=resources("3")))
     decision = decided(pod, granted=a_pod(policy="cpu"), resizes=False)
-    assert isinstance(decision, Pending)
+    assert isinstance(decision, ResizePending)
     assert decision.reason == "Infeasible"
 
 
@@ -130,7 +132,7 @@ AMOUNTS = st.integers(1, 6000)
 def test_never_more_is_granted_than_the_node_has(others: list[int], has: int, asks: int) -> None:
     pods = [a_pod(f"o{i}", cpu=f"{cpu}m", memory="1") for i, cpu in enumerate(others)]
     pod, granted = (a_pod(cpu=f"{cpu}m", memory="1") for cpu in (asks, has))
-    is_accepted = decided(pod, *pods, granted=granted) == Accepted()
+    is_accepted = decided(pod, *pods, granted=granted) == ResizeAccepted()
     assert is_accepted == (sum(others) + asks <= 4000)
 
 
@@ -141,13 +143,13 @@ def waits(
     priority: int | None = None,
     since: int | None = None,
     guaranteed: bool = False,
-) -> Waiting:
+) -> ResizeRequest:
     pod = a_pod(name, cpu=asks, priority=priority)
     (container,) = pod.spec.containers or ()
     container = structs.replace(container, resources=resources(asks, guaranteed=guaranteed))
     pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
     began = None if since is None else Time.from_unix_nanos(since)
-    return Waiting(pod=pod, granted=a_pod(name), since=began)
+    return ResizeRequest(pod=pod, allocated=a_pod(name), since=began)
 
 
 def test_who_is_asked_first() -> None:
@@ -163,9 +165,9 @@ def test_who_is_asked_first() -> None:
     names = [one.pod.uid for one in order]
     for seed in range(20):
         mixed = random.Random(seed).sample(order, len(order))
-        assert in_order(mixed) == names
+        assert sort_pending_resizes(mixed) == names
 
 
 def test_nobody_waits() -> None:
     nobody: list[PodUID] = []
-    assert in_order([]) == nobody
+    assert sort_pending_resizes([]) == nobody

@@ -5,7 +5,7 @@ import pytest
 from podstatus.kube.objects.containers import Container, ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.workers.resize.message import resize_words
+from podstatus.workers.resize.message import resize_message
 from tests.workers.pods import a_pod, sidecar
 
 
@@ -53,4 +53,4 @@ A = Container(name="a", resources=resources(ALL, ALL))
     ],
 )
 def test_who_is_to_have_what(pod: Pod, error: str, words: str) -> None:
-    assert resize_words("Pod resize x", pod, 7, error) == f"Pod resize x: {words}"
+    assert resize_message("Pod resize x", pod, 7, error) == f"Pod resize x: {words}"

@@ -18,7 +18,7 @@ from podstatus.workers.resize.plan import (
     ResizePlan,
     plan_resize,
     running_containers,
-    with_in_force,
+    with_actuated,
 )
 from tests.workers.pods import a_pod, facts_of, sidecar
 
@@ -104,7 +104,7 @@ def test_what_differs_is_resized_or_started_again(
 def test_what_does_not_run_gets_it_with_its_next_start(facts: PodFacts) -> None:
     plan = plan_resize(a_pod(asks("cpu=2", "cpu")), in_force(a="cpu=1"), facts)
     assert plan == ResizePlan(idle=frozenset({"a"}))
-    assert not plan.is_under_way
+    assert not plan.is_in_progress
 
 
 def test_sidecars_and_init_containers_are_resized_too() -> None:
@@ -120,18 +120,18 @@ def test_a_pod_as_a_whole_is_resized_and_who_has_no_limit_of_its_own_with_it() -
     pod = as_a_whole(a_pod(asks("cpu=1/1"), asks("cpu=1", name="b")), "cpu=2/3")
     facts = facts_of(attempt("a"), attempt("b"))
     plan = plan_resize(pod, in_force("cpu=2/2", a="cpu=1/1", b="cpu=1"), facts)
-    assert plan == ResizePlan(in_place={"b": "id-b"}, whole=True)
+    assert plan == ResizePlan(in_place={"b": "id-b"}, pod_level=True)
     assert plan_resize(pod, in_force("cpu=2/3", a="cpu=1/1", b="cpu=1"), facts) == NO_RESIZE
     plan = plan_resize(pod, in_force("cpu=1/3", a="cpu=1/1", b="cpu=1"), facts)
-    assert plan == ResizePlan(whole=True)
-    assert plan.is_under_way
+    assert plan == ResizePlan(pod_level=True)
+    assert plan.is_in_progress
 
 
 def test_what_the_runtime_does_not_say_is_what_was_asked_of_it() -> None:
     said = ResourceFacts(cpu_request=Quantity("999m"))
     facts = facts_of(attempt(resources=said), attempt("b"), attempt("c", EXITED))
     known = in_force(a="cpu=1/2 memory=3/4", b="memory=5", c="cpu=1")
-    assert [c.resources for c in with_in_force(facts, known).containers] == [
+    assert [c.resources for c in with_actuated(facts, known).containers] == [
         ResourceFacts(
             cpu_request=Quantity("999m"),
             cpu_limit=Quantity("2"),
@@ -141,4 +141,4 @@ def test_what_the_runtime_does_not_say_is_what_was_asked_of_it() -> None:
         ResourceFacts(memory_request=Quantity("5")),
         None,
     ]
-    assert with_in_force(facts, None) is facts
+    assert with_actuated(facts, None) is facts

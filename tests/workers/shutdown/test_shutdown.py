@@ -9,7 +9,7 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodCondition
-from podstatus.workers.shutdown.manager import DRAINED, DRAINING, NOT_READY, OFF
+from podstatus.workers.shutdown.manager import DRAINED, DRAINING, NOT_READY_MESSAGE, OFF
 from tests.support import node_in_memory
 from tests.support.node_in_memory import NodeInMemory, SetClock, in_loop
 
@@ -127,7 +127,7 @@ async def test_a_group_has_its_time_and_no_more_on_a_busy_machine() -> None:
         await node.passes(1)
         node.agent.shutdown._clock = BusyClock(node.clock)
         node.agent.shutdown.begin()
-        through = asyncio.create_task(node.agent.shutdown.through())
+        through = asyncio.create_task(node.agent.shutdown.wait_done())
         await node.passes(19)
         assert not through.done()
         await node.passes(2)
@@ -307,7 +307,7 @@ async def test_a_node_that_shuts_down_is_not_ready_and_says_how_far_it_is() -> N
         shutdown.begin()
         await node.passes(1)
         progress = shutdown.progress()
-        assert shutdown.problem() == NOT_READY
+        assert shutdown.problem() == NOT_READY_MESSAGE
         assert (progress.state, progress.left) == (DRAINING, ("ns/p",))
         assert (progress.ending, progress.priority, progress.seconds) == (1, 0, 20)
         await node.passes(10)
@@ -349,7 +349,7 @@ async def test_one_that_is_begun_anew_ends_who_came_between() -> None:
         node.create(a_pod("q", "stop=3s"))
         await node.passes(0)
         shutdown.begin()
-        through = asyncio.create_task(shutdown.through())
+        through = asyncio.create_task(shutdown.wait_done())
         await node.passes(4)
         assert node.looks("p") == "Failed/Terminated a:exit-143"
         assert not through.done()
@@ -371,7 +371,7 @@ async def test_the_end_of_an_agent_that_drains_leaves_the_others_running() -> No
         await node.passes(60)
         assert node.looks("quick") == "Failed/Terminated a:exit-143"
         assert node.looks("dns") == "Running a:running+"
-        assert not node.agent.shutdown.is_on
+        assert not node.agent.shutdown.is_active
 
 
 @in_loop

@@ -9,12 +9,12 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.testing.builders import make_pod
 from podstatus.workers.shutdown.plan import (
     SYSTEM_CRITICAL_PRIORITY,
-    Group,
-    Period,
-    grace_within,
+    ShutdownGroup,
+    ShutdownPeriod,
+    default_periods,
+    grace_in_group,
     group_by_priority,
-    longest,
-    two_periods,
+    total_seconds,
 )
 
 CRITICAL = SYSTEM_CRITICAL_PRIORITY
@@ -26,8 +26,8 @@ def a_pod(priority: int | None, grace: int | None = 30) -> Pod:
     return structs.replace(pod, spec=spec)
 
 
-def periods(*pairs: tuple[int, int]) -> list[Period]:
-    return [Period(priority=priority, seconds=seconds) for priority, seconds in pairs]
+def periods(*pairs: tuple[int, int]) -> list[ShutdownPeriod]:
+    return [ShutdownPeriod(priority=priority, seconds=seconds) for priority, seconds in pairs]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def periods(*pairs: tuple[int, int]) -> list[Period]:
 def test_critical_pods_have_the_end_of_the_time(
     total: float, critical: float, expected: list[tuple[int, int]]
 ) -> None:
-    assert [(it.priority, it.seconds) for it in two_periods(total, critical)] == expected
+    assert [(it.priority, it.seconds) for it in default_periods(total, critical)] == expected
 
 
 # As upstream's TestGroupByPriority has it, and its edges.
@@ -91,7 +91,7 @@ def test_every_pod_is_in_one_group_and_none_ends_before_one_of_less_importance(
     highest = [max(pod.spec.priority or 0 for pod in group.pods) for group in groups]
     lowest = [min(pod.spec.priority or 0 for pod in group.pods) for group in groups]
     assert all(low > high for high, low in zip(highest, lowest[1:], strict=False))
-    assert sum(group.seconds for group in groups) <= longest(periods(*seconds.items()))
+    assert sum(group.seconds for group in groups) <= total_seconds(periods(*seconds.items()))
 
 
 @pytest.mark.parametrize(
@@ -101,5 +101,5 @@ def test_every_pod_is_in_one_group_and_none_ends_before_one_of_less_importance(
 def test_a_pod_gets_its_own_grace_within_that_of_its_group(
     own: int | None, of_group: int, seconds: int
 ) -> None:
-    group = Group(priority=0, seconds=of_group, pods=())
-    assert grace_within(group, a_pod(0, own)) == seconds
+    group = ShutdownGroup(priority=0, seconds=of_group, pods=())
+    assert grace_in_group(group, a_pod(0, own)) == seconds

@@ -402,7 +402,7 @@ class NodeAgent:
         while True:
             try:
                 async for result in runtime.probe_results():
-                    self._pods.book.take(result)
+                    self._pods.book.record(result)
             except Exception:
                 logger.exception("results of probes broke off, will ask again")
             await self._clock.wait(_PROBES_SECONDS)

@@ -1,11 +1,11 @@
 """How far a drain is, in words."""
 
-from podstatus.workers.shutdown.manager import Progress
+from podstatus.workers.shutdown.manager import ShutdownProgress
 
 _MOST_NAMES = 5
 
 
-def describe_progress(progress: Progress) -> str:
+def describe_progress(progress: ShutdownProgress) -> str:
     """What is waited for; empty if for nothing."""
     if not progress.ending:
         return ""

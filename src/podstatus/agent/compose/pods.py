@@ -21,8 +21,8 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
-from podstatus.probes.checks import Checks
-from podstatus.probes.http_hook import get_for_hook
+from podstatus.probes.checks import ProbeChecker
+from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.pleg import RuntimeView
 from podstatus.runtime.port import ProbeResult, Resizing, Runtime, SelfProbing
@@ -30,24 +30,24 @@ from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import OutboxEntry
 from podstatus.status.startup_latency import StartupLatencyTracker
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
-from podstatus.workers.admission.admit import Admission, Rejected, admit
-from podstatus.workers.admission.resource_fit import Taken, most_pods
-from podstatus.workers.allocation.allocations import Grants
-from podstatus.workers.allocation.request_totals import Occupancy
-from podstatus.workers.allocation.resize_actuator import Actuation
-from podstatus.workers.allocation.resize_controller import Resizes
-from podstatus.workers.dispatcher import Dispatcher
-from podstatus.workers.hooks import Hooks
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
+from podstatus.workers.admission.resource_fit import RequestedResources, pod_capacity
+from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.allocation.resize_actuator import ResizeActuator
+from podstatus.workers.allocation.resize_controller import ResizeController
+from podstatus.workers.dispatcher import PodDispatcher
+from podstatus.workers.hooks import HookRunner
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.lifecycle.pod_registry import Lives
-from podstatus.workers.lifecycle.state_machine import PodLife
-from podstatus.workers.pod_executor import Containers
-from podstatus.workers.pod_syncer import PodSteps
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.state_machine import PodLifecycle
+from podstatus.workers.pod_executor import PodExecutor
+from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeBook
-from podstatus.workers.resize.decision import Decision, decide_resize
+from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 
 
 class Beside(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     """The names of those that will deliver."""
     on_mirror: Callable[[], None]
     """Told when something happened to a mirror pod or its static pod."""
-    not_taken: Callable[[Pod], Rejected | None]
+    not_taken: Callable[[Pod], AdmissionRejected | None]
     """Why no pod is taken now, if that is so."""
     history: KeptHistory
     on_directory: Callable[[PodUID], None]
@@ -89,7 +89,7 @@ class PodSide:
         self.counters = NotingCounters(around.history)
         self.directory = PodManager()
         around.history.own_uid = self.directory.translate_pod_uid
-        self.lives = Lives(self.directory, all_known=self._all_delivered)
+        self.lives = PodRegistry(self.directory, all_sources_ready=self._all_delivered)
         self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)
         self.statuses = StatusManager(
             pod_api,
@@ -113,43 +113,43 @@ class PodSide:
         probes_itself = isinstance(runtime, SelfProbing)
         # Of checks that we make, each is told about that fails, not only the last.
         unhealthy = self._unhealthy if probes_itself else _told_already
-        self.book = ProbeBook(self.statuses, self.wake, unhealthy, _watching_since(around))
+        self.book = ProbeResultStore(self.statuses, self.wake, unhealthy, _watching_since(around))
         self.probes = ProbeWorkers(
-            Checks(runtime, clock=clock),
+            ProbeChecker(runtime, clock=clock),
             recorder,
-            on_result=self.book.take,
+            on_result=self.book.record,
             clock=clock,
             observer=around.work,
         )
-        self.grants = Grants(state)
-        actuation = Actuation(
-            runtime, self.grants, self.statuses, recorder, on_done=self._there_is_room
+        self.grants = AllocationManager(state)
+        actuation = ResizeActuator(
+            runtime, self.grants, self.statuses, recorder, on_completed=self._there_is_room
         )
-        containers = Containers(
+        containers = PodExecutor(
             runtime,
             recorder,
-            crash_loops=CrashLoops(max_seconds=settings.max_container_restart_period),
+            crash_loop_backoff=CrashLoopBackoff(max_seconds=settings.max_container_restart_period),
             clock=clock,
-            hooks=Hooks(
-                runtime, recorder, clock=clock, http_get=get_for_hook, host_ips=around.host_ips
+            hooks=HookRunner(
+                runtime, recorder, clock=clock, http_get=send_hook_request, host_ips=around.host_ips
             ),
             on_init_started=self.startup_latency.record_init_container_started,
-            actuation=actuation,
+            actuator=actuation,
             observer=around.work,
         )
-        self.steps = PodSteps(
+        self.steps = PodSyncer(
             runtime,
             view,
             self.statuses,
             recorder,
-            containers=containers,
-            book=self.book,
+            executor=containers,
+            probe_results=self.book,
             clock=clock,
             policy=policy,
             host_ips=around.host_ips,
-            probes=None if probes_itself else self.probes,
+            probe_manager=None if probes_itself else self.probes,
             on_init_finished=self.startup_latency.record_init_container_finished,
-            actuation=actuation,
+            actuator=actuation,
         )
         self.workers = PodWorkers(
             self.lives,
@@ -161,8 +161,8 @@ class PodSide:
             on_finished=self._finished,
             observer=around.work,
         )
-        occupancy = Occupancy(self.lives, self.grants)
-        self.resizes = Resizes(
+        occupancy = RequestTotals(self.lives, self.grants)
+        self.resizes = ResizeController(
             self.lives,
             self.grants,
             self.statuses,
@@ -170,11 +170,11 @@ class PodSide:
             occupancy,
             decide=partial(_decide_resize, around, runtime),
             wake=self.wake,
-            all_delivered=self._all_delivered,
+            all_sources_ready=self._all_delivered,
             clock=clock,
-            beat=around.heartbeats.register("resizes", max_silent_seconds=400),
+            heartbeat=around.heartbeats.register("resizes", max_silent_seconds=400),
         )
-        self.dispatcher = Dispatcher(
+        self.dispatcher = PodDispatcher(
             self.directory,
             self.lives,
             self.workers,
@@ -187,10 +187,12 @@ class PodSide:
             on_mirror=around.on_mirror,
             clock=clock,
             gates=settings.feature_gates,
-            resizes=self.resizes,
-            on_directory=around.on_directory,
+            resize_controller=self.resizes,
+            on_pod_change=around.on_directory,
         )
-        self.mux = Mux(around.sources, self.dispatcher.handle, on_rejected=self.dispatcher.refuse)
+        self.mux = Mux(
+            around.sources, self.dispatcher.handle, on_rejected=self.dispatcher.report_rejected
+        )
         self.housekeeping = Housekeeping(
             self.directory,
             self.lives,
@@ -198,10 +200,10 @@ class PodSide:
             self.steps,
             self.statuses,
             view,
-            all_delivered=self._all_delivered,
+            all_sources_ready=self._all_delivered,
             clock=clock,
             period=policy.housekeeping,
-            beat=around.heartbeats.register("housekeeping", max_silent_seconds=60),
+            heartbeat=around.heartbeats.register("housekeeping", max_silent_seconds=60),
         )
 
     def wake(self, uid: PodUID) -> None:
@@ -209,9 +211,9 @@ class PodSide:
         self.workers.wake(uid)
 
     def _redecide(self, uid: PodUID) -> bool:
-        return self.dispatcher.redecide(uid)
+        return self.dispatcher.resync(uid)
 
-    def _finished(self, _life: PodLife) -> None:
+    def _finished(self, _life: PodLifecycle) -> None:
         self._on_mirror()
         self._there_is_room()
 
@@ -240,18 +242,18 @@ def _watching_since(around: Beside) -> Time:
     return Time.from_unix_nanos(around.clock.now())
 
 
-def _admit(around: Beside, pod: Pod, others: Taken) -> Admission:
+def _admit(around: Beside, pod: Pod, others: RequestedResources) -> AdmissionResult:
     """Whether the Node, as it is shown now, has room for a pod."""
     if (rejected := around.not_taken(pod)) is not None:
         return rejected
     node = around.own_node()
-    most = most_pods(node, around.settings.max_pods)
+    most = pod_capacity(node, around.settings.max_pods)
     return admit(pod, node=node, others=others, max_pods=most)
 
 
 def _decide_resize(
-    around: Beside, runtime: Runtime, pod: Pod, granted: Pod, others: Taken
-) -> Decision:
+    around: Beside, runtime: Runtime, pod: Pod, granted: Pod, others: RequestedResources
+) -> ResizeDecision:
     """Whether the Node, as it is shown now, has room for other resources of a pod."""
     node = around.own_node()
     return decide_resize(
@@ -259,6 +261,6 @@ def _decide_resize(
         granted,
         node=node,
         others=others,
-        max_pods=most_pods(node, around.settings.max_pods),
-        resizes=isinstance(runtime, Resizing),
+        max_pods=pod_capacity(node, around.settings.max_pods),
+        supports_resize=isinstance(runtime, Resizing),
     )

@@ -13,9 +13,9 @@ from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.pleg import RuntimeView
-from podstatus.workers.admission.admit import Rejected
-from podstatus.workers.shutdown.manager import Shutdown
-from podstatus.workers.shutdown.plan import longest
+from podstatus.workers.admission.admit import AdmissionRejected
+from podstatus.workers.shutdown.manager import ShutdownManager
+from podstatus.workers.shutdown.plan import total_seconds
 
 _LOOK_SECONDS = 0.1
 _TELL_SECONDS = 1.0
@@ -26,7 +26,7 @@ class NodeDrain:
     """Asked by the others from the start; there to be begun once it is wired."""
 
     def __init__(self) -> None:
-        self._shutdown: Shutdown | None = None
+        self._shutdown: ShutdownManager | None = None
 
     def wire(
         self,
@@ -35,9 +35,9 @@ class NodeDrain:
         node: NodeSide,
         view: RuntimeView,
         clock: Clock,
-    ) -> Shutdown:
+    ) -> ShutdownManager:
         """With what it ends, and whom it tells."""
-        self._shutdown = Shutdown(
+        self._shutdown = ShutdownManager(
             pods.lives,
             pods.workers,
             view,
@@ -52,13 +52,13 @@ class NodeDrain:
         """Why the node is not Ready, if it is because of this."""
         return None if self._shutdown is None else self._shutdown.problem()
 
-    def not_taken(self, pod: Pod) -> Rejected | None:
+    def not_taken(self, pod: Pod) -> AdmissionRejected | None:
         """Why a new pod is not taken, if it is because of this."""
-        return None if self._shutdown is None else self._shutdown.not_taken(pod)
+        return None if self._shutdown is None else self._shutdown.rejection_for(pod)
 
 
 async def drain(
-    shutdown: Shutdown, say: Callable[[str], None], is_told: Callable[[], bool]
+    shutdown: ShutdownManager, say: Callable[[str], None], is_told: Callable[[], bool]
 ) -> tuple[str, ...]:
     """End all pods, and say what is waited for; those that have not ended in their time.
 
@@ -67,7 +67,7 @@ async def drain(
     shutdown.begin()
     told = ""
     async with asyncio.TaskGroup() as tasks:
-        through = tasks.create_task(shutdown.through())
+        through = tasks.create_task(shutdown.wait_done())
         while not through.done():
             line = describe_progress(shutdown.progress())
             if line and line != told:
@@ -96,7 +96,7 @@ async def wants_drain(settings: AgentSettings) -> bool:
     """Whether pods are to end before the agent does."""
     if settings.on_stop != AUTO:
         return settings.on_stop == DRAIN
-    return longest(settings.shutdown_periods) > 0 and await machine_stops()
+    return total_seconds(settings.shutdown_periods) > 0 and await machine_stops()
 
 
 async def drain_at_end(node: Draining, whole: "asyncio.Task[None]", say: Say) -> bool:

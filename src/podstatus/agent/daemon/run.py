@@ -44,7 +44,7 @@ from podstatus.base.aio import wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
 from podstatus.client.errors import KubeconfigError
-from podstatus.workers.shutdown.plan import longest
+from podstatus.workers.shutdown.plan import total_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ async def run_agent(
                 await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 draining = None if whole.done() else node.find_draining()
                 if draining is not None and await wants_drain(settings):
-                    stop.force_after(longest(settings.shutdown_periods) + _SECONDS_TO_STOP)
+                    stop.force_after(total_seconds(settings.shutdown_periods) + _SECONDS_TO_STOP)
                     drained = await drain_at_end(draining, whole, say)
                     stop.force_after(_SECONDS_TO_STOP)
                 whole.cancel()

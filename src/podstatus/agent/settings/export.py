@@ -21,7 +21,7 @@ from podstatus.kube.scalars.duration import format_duration
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.web.ports import AboutAgent
-from podstatus.workers.shutdown.plan import Period
+from podstatus.workers.shutdown.plan import ShutdownPeriod
 
 CLASSIFIED = "CLASSIFIED"
 """What upstream shows in place of a secret."""
@@ -65,7 +65,7 @@ def _in_document(setting: Setting, value: Any) -> Any:
         return [_in_document(setting, item) for item in value]
     if isinstance(value, Taint):
         return to_document(value)
-    if isinstance(value, Period):
+    if isinstance(value, ShutdownPeriod):
         return {"priority": value.priority, "shutdownGracePeriodSeconds": int(value.seconds)}
     if isinstance(value, float | PurePath | Quantity) or setting.kind is BYTES:
         return _as_text(setting, value)
@@ -87,7 +87,7 @@ def _as_text(setting: Setting, value: Any) -> str:
         return ",".join(_as_text(setting, item) for item in value)
     if isinstance(value, Taint):
         return f"{value.key}={value.value}:{value.effect}"
-    if isinstance(value, Period):
+    if isinstance(value, ShutdownPeriod):
         return f"{value.priority}={value.seconds:g}"
     return format_duration(value) if isinstance(value, float) else str(value)
 

@@ -7,7 +7,7 @@ import msgspec
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.workers.shutdown.plan import Period, two_periods
+from podstatus.workers.shutdown.plan import ShutdownPeriod, default_periods
 
 AUTO, KEEP, DRAIN = "auto", "keep", "drain"
 
@@ -91,7 +91,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """0: a shutdown of the machine is not looked for."""
     shutdown_grace_period_critical_pods: float
     """Of it, for critical pods, at the end."""
-    shutdown_grace_period_by_pod_priority: tuple[Period, ...]
+    shutdown_grace_period_by_pod_priority: tuple[ShutdownPeriod, ...]
     """In place of both, if there are any."""
 
     history: bool
@@ -109,9 +109,9 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_format: str
 
     @property
-    def shutdown_periods(self) -> tuple[Period, ...]:
+    def shutdown_periods(self) -> tuple[ShutdownPeriod, ...]:
         """How long the pods of each priority have to end when the node shuts down."""
-        return self.shutdown_grace_period_by_pod_priority or two_periods(
+        return self.shutdown_grace_period_by_pod_priority or default_periods(
             self.shutdown_grace_period, self.shutdown_grace_period_critical_pods
         )
 

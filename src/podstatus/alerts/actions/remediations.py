@@ -19,7 +19,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import RuntimeView
-from podstatus.workers.probe_results import ProbeBook
+from podstatus.workers.probe_results import ProbeResultStore
 
 
 class KnownPods:
@@ -45,7 +45,7 @@ class KnownPods:
 class RestartContainer:
     """`restartContainer`, by the pod's own worker, as after a failed liveness probe."""
 
-    def __init__(self, pods: KnownPods, view: RuntimeView, book: ProbeBook) -> None:
+    def __init__(self, pods: KnownPods, view: RuntimeView, book: ProbeResultStore) -> None:
         self._pods = pods
         self._view = view
         self._book = book
@@ -58,7 +58,7 @@ class RestartContainer:
     async def do(self, action: Action, alert: Alert) -> None:
         """Have them ended; their pod's worker starts them again."""
         for attempt in self._attempts(action, alert):
-            self._book.restart(alert.subject.uid, attempt.id)
+            self._book.request_restart(alert.subject.uid, attempt.id)
 
     async def undo(self, action: Action, alert: Alert) -> None:
         """It cannot be taken back."""

@@ -19,7 +19,7 @@ from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.unstructured import nested_str, nested_value
-from podstatus.workers.shutdown.manager import Progress
+from podstatus.workers.shutdown.manager import ShutdownProgress
 
 _ANSWER_SECONDS = 10.0
 """For a connection and the head of an answer. What follows may take as long as it likes."""
@@ -66,24 +66,24 @@ class NodePort:
         path = "/".join(quote(part, safe="") for part in (namespace, pod, container))
         return self.ask(f"/containerLogs/{path}", query)
 
-    def begin_drain(self) -> Progress:
+    def begin_drain(self) -> ShutdownProgress:
         """Have all pods end, and none taken."""
         return self._drain("POST")
 
-    def cancel_drain(self) -> Progress:
+    def cancel_drain(self) -> ShutdownProgress:
         """Have pods taken again."""
         return self._drain("DELETE")
 
-    def drain_progress(self) -> Progress:
+    def drain_progress(self) -> ShutdownProgress:
         """How far a drain is."""
         return self._drain("GET")
 
-    def _drain(self, method: str) -> Progress:
+    def _drain(self, method: str) -> ShutdownProgress:
         if self.observes:
             raise CannotAskError("an observer runs there, which has no pods to end")
         answer = b"".join(self.ask("/drain", {}, method))
         try:
-            return decode_json(answer, Progress)
+            return decode_json(answer, ShutdownProgress)
         except msgspec.DecodeError as error:
             raise CannotAskError(
                 f"what the agent says of a drain cannot be read: {error}"

@@ -14,15 +14,15 @@ from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.instrumented import RUN_POD
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.metrics import Counts
-from podstatus.workers.lifecycle.state_machine import PodLife, Stage
+from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState
 
 _SECOND = 1_000_000_000
 _STATIC = ("", "true")
 _LIFECYCLES = {
-    Stage.SYNC: "sync",
-    Stage.TERMINATING: "terminating",
-    Stage.TERMINATED: "terminated",
-    Stage.FINISHED: "terminated",
+    PodWorkerState.SYNC: "sync",
+    PodWorkerState.TERMINATING: "terminating",
+    PodWorkerState.TERMINATED: "terminated",
+    PodWorkerState.FINISHED: "terminated",
 }
 """Upstream keeps what has finished as terminated until it is gone."""
 _CONFIGS = (("desired", ""), ("desired", "true"), ("orphan", ""), ("orphan", "true"))
@@ -37,7 +37,7 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     desired_pods: Callable[[], Sequence[Pod]]
     mirror_pods: Callable[[], Sequence[Pod]]
     active_pods: Callable[[], Sequence[Pod]]
-    lives: Callable[[], Collection[PodLife]]
+    lives: Callable[[], Collection[PodLifecycle]]
     running: Callable[[], Mapping[PodUID, RuntimePod]]
     last_listed: Callable[[], int | None]
 
@@ -68,9 +68,9 @@ def _by_static(pods: Sequence[Pod]) -> dict[str, int]:
     return {"": len(pods) - static, "true": static}
 
 
-def _working(lives: Collection[PodLife]) -> dict[Labels, int]:
+def _working(lives: Collection[PodLifecycle]) -> dict[Labels, int]:
     """By lifecycle, config and static; also those of which there are none, as upstream."""
-    found = Counter((_LIFECYCLES[life.stage], *_config(life)) for life in lives)
+    found = Counter((_LIFECYCLES[life.state], *_config(life)) for life in lives)
     configs = (*_CONFIGS, ("runtime_only", "unknown"))
     return {
         (lifecycle, *config): found[lifecycle, *config]
@@ -79,10 +79,10 @@ def _working(lives: Collection[PodLife]) -> dict[Labels, int]:
     }
 
 
-def _config(life: PodLife) -> tuple[str, str]:
+def _config(life: PodLifecycle) -> tuple[str, str]:
     if life.pod is None:
         return "runtime_only", "unknown"
-    return "orphan" if life.gone else "desired", _STATIC[is_static_pod(life.pod)]
+    return "orphan" if life.source_removed else "desired", _STATIC[is_static_pod(life.pod)]
 
 
 def _containers(pods: Mapping[PodUID, RuntimePod]) -> Iterator[Told]:

@@ -3,14 +3,14 @@
 from podstatus.base.metrics import CounterVec, HistogramVec
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.kubelet_catalog import OPERATION_BOUNDS, USUAL_BOUNDS
-from podstatus.probes.targets import Target
-from podstatus.probes.thresholds import Outcome
+from podstatus.probes.targets import ProbeTarget
+from podstatus.probes.thresholds import CheckOutcome
 from podstatus.status.metrics import STARTUP_BOUNDS
 
 _RESULTS = {
-    Outcome.SUCCESS: "successful",
-    Outcome.FAILURE: "failed",
-    Outcome.UNKNOWN: "unknown",
+    CheckOutcome.SUCCESS: "successful",
+    CheckOutcome.FAILURE: "failed",
+    CheckOutcome.UNKNOWN: "unknown",
 }
 """Upstream's words: probeResultSuccessful and so on, prober_manager.go v1.36.4."""
 _MOST_CODES = 100
@@ -73,27 +73,27 @@ class WorkCounts:
 
     # The workers
 
-    def pod_step(self, operation: str, seconds: float) -> None:
+    def pod_sync_finished(self, operation: str, seconds: float) -> None:
         """A step of a pod was taken."""
         self.steps.observe(seconds, operation)
 
-    def worker_starts(self, seconds: float) -> None:
+    def worker_started(self, seconds: float) -> None:
         """The first step of a new pod begins."""
         self.first_steps.observe(seconds)
 
-    def pod_runs(self, seconds: float) -> None:
+    def pod_running(self, seconds: float) -> None:
         """The phase of a pod is Running."""
         self.pod_starts.observe(seconds)
 
-    def container_starts(self, container_type: str) -> None:
+    def container_start_attempted(self, container_type: str) -> None:
         """A container is about to be started."""
         self.started_containers.inc(container_type)
 
-    def container_did_not_start(self, container_type: str, reason: str) -> None:
+    def container_start_failed(self, container_type: str, reason: str) -> None:
         """It could not be started."""
         self.not_started_containers.inc(container_type, reason)
 
-    def pod_returned(self, *, static: bool) -> None:
+    def pod_recreated(self, *, static: bool) -> None:
         """A pod has ended, and begins again under the same UID."""
         self.returned_pods.inc("true" if static else "")
 
@@ -103,15 +103,15 @@ class WorkCounts:
 
     # The probes
 
-    def checked(self, target: Target, outcome: Outcome, seconds: float) -> None:
+    def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
         """A check was made, or was tried in vain; how long a failed one took says nothing."""
         pod, key = target.pod, target.key
         probes = self.probes.setdefault(key.uid, PodProbes())
         kind = key.kind.value.capitalize()
         probes.results.inc(kind, _RESULTS[outcome], key.container, pod.name, pod.namespace, key.uid)
-        if outcome is not Outcome.FAILURE:
+        if outcome is not CheckOutcome.FAILURE:
             probes.seconds.observe(seconds, kind, key.container, pod.name, pod.namespace)
 
-    def ended(self, uid: PodUID) -> None:
+    def pod_removed(self, uid: PodUID) -> None:
         """Nothing of this pod is checked any more."""
         self.probes.pop(uid, None)

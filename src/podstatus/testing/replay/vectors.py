@@ -136,7 +136,7 @@ def _merge(a: Arguments) -> object:
 class _AllReady:
     """The recorded cases' prober: every regular container is ready."""
 
-    def mark(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:  # noqa: ARG002
+    def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:  # noqa: ARG002
         ready = [structs.replace(s, ready=True) for s in status.container_statuses or ()]
         return structs.replace(status, container_statuses=tuple(ready))
 

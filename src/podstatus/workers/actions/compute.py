@@ -26,32 +26,35 @@ from podstatus.kube.scalars.go_text import go_duration
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
 from podstatus.status.decide.generate import has_usable_sandbox, should_all_containers_restart
-from podstatus.workers.actions.crash_loop_backoff import CrashLoops
+from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.init_containers import plan_init_containers
 from podstatus.workers.actions.model import (
     ContainerKind,
+    ContainerProbeVerdicts,
     PodActions,
     StartContainer,
     StopContainer,
-    Verdicts,
 )
-from podstatus.workers.actions.pod_view import PodView
-from podstatus.workers.actions.regular_containers import RegularPlan, plan_regular_containers
+from podstatus.workers.actions.pod_view import PodActionInput
+from podstatus.workers.actions.regular_containers import (
+    RegularContainerPlan,
+    plan_regular_containers,
+)
 from podstatus.workers.resize.plan import NO_RESIZE, ResizePlan
 
 __all__ = [
     "ContainerKind",
+    "ContainerProbeVerdicts",
     "PodActions",
     "StartContainer",
     "StopContainer",
-    "Verdicts",
     "compute_pod_actions",
-    "pod_text",
+    "format_pod",
 ]
 
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
-_NO_VERDICTS = Verdicts()
-_GATES = FeatureGates()
+_NO_VERDICTS = ContainerProbeVerdicts()
+_DEFAULT_GATES = FeatureGates()
 
 
 def compute_pod_actions(
@@ -59,15 +62,15 @@ def compute_pod_actions(
     facts: PodFacts,
     *,
     now: Time,
-    crash_loops: CrashLoops,
-    verdicts: Verdicts = _NO_VERDICTS,
-    gates: FeatureGates = _GATES,
+    crash_loop_backoff: CrashLoopBackoff,
+    verdicts: ContainerProbeVerdicts = _NO_VERDICTS,
+    gates: FeatureGates = _DEFAULT_GATES,
     resize: ResizePlan = NO_RESIZE,
 ) -> PodActions:
     """What to do now. A pod that is being deleted needs nothing but to be stopped."""
     if pod.metadata.deletion_timestamp is not None:
         return PodActions()
-    view = PodView(
+    view = PodActionInput(
         pod=pod,
         facts=facts,
         verdicts=verdicts,
@@ -75,25 +78,25 @@ def compute_pod_actions(
         by_name=all_by_name(facts.containers),
         resize=resize,
     )
-    actions = _held_back(view, _wanted(view), crash_loops, now)
-    return structs.replace(actions, resize=_resize(view, actions))
+    actions = _apply_backoff(view, _actions_without_backoff(view), crash_loop_backoff, now)
+    return structs.replace(actions, resize=_containers_to_resize(view, actions))
 
 
-def pod_text(pod: Pod) -> str:
+def format_pod(pod: Pod) -> str:
     """The pod as the kubelet names it in messages: `name_namespace(uid)`."""
     return f"{pod.name}_{pod.namespace}({pod.uid})"
 
 
-def _wanted(view: PodView) -> PodActions:
+def _actions_without_backoff(view: PodActionInput) -> PodActions:
     """What is to be done if nothing has to wait."""
     usable = has_usable_sandbox(view.pod, view.facts)
     gate = view.gates.restart_all_containers_on_container_exits
     if gate and should_all_containers_restart(view.pod, view.facts, None):
         return _restart_all(view, in_place=usable)
-    return _in_its_sandbox(view) if usable else _in_another_sandbox(view)
+    return _actions_in_sandbox(view) if usable else _actions_for_new_sandbox(view)
 
 
-def _restart_all(view: PodView, *, in_place: bool) -> PodActions:
+def _restart_all(view: PodActionInput, *, in_place: bool) -> PodActions:
     """An exit asks for the pod to begin anew: no attempt at any container is kept.
 
     They are stopped without grace. What is to be started is seen when they are gone.
@@ -102,7 +105,7 @@ def _restart_all(view: PodView, *, in_place: bool) -> PodActions:
     sources: list[ContainerFacts] = []
     for container in (*view.regular, *view.init):
         for attempt in view.attempts(container):
-            (sources if _asks_for_all(container, attempt) else targets).append(attempt)
+            (sources if _requests_restart_all(container, attempt) else targets).append(attempt)
     running = [a for a in targets if a.state is not ContainerRunState.EXITED]
     return PodActions(
         stop_pod=not in_place,
@@ -115,31 +118,31 @@ def _restart_all(view: PodView, *, in_place: bool) -> PodActions:
     )
 
 
-def _asks_for_all(container: Container, attempt: ContainerFacts) -> bool:
+def _requests_restart_all(container: Container, attempt: ContainerFacts) -> bool:
     if attempt.state is not ContainerRunState.EXITED:
         return False
     rule = find_matching_container_restart_rule(container, attempt.exit_code)
     return rule is not None and rule.action == RESTART_ALL_CONTAINERS
 
 
-def _in_another_sandbox(view: PodView) -> PodActions:
+def _actions_for_new_sandbox(view: PodActionInput) -> PodActions:
     """There is no sandbox, or it died: begin with the first init container, if there is a point.
 
     The records of init containers go, or the pod would count as initialized.
     """
-    regular = [container for container in view.regular if _comes_back(view, container)]
-    if not regular or any(_failed_for_good(view, container) for container in view.init):
-        return _nothing_left(view)
+    regular = [container for container in view.regular if _will_restart(view, container)]
+    if not regular or any(_failed_permanently(view, container) for container in view.init):
+        return _stop_if_running(view)
     kind = ContainerKind.INIT if view.init else ContainerKind.REGULAR
     return PodActions(
         stop_pod=bool(view.facts.sandboxes or view.facts.containers),
         remove=tuple(a for container in view.init for a in view.attempts(container)),
         start_pod=True,
-        start=tuple(view.to_start(container, kind) for container in view.init[:1] or regular),
+        start=tuple(view.start_action(container, kind) for container in view.init[:1] or regular),
     )
 
 
-def _comes_back(view: PodView, container: Container) -> bool:
+def _will_restart(view: PodActionInput, container: Container) -> bool:
     """Whether a container is started in another sandbox. What ran ends with the old one."""
     attempt = view.newest(container)
     if attempt is None or attempt.state is ContainerRunState.CREATED:
@@ -149,7 +152,7 @@ def _comes_back(view: PodView, container: Container) -> bool:
     return view.restarts_when_stopped(container)
 
 
-def _failed_for_good(view: PodView, container: Container) -> bool:
+def _failed_permanently(view: PodActionInput, container: Container) -> bool:
     """Whether an init container has ended without success, or is ending, and stays so."""
     if is_restartable_init_container(container):
         return False
@@ -158,27 +161,27 @@ def _failed_for_good(view: PodView, container: Container) -> bool:
         return False
     if attempt.state is ContainerRunState.EXITED and attempt.exit_code == 0:
         return False
-    return not _comes_back(view, container)
+    return not _will_restart(view, container)
 
 
-def _nothing_left(view: PodView) -> PodActions:
+def _stop_if_running(view: PodActionInput) -> PodActions:
     """No container has to run. Sidecars do not keep a pod alive."""
-    return PodActions(stop_pod=view.something_is_left())
+    return PodActions(stop_pod=view.has_anything_to_stop())
 
 
-def _in_its_sandbox(view: PodView) -> PodActions:
+def _actions_in_sandbox(view: PodActionInput) -> PodActions:
     """Whether the pod is done, and what its containers need if it is not."""
     init = plan_init_containers(view)
-    regular = plan_regular_containers(view) if init.done else RegularPlan(alive=True)
+    regular = plan_regular_containers(view) if init.done else RegularContainerPlan(alive=True)
     if init.failed or not regular.alive:
-        return _nothing_left(view)
+        return _stop_if_running(view)
     return PodActions(
         stop=(*init.stop, *regular.stop),
-        start=(*_ephemeral(view), *init.start, *regular.start),
+        start=(*_ephemeral_starts(view), *init.start, *regular.start),
     )
 
 
-def _resize(view: PodView, actions: PodActions) -> Mapping[str, str] | None:
+def _containers_to_resize(view: PodActionInput, actions: PodActions) -> Mapping[str, str] | None:
     """Whom to resize; also nobody but the pod as a whole, to make room for those that start.
 
     A sandbox that is made anew has its size, and one that ends needs none.
@@ -188,20 +191,22 @@ def _resize(view: PodView, actions: PodActions) -> Mapping[str, str] | None:
     if anew or not has_usable_sandbox(view.pod, view.facts):
         return None
     starting = {item.container.name for item in actions.start}
-    is_needed = plan.in_place or plan.whole or starting & (plan.restart | plan.idle)
+    is_needed = plan.in_place or plan.pod_level or starting & (plan.restart | plan.idle)
     return plan.in_place if is_needed else None
 
 
-def _ephemeral(view: PodView) -> tuple[StartContainer, ...]:
+def _ephemeral_starts(view: PodActionInput) -> tuple[StartContainer, ...]:
     """Ephemeral containers are started once, also while the pod is being initialized."""
     return tuple(
-        view.to_start(container, ContainerKind.EPHEMERAL)
+        view.start_action(container, ContainerKind.EPHEMERAL)
         for container in view.pod.spec.ephemeral_containers or ()
         if view.newest(container) is None
     )
 
 
-def _held_back(view: PodView, wanted: PodActions, crash_loops: CrashLoops, now: Time) -> PodActions:
+def _apply_backoff(
+    view: PodActionInput, actions: PodActions, crash_loop_backoff: CrashLoopBackoff, now: Time
+) -> PodActions:
     """The actions without the starts that have to wait.
 
     Upstream: doBackOff, kuberuntime_manager.go v1.36.4.
@@ -210,25 +215,25 @@ def _held_back(view: PodView, wanted: PodActions, crash_loops: CrashLoops, now: 
     start: list[StartContainer] = []
     waiting: dict[str, StartFailure] = {}
     left: list[float] = []
-    for item in wanted.start:
+    for item in actions.start:
         name, last_exit = item.container.name, item.last_exit
         seconds = 0.0
         if last_exit is not None:
-            seconds = crash_loops.seconds_left(uid, name, last_exit, now)
+            seconds = crash_loop_backoff.remaining(uid, name, last_exit, now)
         if last_exit is None or not seconds:
             start.append(item)
             continue
-        wait = crash_loops.wait(uid, name, last_exit)
-        waiting[name] = _back_off(view.pod, name, wait)
+        wait = crash_loop_backoff.delay(uid, name, last_exit)
+        waiting[name] = _backoff_failure(view.pod, name, wait)
         left.append(seconds)
     if not waiting:
-        return wanted
-    return structs.replace(wanted, start=tuple(start), waiting=waiting, look_again=min(left))
+        return actions
+    return structs.replace(actions, start=tuple(start), waiting=waiting, requeue_after=min(left))
 
 
-def _back_off(pod: Pod, container: str, seconds: float) -> StartFailure:
+def _backoff_failure(pod: Pod, container: str, seconds: float) -> StartFailure:
     return StartFailure(
         reason=CRASH_LOOP_BACK_OFF,
         message=f"back-off {go_duration(seconds)} restarting failed "
-        f"container={container} pod={pod_text(pod)}",
+        f"container={container} pod={format_pod(pod)}",
     )

@@ -15,28 +15,28 @@ from msgspec import structs
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 
-FIRST_SECONDS = 10
+INITIAL_SECONDS = 10
 MAX_SECONDS = 300
-_RECOVERED_AFTER = 600
+_RESET_AFTER_SECONDS = 600
 """Seconds of running. Upstream's number, whatever the longest wait is."""
 _SECOND = 1_000_000_000
 
 
-class _Wait(msgspec.Struct, frozen=True):
+class _BackoffEntry(msgspec.Struct, frozen=True):
     seconds: float
     since: Time
     """When the restart was made that counts this wait."""
 
-    def is_over_for(self, last_exit: Time) -> bool:
-        return last_exit - self.since > _RECOVERED_AFTER * _SECOND
+    def has_expired(self, last_exit: Time) -> bool:
+        return last_exit - self.since > _RESET_AFTER_SECONDS * _SECOND
 
 
-class CrashLoops(msgspec.Struct, frozen=True, kw_only=True):
+class CrashLoopBackoff(msgspec.Struct, frozen=True, kw_only=True):
     """The waits of all containers, as a value: `started` and `forget` make another one."""
 
     max_seconds: float = MAX_SECONDS
     """`crashLoopBackOff.maxContainerRestartPeriod`; below 10 s it is the first wait too."""
-    waits: Mapping[tuple[PodUID, str], _Wait] = {}
+    entries: Mapping[tuple[PodUID, str], _BackoffEntry] = {}
 
     def __post_init__(self) -> None:
         if not self.max_seconds > 0:
@@ -45,19 +45,19 @@ class CrashLoops(msgspec.Struct, frozen=True, kw_only=True):
                 " more than 0, is expected"
             )
 
-    def wait(self, uid: PodUID, container: str, last_exit: Time) -> float:
+    def delay(self, uid: PodUID, container: str, last_exit: Time) -> float:
         """How many seconds have to pass after this exit."""
-        wait = self._current(uid, container, last_exit)
+        wait = self._active_entry(uid, container, last_exit)
         return 0.0 if wait is None else wait.seconds
 
-    def seconds_left(self, uid: PodUID, container: str, last_exit: Time, now: Time) -> float:
+    def remaining(self, uid: PodUID, container: str, last_exit: Time, now: Time) -> float:
         """How long its start has to wait from now on; 0 if it may be started.
 
         An exit that lies ahead, by a clock that was set back, counts as one of just now; one that
         lies ahead by more than the wait does not count: until the clock has caught up would be too
         long. If it is not known when it ended, the wait is counted from its start.
         """
-        wait = self._current(uid, container, last_exit)
+        wait = self._active_entry(uid, container, last_exit)
         if wait is None:
             return 0.0
         passed = (now - (last_exit or wait.since)) / _SECOND
@@ -65,22 +65,24 @@ class CrashLoops(msgspec.Struct, frozen=True, kw_only=True):
 
     def started(
         self, uid: PodUID, container: str, last_exit: Time | None, now: Time
-    ) -> "CrashLoops":
+    ) -> "CrashLoopBackoff":
         """A start was tried now. Without an exit before it, it is no restart."""
         if last_exit is None:
             return self
-        wait = self._current(uid, container, last_exit)
-        grown = FIRST_SECONDS if wait is None else wait.seconds * 2
+        wait = self._active_entry(uid, container, last_exit)
+        grown = INITIAL_SECONDS if wait is None else wait.seconds * 2
         seconds = min(grown, self.max_seconds)
-        return structs.replace(self, waits={**self.waits, (uid, container): _Wait(seconds, now)})
+        return structs.replace(
+            self, entries={**self.entries, (uid, container): _BackoffEntry(seconds, now)}
+        )
 
-    def forget(self, uid: PodUID) -> "CrashLoops":
+    def without_pod(self, uid: PodUID) -> "CrashLoopBackoff":
         """Without this pod."""
-        if not any(pod == uid for pod, _ in self.waits):
+        if not any(pod == uid for pod, _ in self.entries):
             return self
-        waits = {key: wait for key, wait in self.waits.items() if key[0] != uid}
-        return structs.replace(self, waits=waits)
+        waits = {key: wait for key, wait in self.entries.items() if key[0] != uid}
+        return structs.replace(self, entries=waits)
 
-    def _current(self, uid: PodUID, container: str, last_exit: Time) -> _Wait | None:
-        wait = self.waits.get((uid, container))
-        return None if wait is None or wait.is_over_for(last_exit) else wait
+    def _active_entry(self, uid: PodUID, container: str, last_exit: Time) -> _BackoffEntry | None:
+        wait = self.entries.get((uid, container))
+        return None if wait is None or wait.has_expired(last_exit) else wait

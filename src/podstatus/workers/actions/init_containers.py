@@ -16,12 +16,12 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.workers.actions.model import ContainerKind, StartContainer, StopContainer
-from podstatus.workers.actions.pod_view import PodView, try_stopping
+from podstatus.workers.actions.pod_view import PodActionInput, stop_unknown
 
-_WHAT = "Init container"
+_LABEL = "Init container"
 
 
-class InitPlan(msgspec.Struct, frozen=True, kw_only=True):
+class InitContainerPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to do about init containers and sidecars."""
 
     done: bool = False
@@ -39,88 +39,92 @@ class _Step(msgspec.Struct, frozen=True, kw_only=True):
     """The next one may run."""
     failed: bool = False
     stop: StopContainer | None = None
-    again: bool = False
+    restart: bool = False
     """It has to be started, once more or for the first time."""
 
 
-_AGAIN = _Step(again=True)
+_RESTART = _Step(restart=True)
 _DONE = _Step(passed=True)
 _FAILED = _Step(failed=True)
 
 
-def plan_init_containers(view: PodView) -> InitPlan:
+def plan_init_containers(view: PodActionInput) -> InitContainerPlan:
     """What has to be done next, if the sandbox is there."""
     if not view.init or _is_past_init(view):
-        return _plan(view, [_kept(view, container) for container in view.init], done=True)
-    reached = [i for i, container in enumerate(view.init) if view.here(container) is not None]
+        return _plan(view, [_passed_step(view, container) for container in view.init], done=True)
+    reached = [
+        i for i, container in enumerate(view.init) if view.in_current_sandbox(container) is not None
+    ]
     if not reached:
-        return _plan(view, [_AGAIN], done=False)
+        return _plan(view, [_RESTART], done=False)
     at = reached[-1]
-    steps = [_kept(view, container) for container in view.init[:at]]
-    steps.append(_furthest(view, view.init[at]))
+    steps = [_passed_step(view, container) for container in view.init[:at]]
+    steps.append(_current_step(view, view.init[at]))
     if steps[-1].failed:
-        return InitPlan(failed=True)
+        return InitContainerPlan(failed=True)
     done = steps[-1].passed and at == len(view.init) - 1
     if steps[-1].passed and not done:
-        steps.append(_AGAIN)
+        steps.append(_RESTART)
     return _plan(view, steps, done=done)
 
 
-def _is_past_init(view: PodView) -> bool:
+def _is_past_init(view: PodActionInput) -> bool:
     """Whether a regular container was made in this sandbox, so that all of these were done."""
-    here = [view.here(container) for container in view.regular]
+    here = [view.in_current_sandbox(container) for container in view.regular]
     return any(a is not None and a.state is not ContainerRunState.UNKNOWN for a in here)
 
 
-def _plan(view: PodView, steps: Sequence[_Step], *, done: bool) -> InitPlan:
+def _plan(view: PodActionInput, steps: Sequence[_Step], *, done: bool) -> InitContainerPlan:
     """The steps of as many init containers as there are steps."""
-    starting = [c for c, step in zip(view.init, steps, strict=False) if step.again]
-    return InitPlan(
+    starting = [c for c, step in zip(view.init, steps, strict=False) if step.restart]
+    return InitContainerPlan(
         done=done,
         stop=tuple(step.stop for step in steps if step.stop is not None),
-        start=tuple(view.to_start(container, ContainerKind.INIT) for container in starting),
+        start=tuple(view.start_action(container, ContainerKind.INIT) for container in starting),
     )
 
 
-def _kept(view: PodView, container: Container) -> _Step:
+def _passed_step(view: PodActionInput, container: Container) -> _Step:
     """One behind which the pod has come: a sidecar goes on, any other has had its turn."""
     if not is_restartable_init_container(container):
         return _DONE
-    return _sidecar(view, container, view.here(container))
+    return _sidecar_step(view, container, view.in_current_sandbox(container))
 
 
-def _furthest(view: PodView, container: Container) -> _Step:
-    attempt = view.here(container)
+def _current_step(view: PodActionInput, container: Container) -> _Step:
+    attempt = view.in_current_sandbox(container)
     if attempt is None or is_restartable_init_container(container):
-        return _sidecar(view, container, attempt)
+        return _sidecar_step(view, container, attempt)
     match attempt.state:
         case ContainerRunState.RUNNING:
             return _Step()
         case ContainerRunState.CREATED:
             # Made and started is one step: the start failed.
-            return _AGAIN
+            return _RESTART
         case ContainerRunState.UNKNOWN:
             if view.restarts_when_stopped(container):
-                return _Step(stop=try_stopping(attempt, _WHAT), again=True)
+                return _Step(stop=stop_unknown(attempt, _LABEL), restart=True)
             return _FAILED
     if attempt.exit_code == 0:
         return _DONE
-    return _AGAIN if view.restarts_after(container, attempt.exit_code) else _FAILED
+    return _RESTART if view.restarts_after(container, attempt.exit_code) else _FAILED
 
 
-def _sidecar(view: PodView, container: Container, attempt: ContainerFacts | None) -> _Step:
+def _sidecar_step(
+    view: PodActionInput, container: Container, attempt: ContainerFacts | None
+) -> _Step:
     """A sidecar runs, whatever the policy of the pod."""
     if attempt is None:
-        return _AGAIN
+        return _RESTART
     if attempt.state is ContainerRunState.UNKNOWN:
-        return _Step(stop=try_stopping(attempt, _WHAT), again=True)
+        return _Step(stop=stop_unknown(attempt, _LABEL), restart=True)
     if attempt.state is not ContainerRunState.RUNNING:
-        return _AGAIN
-    fault = view.fault(container, attempt)
+        return _RESTART
+    fault = view.required_stop(container, attempt)
     started = container.startup_probe is None or bool(view.verdicts.startup.get(attempt.id))
     if fault is None and (stop := view.resize_restart(attempt)) is not None:
-        return _Step(passed=started, stop=stop, again=True)
+        return _Step(passed=started, stop=stop, restart=True)
     if fault is None:
         return _Step(passed=started)
-    stop = structs.replace(fault, message=f"{_WHAT} {fault.message}")
-    return _Step(passed=started, stop=stop, again=True)
+    stop = structs.replace(fault, message=f"{_LABEL} {fault.message}")
+    return _Step(passed=started, stop=stop, restart=True)

@@ -58,11 +58,11 @@ class PodActions(msgspec.Struct, frozen=True, kw_only=True):
     """One after another. A sidecar that cannot be started does not hold up those behind it."""
     waiting: Mapping[str, StartFailure] = {}
     """By container: why it is not started now although it should be."""
-    look_again: float | None = None
+    requeue_after: float | None = None
     """Seconds until the first of those may be started."""
 
 
-class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
     """The latest word of liveness and startup probes and of others, by container ID.
 
     True is a success and False a failure for good: the failures reached the probe's threshold.
@@ -71,5 +71,5 @@ class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     liveness: Mapping[str, bool] = {}
     startup: Mapping[str, bool] = {}
-    unwanted: frozenset[str] = frozenset()
+    restart_requested: frozenset[str] = frozenset()
     """Those that somebody wants to be started again, though no probe says so."""

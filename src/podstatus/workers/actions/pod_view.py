@@ -15,16 +15,21 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
 from podstatus.kube.scalars.time import Time
-from podstatus.workers.actions.model import ContainerKind, StartContainer, StopContainer, Verdicts
+from podstatus.workers.actions.model import (
+    ContainerKind,
+    ContainerProbeVerdicts,
+    StartContainer,
+    StopContainer,
+)
 from podstatus.workers.resize.plan import NO_RESIZE, ResizePlan
 
 
-class PodView(msgspec.Struct, frozen=True, kw_only=True):
+class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
     """What every container of a pod is looked at with."""
 
     pod: Pod
     facts: PodFacts
-    verdicts: Verdicts
+    verdicts: ContainerProbeVerdicts
     gates: FeatureGates
     by_name: Mapping[str, Sequence[ContainerFacts]]
     """The attempts at each container, newest first."""
@@ -44,7 +49,7 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
         """The newest attempt at a container."""
         return next(iter(self.by_name.get(container.name, ())), None)
 
-    def here(self, container: Container) -> ContainerFacts | None:
+    def in_current_sandbox(self, container: Container) -> ContainerFacts | None:
         """The newest attempt at a container, if it was made in the sandbox of today."""
         attempt = self.newest(container)
         return attempt if attempt is not None and attempt.active else None
@@ -60,7 +65,7 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
                 return attempt.finished_at
         return None
 
-    def something_is_left(self) -> bool:
+    def has_anything_to_stop(self) -> bool:
         """Whether there is a sandbox or a container that could be stopped."""
         return any(s.state is SandboxState.READY for s in self.facts.sandboxes) or any(
             c.state is not ContainerRunState.EXITED for c in self.facts.containers
@@ -86,7 +91,7 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
         own = container.restart_policy if has_own else None
         return (own or self.pod.spec.restart_policy) != "Never"
 
-    def to_start(self, container: Container, kind: ContainerKind) -> StartContainer:
+    def start_action(self, container: Container, kind: ContainerKind) -> StartContainer:
         """The next start of a container."""
         attempts = self.attempts(container)
         count = attempts[0].restart_count if attempts else None
@@ -104,17 +109,17 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
         """
         return attempt.image not in ("", container.image)
 
-    def fault(self, container: Container, attempt: ContainerFacts) -> StopContainer | None:
+    def required_stop(self, container: Container, attempt: ContainerFacts) -> StopContainer | None:
         """Why a container that runs must not go on; None if it may."""
         verdicts = self.verdicts
         if self.is_changed(container, attempt):
-            return self._fault(attempt, "definition changed", None)
+            return self._stop_action(attempt, "definition changed", None)
         if verdicts.liveness.get(attempt.id) is False:
-            return self._fault(attempt, "failed liveness probe", container.liveness_probe)
+            return self._stop_action(attempt, "failed liveness probe", container.liveness_probe)
         if verdicts.startup.get(attempt.id) is False:
-            return self._fault(attempt, "failed startup probe", container.startup_probe)
-        if attempt.id in verdicts.unwanted:
-            return self._fault(attempt, "restart requested", None)
+            return self._stop_action(attempt, "failed startup probe", container.startup_probe)
+        if attempt.id in verdicts.restart_requested:
+            return self._stop_action(attempt, "restart requested", None)
         return None
 
     def resize_restart(self, attempt: ContainerFacts) -> StopContainer | None:
@@ -127,17 +132,19 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
         message = f"Container {attempt.name} resize requires restart"
         return StopContainer(container=attempt, message=message)
 
-    def _fault(self, attempt: ContainerFacts, what: str, probe: Probe | None) -> StopContainer:
+    def _stop_action(
+        self, attempt: ContainerFacts, reason: str, probe: Probe | None
+    ) -> StopContainer:
         # A pod without a grace has none that a probe could change.
         has_grace = self.pod.spec.termination_grace_period_seconds is not None
         return StopContainer(
             container=attempt,
-            message=f"{attempt.name} {what}",
+            message=f"{attempt.name} {reason}",
             grace_seconds=probe.termination_grace_period_seconds if probe and has_grace else None,
         )
 
 
-def try_stopping(attempt: ContainerFacts, what: str) -> StopContainer:
+def stop_unknown(attempt: ContainerFacts, label: str) -> StopContainer:
     """Stop what may be running, so that there are never two of it."""
-    message = f'{what} is in "unknown" state, try killing it before restart'
+    message = f'{label} is in "unknown" state, try killing it before restart'
     return StopContainer(container=attempt, message=message)

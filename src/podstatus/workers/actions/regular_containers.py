@@ -9,12 +9,12 @@ from msgspec import structs
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.workers.actions.model import ContainerKind, StartContainer, StopContainer
-from podstatus.workers.actions.pod_view import PodView, try_stopping
+from podstatus.workers.actions.pod_view import PodActionInput, stop_unknown
 
-_WHAT = "Container"
+_LABEL = "Container"
 
 
-class RegularPlan(msgspec.Struct, frozen=True, kw_only=True):
+class RegularContainerPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to do about regular containers."""
 
     alive: bool
@@ -26,44 +26,44 @@ class RegularPlan(msgspec.Struct, frozen=True, kw_only=True):
 class _Step(msgspec.Struct, frozen=True, kw_only=True):
     """What to do about one of them."""
 
-    goes_on: bool = False
+    keeps_running: bool = False
     stop: StopContainer | None = None
-    again: bool = False
+    restart: bool = False
 
 
-def plan_regular_containers(view: PodView) -> RegularPlan:
+def plan_regular_containers(view: PodActionInput) -> RegularContainerPlan:
     """What has to be done, if all init containers are done."""
     steps = [_step(view, container) for container in view.regular]
-    starting = [c for c, step in zip(view.regular, steps, strict=True) if step.again]
-    return RegularPlan(
-        alive=any(step.goes_on or step.again for step in steps),
+    starting = [c for c, step in zip(view.regular, steps, strict=True) if step.restart]
+    return RegularContainerPlan(
+        alive=any(step.keeps_running or step.restart for step in steps),
         stop=tuple(step.stop for step in steps if step.stop is not None),
-        start=tuple(view.to_start(container, ContainerKind.REGULAR) for container in starting),
+        start=tuple(view.start_action(container, ContainerKind.REGULAR) for container in starting),
     )
 
 
-def _step(view: PodView, container: Container) -> _Step:
+def _step(view: PodActionInput, container: Container) -> _Step:
     attempt = view.newest(container)
     if attempt is None:
-        return _Step(again=True)
+        return _Step(restart=True)
     match attempt.state:
         case ContainerRunState.RUNNING:
-            return _running(view, container, attempt)
+            return _running_step(view, container, attempt)
         case ContainerRunState.CREATED:
             # Made and started is one step: the start failed.
-            return _Step(again=True)
+            return _Step(restart=True)
         case ContainerRunState.UNKNOWN:
-            return _Step(stop=try_stopping(attempt, _WHAT), again=True)
-    return _Step(again=view.restarts_after(container, attempt.exit_code))
+            return _Step(stop=stop_unknown(attempt, _LABEL), restart=True)
+    return _Step(restart=view.restarts_after(container, attempt.exit_code))
 
 
-def _running(view: PodView, container: Container, attempt: ContainerFacts) -> _Step:
-    fault = view.fault(container, attempt)
+def _running_step(view: PodActionInput, container: Container, attempt: ContainerFacts) -> _Step:
+    fault = view.required_stop(container, attempt)
     if fault is None and (stop := view.resize_restart(attempt)) is not None:
-        return _Step(stop=stop, again=True)
+        return _Step(stop=stop, restart=True)
     if fault is None:
-        return _Step(goes_on=True)
+        return _Step(keeps_running=True)
     # A new definition is for a new attempt, whatever the policy.
     again = view.is_changed(container, attempt) or view.restarts_when_stopped(container)
-    message = f"{_WHAT} {fault.message}" + (", will be restarted" if again else "")
-    return _Step(stop=structs.replace(fault, message=message), again=again)
+    message = f"{_LABEL} {fault.message}" + (", will be restarted" if again else "")
+    return _Step(stop=structs.replace(fault, message=message), restart=again)

@@ -10,13 +10,13 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.restart_policy import is_restartable_init_container
 
-Wave = tuple[ContainerFacts, ...]
+StopBatch = tuple[ContainerFacts, ...]
 
-LEAST_CONTAINER_GRACE = 2
+MIN_CONTAINER_GRACE = 2
 """Seconds that every container gets, so that it can end by itself, whatever was asked for."""
 
 
-def stop_order(pod: Pod | None, facts: PodFacts) -> tuple[Wave, ...]:
+def termination_order(pod: Pod | None, facts: PodFacts) -> tuple[StopBatch, ...]:
     """The containers that have not ended, in waves: each is stopped when the one before has ended.
 
     Sidecars serve the others, and those that were started before them: so they come last, one
@@ -35,18 +35,18 @@ def stop_order(pod: Pod | None, facts: PodFacts) -> tuple[Wave, ...]:
     return tuple(tuple(wave) for wave in (first, *last.values()) if wave)
 
 
-def container_grace(pod: Pod, own: int | None = None) -> int:
+def container_grace(pod: Pod, probe_grace: int | None = None) -> int:
     """How many seconds a container gets that is stopped while its pod goes on.
 
-    `own` is what its probe says (`StopContainer.grace_seconds`). The deletion of the pod is
-    stronger than that. 0 leaves no time for a hook; `grace_left` is what it gets all the same.
+    `probe_grace` is what its probe says (`StopContainer.grace_seconds`). The deletion of the pod is
+    stronger than that. 0 leaves no time for a hook; `remaining_grace` is what it gets all the same.
     """
     deletion = pod.metadata.deletion_grace_period_seconds
     spec = pod.spec.termination_grace_period_seconds
-    return next((s for s in (deletion, own, spec) if s is not None), LEAST_CONTAINER_GRACE)
+    return next((s for s in (deletion, probe_grace, spec) if s is not None), MIN_CONTAINER_GRACE)
 
 
-def grace_left(grace: float, waited: float) -> float:
+def remaining_grace(grace: float, waited: float) -> float:
     """What a container gets of its grace after its hook has run and its turn has come."""
     # Waiting is counted in whole seconds.
-    return max(LEAST_CONTAINER_GRACE, grace - int(waited))
+    return max(MIN_CONTAINER_GRACE, grace - int(waited))

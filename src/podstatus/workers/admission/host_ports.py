@@ -10,7 +10,7 @@ from typing import NamedTuple
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.restart_policy import is_restartable_init_container
 
-_EVERY_ADDRESS = "0.0.0.0"  # noqa: S104
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 
 
 class HostPort(NamedTuple):
@@ -20,16 +20,16 @@ class HostPort(NamedTuple):
     protocol: str
     port: int
 
-    def collides(self, other: "HostPort") -> bool:
+    def conflicts_with(self, other: "HostPort") -> bool:
         """Whether only one pod can have them."""
         if (self.protocol, self.port) != (other.protocol, other.port):
             return False
-        return self.ip == other.ip or _EVERY_ADDRESS in (self.ip, other.ip)
+        return self.ip == other.ip or _ANY_ADDRESS in (self.ip, other.ip)
 
 
-def has_free_ports(spec: PodSpec, taken: Collection[HostPort]) -> bool:
+def has_free_ports(spec: PodSpec, used: Collection[HostPort]) -> bool:
     """Whether nobody has one of the ports that this pod wants."""
-    return not any(port.collides(other) for port in host_ports(spec) for other in taken)
+    return not any(port.conflicts_with(other) for port in host_ports(spec) for other in used)
 
 
 def host_ports(spec: PodSpec) -> Iterator[HostPort]:
@@ -39,4 +39,4 @@ def host_ports(spec: PodSpec) -> Iterator[HostPort]:
         for port in container.ports or ():
             if port.host_port > 0:
                 protocol = port.protocol or "TCP"
-                yield HostPort(port.host_ip or _EVERY_ADDRESS, protocol, port.host_port)
+                yield HostPort(port.host_ip or _ANY_ADDRESS, protocol, port.host_port)

@@ -23,13 +23,13 @@ MAX_CONTAINERS: Final = 1000
 MAX_VOLUMES: Final = 1000
 MAX_PER_CONTAINER: Final = 10_000
 """Variables, mounts, ports, arguments, resources and claims of one container."""
-MAX_IN_ALL: Final = 100_000
+MAX_PER_POD: Final = 100_000
 """The same, of all containers of a pod together."""
-MAX_OTHERS: Final = 10_000
+MAX_LIST_ENTRIES: Final = 10_000
 """Entries of any other list of a pod."""
 
 
-class Excess(msgspec.Struct, frozen=True, kw_only=True):
+class LimitViolation(msgspec.Struct, frozen=True, kw_only=True):
     """Of what a pod has too much."""
 
     reason: str
@@ -43,15 +43,15 @@ class Excess(msgspec.Struct, frozen=True, kw_only=True):
         return f"Pod has {self.count} {self.what}, this node takes at most {self.limit}"
 
 
-def find_excess(pod: Pod) -> Excess | None:
+def find_limit_violation(pod: Pod) -> LimitViolation | None:
     """The first limit that a pod is beyond; None if it is within all of them."""
-    for reason, what, count, limit in _counted(pod):
+    for reason, what, count, limit in _counts(pod):
         if count > limit:
-            return Excess(reason=reason, what=what, count=count, limit=limit)
+            return LimitViolation(reason=reason, what=what, count=count, limit=limit)
     return None
 
 
-def _counted(pod: Pod) -> Iterator[tuple[str, str, int, int]]:
+def _counts(pod: Pod) -> Iterator[tuple[str, str, int, int]]:
     spec = pod.spec
     listed = (spec.init_containers, spec.containers, spec.ephemeral_containers)
     # Before anything is done for each of them.
@@ -61,9 +61,9 @@ def _counted(pod: Pod) -> Iterator[tuple[str, str, int, int]]:
     what = "variables, mounts, ports, arguments and resources"
     in_one = f"{what} in one container"
     yield reasons.POD_TOO_LARGE, in_one, max(sizes, default=0), MAX_PER_CONTAINER
-    yield reasons.POD_TOO_LARGE, what, sum(sizes), MAX_IN_ALL
-    for what, count in _others(pod, spec):
-        yield reasons.POD_TOO_LARGE, what, count, MAX_OTHERS
+    yield reasons.POD_TOO_LARGE, what, sum(sizes), MAX_PER_POD
+    for what, count in _list_lengths(pod, spec):
+        yield reasons.POD_TOO_LARGE, what, count, MAX_LIST_ENTRIES
 
 
 def _size(container: Container) -> int:
@@ -80,7 +80,7 @@ def _size(container: Container) -> int:
     )
 
 
-def _others(pod: Pod, spec: PodSpec) -> Iterator[tuple[str, int]]:
+def _list_lengths(pod: Pod, spec: PodSpec) -> Iterator[tuple[str, int]]:
     yield "tolerations", _length(spec.tolerations)
     yield "hostAliases", _length(spec.host_aliases)
     yield "readinessGates", _length(spec.readiness_gates)

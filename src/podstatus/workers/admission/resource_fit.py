@@ -20,10 +20,10 @@ from podstatus.workers.admission.host_ports import HostPort, host_ports
 
 CPU, MEMORY, STORAGE = "cpu", "memory", "ephemeral-storage"
 _NANO = 10**9
-_MOST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class RequestedResources(msgspec.Struct, frozen=True, kw_only=True):
     """What some pods have together."""
 
     pods: int = 0
@@ -31,33 +31,33 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     ports: tuple[HostPort, ...] = ()
 
 
-def taken_by(specs: Iterable[PodSpec]) -> Taken:
+def sum_requests(specs: Iterable[PodSpec]) -> RequestedResources:
     """What pods of these specs have; give their allocation, if they were granted something else."""
     amounts: Counter[str] = Counter()
     ports: list[HostPort] = []
     count = 0
     for spec in specs:
-        amounts.update(counted(pod_requests(spec)))
+        amounts.update(countable(pod_requests(spec)))
         ports.extend(host_ports(spec))
         count += 1
-    return Taken(pods=count, amounts=amounts, ports=tuple(ports))
+    return RequestedResources(pods=count, amounts=amounts, ports=tuple(ports))
 
 
-def counted(quantities: Mapping[str, Quantity]) -> dict[str, int]:
+def countable(quantities: Mapping[str, Quantity]) -> dict[str, int]:
     """The amounts of what nodes run out of; upstream does not look at any other name."""
-    return {name: amount(name, q) for name, q in quantities.items() if _is_counted(name)}
+    return {name: to_int(name, q) for name, q in quantities.items() if _is_countable(name)}
 
 
-def amount(resource: str, quantity: Quantity) -> int:
+def to_int(resource: str, quantity: Quantity) -> int:
     """Rounded up. What no int64 holds is more than any node has, and stays that."""
     unit = _NANO // 1000 if resource == CPU else _NANO
     try:
-        return min(_MOST, -(-quantity.nanos // unit))
+        return min(_MAX_INT64, -(-quantity.nanos // unit))
     except QuantityError:
-        return _MOST
+        return _MAX_INT64
 
 
-def is_extended(resource: str) -> bool:
+def is_extended_resource(resource: str) -> bool:
     """Whether a resource is neither Kubernetes' own nor a quota's.
 
     Upstream: IsExtendedResourceName, pkg/apis/core/v1/helper/helpers.go v1.36.4.
@@ -69,20 +69,20 @@ def is_extended(resource: str) -> bool:
     )
 
 
-def _is_counted(resource: str) -> bool:
+def _is_countable(resource: str) -> bool:
     return (
         resource in (CPU, MEMORY, STORAGE)
-        or is_extended(resource)
+        or is_extended_resource(resource)
         or "kubernetes.io/" in resource
         or resource.startswith(("hugepages-", "attachable-volumes-"))
     )
 
 
 PODS = "pods"
-_ORDER = (CPU, MEMORY, STORAGE)
+_RESOURCE_ORDER = (CPU, MEMORY, STORAGE)
 
 
-class Shortage(msgspec.Struct, frozen=True, kw_only=True):
+class InsufficientResource(msgspec.Struct, frozen=True, kw_only=True):
     """A resource of which the node has not enough."""
 
     resource: str
@@ -99,33 +99,44 @@ class Shortage(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def shortages(spec: PodSpec, *, node: Node, others: Taken, max_pods: int) -> list[Shortage]:
+def insufficient_resources(
+    spec: PodSpec, *, node: Node, others: RequestedResources, max_pods: int
+) -> list[InsufficientResource]:
     """What is missing: pods first, then cpu, memory, ephemeral storage, and the rest by name.
 
     An extended resource that the node does not have at all is somebody else's business: the
     cluster may hand it out, and the node does not ask for it.
     """
-    capacity = counted(node.status.allocatable or {})
-    requested, used = counted(pod_requests(spec)), others.amounts
-    looked_at = [n for n in sorted(requested, key=_place) if n in capacity or not is_extended(n)]
+    capacity = countable(node.status.allocatable or {})
+    requested, used = countable(pod_requests(spec)), others.amounts
+    looked_at = [
+        n for n in sorted(requested, key=_sort_key) if n in capacity or not is_extended_resource(n)
+    ]
     short = [
-        _shortage(PODS, 1, others.pods, max_pods),
-        *(_shortage(n, requested[n], used.get(n, 0), capacity.get(n, 0)) for n in looked_at),
+        _insufficient(PODS, 1, others.pods, max_pods),
+        *(_insufficient(n, requested[n], used.get(n, 0), capacity.get(n, 0)) for n in looked_at),
     ]
     return [shortage for shortage in short if shortage is not None]
 
 
-def most_pods(node: Node, otherwise: int) -> int:
+def pod_capacity(node: Node, default: int) -> int:
     """How many pods the node says that it takes; so many, if it does not say."""
     shown = (node.status.allocatable or {}).get(PODS)
-    return otherwise if shown is None else amount(PODS, shown)
+    return default if shown is None else to_int(PODS, shown)
 
 
-def _place(resource: str) -> tuple[int, str]:
-    return (_ORDER.index(resource) if resource in _ORDER else len(_ORDER), resource)
+def _sort_key(resource: str) -> tuple[int, str]:
+    return (
+        _RESOURCE_ORDER.index(resource) if resource in _RESOURCE_ORDER else len(_RESOURCE_ORDER),
+        resource,
+    )
 
 
-def _shortage(resource: str, requested: int, used: int, capacity: int) -> Shortage | None:
+def _insufficient(
+    resource: str, requested: int, used: int, capacity: int
+) -> InsufficientResource | None:
     if requested <= 0 or requested <= capacity - used:
         return None
-    return Shortage(resource=resource, requested=requested, used=used, capacity=capacity)
+    return InsufficientResource(
+        resource=resource, requested=requested, used=used, capacity=capacity
+    )

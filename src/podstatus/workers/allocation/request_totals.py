@@ -8,50 +8,50 @@ from collections import Counter
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.admission.host_ports import HostPort
-from podstatus.workers.admission.resource_fit import Taken, taken_by
-from podstatus.workers.allocation.allocations import Grants
-from podstatus.workers.lifecycle.pod_registry import Lives
+from podstatus.workers.admission.resource_fit import RequestedResources, sum_requests
+from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.lifecycle.pod_registry import PodRegistry
 
-_NOTHING = Taken()
+_NONE = RequestedResources()
 
 
-class Occupancy:
+class RequestTotals:
     """The sum, of which only pods that changed are weighed again. For one event loop."""
 
-    def __init__(self, lives: Lives, grants: Grants) -> None:
-        self._lives = lives
-        self._grants = grants
-        self._held: dict[PodUID, Taken] = {}
+    def __init__(self, registry: PodRegistry, allocations: AllocationManager) -> None:
+        self._registry = registry
+        self._allocations = allocations
+        self._by_pod: dict[PodUID, RequestedResources] = {}
         self._amounts: Counter[str] = Counter()
         self._ports: Counter[HostPort] = Counter()
-        self._changed = {life.uid for life in lives.all()}
-        lives.add_listener(self._changed.add)
-        grants.add_listener(self._changed.add)
+        self._dirty = {life.uid for life in registry.all()}
+        registry.add_listener(self._dirty.add)
+        allocations.add_listener(self._dirty.add)
 
-    def beside(self, uid: PodUID) -> Taken:
+    def excluding(self, uid: PodUID) -> RequestedResources:
         """What the other active pods hold: their grants, and what they have not given back."""
-        self._catch_up()
-        own = self._held.get(uid, _NOTHING)
+        self._refresh()
+        own = self._by_pod.get(uid, _NONE)
         own_ports = Counter(own.ports)
-        return Taken(
-            pods=len(self._held) - own.pods,
+        return RequestedResources(
+            pods=len(self._by_pod) - own.pods,
             amounts={name: n - own.amounts.get(name, 0) for name, n in self._amounts.items()},
             ports=tuple(port for port, n in self._ports.items() if n > own_ports[port]),
         )
 
-    def _catch_up(self) -> None:
-        for uid in tuple(self._changed):
-            pod = self._lives.active_pod(uid)
-            held = None if pod is None else taken_by([self._grants.held(pod).spec])
+    def _refresh(self) -> None:
+        for uid in tuple(self._dirty):
+            pod = self._registry.active_pod(uid)
+            held = None if pod is None else sum_requests([self._allocations.reserved(pod).spec])
             self._replace(uid, held)
-            self._changed.discard(uid)
+            self._dirty.discard(uid)
 
-    def _replace(self, uid: PodUID, held: Taken | None) -> None:
-        before = self._held.pop(uid, _NOTHING)
+    def _replace(self, uid: PodUID, held: RequestedResources | None) -> None:
+        before = self._by_pod.pop(uid, _NONE)
         self._amounts.subtract(before.amounts)
         self._ports.subtract(before.ports)
         if held is not None:
-            self._held[uid] = held
+            self._by_pod[uid] = held
             self._amounts.update(held.amounts)
             self._ports.update(held.ports)
         for port in before.ports:

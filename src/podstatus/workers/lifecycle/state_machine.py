@@ -19,11 +19,11 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 
-ORPHAN_GRACE = 1
+ORPHAN_GRACE_SECONDS = 1
 """Seconds for what nobody knows any more. Upstream's."""
 
 
-class Stage(Enum):
+class PodWorkerState(Enum):
     """What is to be done for a pod."""
 
     SYNC = "sync"
@@ -36,16 +36,16 @@ class Stage(Enum):
     """Nothing, until it is deleted or leaves."""
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     """Why a pod ends, as its status is to tell; empty where its containers tell it."""
 
     reason: str = ""
     message: str = ""
-    disrupts: bool = False
+    is_disruption: bool = False
     """Whether its status says, by DisruptionTarget, that it could go on elsewhere."""
 
 
-class PodLife(msgspec.Struct, frozen=True, kw_only=True):
+class PodLifecycle(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a pod on this node."""
 
     uid: PodUID
@@ -53,132 +53,150 @@ class PodLife(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     pod: Pod | None = None
     """As the sources have it, or had it last; None if only the runtime knows it."""
-    stage: Stage = Stage.SYNC
+    state: PodWorkerState = PodWorkerState.SYNC
     grace_seconds: int = 0
     """How long its containers have to end; 0 while nobody asked them to."""
-    ending: Ending = Ending()
+    eviction: Eviction = Eviction()
     deleted: bool = False
     """Somebody wants it gone: it was deleted in the API server, or has left its source."""
-    gone: bool = False
+    source_removed: bool = False
     """It has left its source: there is no API object whose status could be kept."""
-    closed: bool = False
+    finalized: bool = False
     """Its books were closed once: its last status is told."""
-    reclaimed: bool = False
+    cleaned_up: bool = False
     """Nothing of it is left on the node."""
-    returns: Pod | None = None
+    recreated_as: Pod | None = None
     """A source has brought it anew under the same UID, while it was ending."""
 
 
-def begun(pod: Pod, *, quiet: bool) -> PodLife:
+def admitted(pod: Pod, *, idle: bool) -> PodLifecycle:
     """The life of a pod that a source has brought.
 
-    `quiet`: the runtime runs nothing of it. A pod that had ended before the agent came, and of
+    `idle`: the runtime runs nothing of it. A pod that had ended before the agent came, and of
     which nothing runs, needs no more than its books closed.
     """
-    life = PodLife(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
-    if quiet and is_terminal_phase(pod.status.phase):
+    life = PodLifecycle(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
+    if idle and is_terminal_phase(pod.status.phase):
         deleted = pod.metadata.deletion_timestamp is not None
-        return structs.replace(life, stage=Stage.TERMINATED, deleted=deleted)
+        return structs.replace(life, state=PodWorkerState.TERMINATED, deleted=deleted)
     return updated(life, pod)
 
 
-def orphaned(uid: PodUID, namespace: str, name: str) -> PodLife:
+def orphaned(uid: PodUID, namespace: str, name: str) -> PodLifecycle:
     """The life of a pod that only the runtime knows: it is to end."""
-    return PodLife(
+    return PodLifecycle(
         uid=uid,
         namespace=namespace,
         name=name,
-        stage=Stage.TERMINATING,
-        grace_seconds=ORPHAN_GRACE,
+        state=PodWorkerState.TERMINATING,
+        grace_seconds=ORPHAN_GRACE_SECONDS,
         deleted=True,
-        gone=True,
+        source_removed=True,
     )
 
 
-def updated(life: PodLife, pod: Pod) -> PodLife:
+def updated(lifecycle: PodLifecycle, pod: Pod) -> PodLifecycle:
     """With the pod as a source has it now."""
-    if life.gone:
-        return structs.replace(life, returns=pod)
+    if lifecycle.source_removed:
+        return structs.replace(lifecycle, recreated_as=pod)
     deleting = pod.metadata.deletion_timestamp is not None
-    life = structs.replace(life, pod=pod, deleted=life.deleted or deleting)
-    if life.stage is Stage.SYNC and (deleting or is_terminal_phase(pod.status.phase)):
-        return _ending(life, None)
-    if life.stage is Stage.TERMINATING:
-        return structs.replace(life, grace_seconds=effective_grace(life, None))
-    return _with_rest_to_do(life)
+    lifecycle = structs.replace(lifecycle, pod=pod, deleted=lifecycle.deleted or deleting)
+    if lifecycle.state is PodWorkerState.SYNC and (deleting or is_terminal_phase(pod.status.phase)):
+        return _terminating(lifecycle, None)
+    if lifecycle.state is PodWorkerState.TERMINATING:
+        return structs.replace(lifecycle, grace_seconds=effective_grace(lifecycle, None))
+    return _reopened_for_cleanup(lifecycle)
 
 
-def removed(life: PodLife) -> PodLife:
+def removed(lifecycle: PodLifecycle) -> PodLifecycle:
     """It has left its source."""
-    life = structs.replace(life, gone=True, deleted=True, returns=None)
-    return _ending(life, None) if life.stage is Stage.SYNC else _with_rest_to_do(life)
+    lifecycle = structs.replace(lifecycle, source_removed=True, deleted=True, recreated_as=None)
+    return (
+        _terminating(lifecycle, None)
+        if lifecycle.state is PodWorkerState.SYNC
+        else _reopened_for_cleanup(lifecycle)
+    )
 
 
-def killed(life: PodLife, ending: Ending, grace_seconds: int | None = None) -> PodLife:
+def evicted(
+    lifecycle: PodLifecycle, eviction: Eviction, grace_seconds: int | None = None
+) -> PodLifecycle:
     """The node wants it to end, and says why; nothing changes if it is ending already."""
-    if life.stage is not Stage.SYNC:
-        return life
-    return structs.replace(_ending(life, grace_seconds), ending=ending)
+    if lifecycle.state is not PodWorkerState.SYNC:
+        return lifecycle
+    return structs.replace(_terminating(lifecycle, grace_seconds), eviction=eviction)
 
 
-def completed(life: PodLife) -> PodLife:
+def completed(lifecycle: PodLifecycle) -> PodLifecycle:
     """Its containers add up to an end: nothing will be started again."""
-    return _ending(life, None) if life.stage is Stage.SYNC else life
+    return _terminating(lifecycle, None) if lifecycle.state is PodWorkerState.SYNC else lifecycle
 
 
-def stopped(life: PodLife) -> PodLife:
+def terminated(lifecycle: PodLifecycle) -> PodLifecycle:
     """Every container of it was seen ended."""
-    if life.stage is not Stage.TERMINATING:
-        return life
-    return structs.replace(life, stage=Stage.TERMINATED)
+    if lifecycle.state is not PodWorkerState.TERMINATING:
+        return lifecycle
+    return structs.replace(lifecycle, state=PodWorkerState.TERMINATED)
 
 
-def books_closed(life: PodLife, *, reclaimed: bool) -> PodLife:
+def finalized(lifecycle: PodLifecycle, *, cleaned_up: bool) -> PodLifecycle:
     """Its last status is told; and what it left behind is gone, or stays for now."""
-    if life.stage is not Stage.TERMINATED:
-        return life
-    life = structs.replace(life, stage=Stage.FINISHED, closed=True, reclaimed=reclaimed)
-    return _with_rest_to_do(life)
+    if lifecycle.state is not PodWorkerState.TERMINATED:
+        return lifecycle
+    lifecycle = structs.replace(
+        lifecycle, state=PodWorkerState.FINISHED, finalized=True, cleaned_up=cleaned_up
+    )
+    return _reopened_for_cleanup(lifecycle)
 
 
-def could_have_running_containers(life: PodLife) -> bool:
+def could_have_running_containers(lifecycle: PodLifecycle) -> bool:
     """Whether the API server must not show its end, or let it go, yet.
 
     That is until every container was seen ended. A pod whose books were closed before it was
     deleted could go at once then, but what it left behind is reclaimed first.
     """
-    if life.stage in (Stage.SYNC, Stage.TERMINATING):
+    if lifecycle.state in (PodWorkerState.SYNC, PodWorkerState.TERMINATING):
         return True
-    return life.closed and life.deleted and not life.reclaimed
+    return lifecycle.finalized and lifecycle.deleted and not lifecycle.cleaned_up
 
 
-def is_over(life: PodLife) -> bool:
+def is_forgettable(lifecycle: PodLifecycle) -> bool:
     """Whether it may be forgotten: it has left, and nothing of it is left."""
-    return life.stage is Stage.FINISHED and life.gone and life.reclaimed
+    return (
+        lifecycle.state is PodWorkerState.FINISHED
+        and lifecycle.source_removed
+        and lifecycle.cleaned_up
+    )
 
 
-def effective_grace(life: PodLife, wanted: int | None) -> int:
+def effective_grace(lifecycle: PodLifecycle, grace_seconds: int | None) -> int:
     """How long its containers have to end: the shortest that anybody asked for, and never none.
 
     Upstream: calculateEffectiveGracePeriod, pod_workers.go v1.36.4.
     """
-    asked = [life.grace_seconds or None, wanted]
-    if life.pod is not None:
-        asked.append(life.pod.metadata.deletion_grace_period_seconds)
+    asked = [lifecycle.grace_seconds or None, grace_seconds]
+    if lifecycle.pod is not None:
+        asked.append(lifecycle.pod.metadata.deletion_grace_period_seconds)
     given = [seconds for seconds in asked if seconds is not None]
-    if not given and life.pod is not None:
-        given = [life.pod.spec.termination_grace_period_seconds or 0]
+    if not given and lifecycle.pod is not None:
+        given = [lifecycle.pod.spec.termination_grace_period_seconds or 0]
     return max(1, min(given, default=0))
 
 
-def _ending(life: PodLife, grace_seconds: int | None) -> PodLife:
+def _terminating(lifecycle: PodLifecycle, grace_seconds: int | None) -> PodLifecycle:
     return structs.replace(
-        life, stage=Stage.TERMINATING, grace_seconds=effective_grace(life, grace_seconds)
+        lifecycle,
+        state=PodWorkerState.TERMINATING,
+        grace_seconds=effective_grace(lifecycle, grace_seconds),
     )
 
 
-def _with_rest_to_do(life: PodLife) -> PodLife:
+def _reopened_for_cleanup(lifecycle: PodLifecycle) -> PodLifecycle:
     """Back to work, if it finished earlier and now has to be reclaimed too."""
-    if life.stage is Stage.FINISHED and life.deleted and not life.reclaimed:
-        return structs.replace(life, stage=Stage.TERMINATED)
-    return life
+    if (
+        lifecycle.state is PodWorkerState.FINISHED
+        and lifecycle.deleted
+        and not lifecycle.cleaned_up
+    ):
+        return structs.replace(lifecycle, state=PodWorkerState.TERMINATED)
+    return lifecycle

@@ -13,29 +13,31 @@ from podstatus.kube.conditions import DISRUPTION_TARGET, replace_or_append_pod_c
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.status.decide.generate import condition_observed_generation
-from podstatus.workers.lifecycle.state_machine import Ending
+from podstatus.workers.lifecycle.state_machine import Eviction
 
 TERMINATION_BY_KUBELET = "TerminationByKubelet"
 
 
-def with_ending(
-    status: PodStatus, ending: Ending, pod: Pod, old: PodStatus | None = None
+def with_eviction(
+    status: PodStatus, eviction: Eviction, pod: Pod, old_status: PodStatus | None = None
 ) -> PodStatus:
-    """The status, when the containers are to end, with why. `old` is what was said before.
+    """The status, when the containers are to end, with why. `old_status` is what was said before.
 
     A pod that has come to its end by itself keeps its reason; upstream writes over it.
     """
-    if not ending.reason or is_terminal_phase(status.phase):
+    if not eviction.reason or is_terminal_phase(status.phase):
         return status
-    status = structs.replace(status, phase="Failed", reason=ending.reason, message=ending.message)
-    if not ending.disrupts:
+    status = structs.replace(
+        status, phase="Failed", reason=eviction.reason, message=eviction.message
+    )
+    if not eviction.is_disruption:
         return status
-    generation = condition_observed_generation(pod.metadata.generation, old or pod.status)
+    generation = condition_observed_generation(pod.metadata.generation, old_status or pod.status)
     target = PodCondition(
         type=DISRUPTION_TARGET,
         status="True",
         reason=TERMINATION_BY_KUBELET,
-        message=ending.message,
+        message=eviction.message,
         observed_generation=generation,
     )
     conditions = replace_or_append_pod_condition(status.conditions or (), target)

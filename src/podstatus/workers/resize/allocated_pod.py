@@ -16,23 +16,23 @@ from podstatus.kube.objects.containers import Container, ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 
-Containers = tuple[Container, ...]
-_Change = Callable[[Container], Container]
-_Amounts = dict[str, Quantity] | None
+_Containers = tuple[Container, ...]
+_Transform = Callable[[Container], Container]
+_Quantities = dict[str, Quantity] | None
 
 
-def with_allocation(pod: Pod, granted: PodResourceInfo | None) -> Pod:
+def with_allocation(pod: Pod, allocated: PodResourceInfo | None) -> Pod:
     """The pod with what it was granted; the pod itself if nothing differs.
 
     A container that has no allocation keeps what it asks for. Ephemeral ones never have one.
     """
-    if granted is None:
+    if allocated is None:
         return pod
-    if not semantic_equal(pod.spec.resources, granted.pod_level_resources):
-        spec = structs.replace(pod.spec, resources=granted.pod_level_resources)
+    if not semantic_equal(pod.spec.resources, allocated.pod_level_resources):
+        spec = structs.replace(pod.spec, resources=allocated.pod_level_resources)
         pod = structs.replace(pod, spec=spec)
-    by_name = granted.container_resources
-    return _changed(pod, lambda c: _with_granted(c, by_name.get(c.name)))
+    by_name = allocated.container_resources
+    return _map_containers(pod, lambda c: _with_allocated(c, by_name.get(c.name)))
 
 
 def with_larger_requests(pod: Pod, other: PodResourceInfo | None) -> Pod:
@@ -46,29 +46,29 @@ def with_larger_requests(pod: Pod, other: PodResourceInfo | None) -> Pod:
         larger = _larger(pod.spec.resources, other.pod_level_resources)
         pod = structs.replace(pod, spec=structs.replace(pod.spec, resources=larger))
     by_name = other.container_resources
-    return _changed(pod, lambda c: _with_larger(c, by_name.get(c.name)))
+    return _map_containers(pod, lambda c: _with_larger(c, by_name.get(c.name)))
 
 
-def _changed(pod: Pod, change: _Change) -> Pod:
+def _map_containers(pod: Pod, transform: _Transform) -> Pod:
     spec = pod.spec
-    containers = _each(spec.containers, change)
-    init = _each(spec.init_containers, change)
+    containers = _map_each(spec.containers, transform)
+    init = _map_each(spec.init_containers, transform)
     if containers is spec.containers and init is spec.init_containers:
         return pod
     spec = structs.replace(spec, containers=containers, init_containers=init)
     return structs.replace(pod, spec=spec)
 
 
-def _each(containers: Containers | None, change: _Change) -> Containers | None:
-    made = tuple(change(c) for c in containers or ())
+def _map_each(containers: _Containers | None, transform: _Transform) -> _Containers | None:
+    made = tuple(transform(c) for c in containers or ())
     changed = any(new is not old for new, old in zip(made, containers or (), strict=True))
     return made if changed else containers
 
 
-def _with_granted(container: Container, granted: ResourceRequirements | None) -> Container:
-    if granted is None or semantic_equal(granted, container.resources):
+def _with_allocated(container: Container, allocated: ResourceRequirements | None) -> Container:
+    if allocated is None or semantic_equal(allocated, container.resources):
         return container
-    return structs.replace(container, resources=granted)
+    return structs.replace(container, resources=allocated)
 
 
 def _with_larger(container: Container, other: ResourceRequirements | None) -> Container:
@@ -81,7 +81,7 @@ def _larger(one: ResourceRequirements, other: ResourceRequirements) -> ResourceR
     return structs.replace(one, requests=_larger_amounts(one.requests, other.requests))
 
 
-def _larger_amounts(one: _Amounts, other: _Amounts) -> _Amounts:
+def _larger_amounts(one: _Quantities, other: _Quantities) -> _Quantities:
     amounts = dict(other or {})
     for name, amount in (one or {}).items():
         if name not in amounts or amount.compare(amounts[name]) > 0:

@@ -19,19 +19,19 @@ from podstatus.kube.qos import GUARANTEED, get_pod_qos
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.resize import INFEASIBLE
-from podstatus.workers.admission.admit import Rejected, admit
-from podstatus.workers.admission.resource_fit import Taken
+from podstatus.workers.admission.admit import AdmissionRejected, admit
+from podstatus.workers.admission.resource_fit import RequestedResources
 from podstatus.workers.resize.plan import changed_resources, needs_restart, resizable_containers
 
-_NOTHING = ResourceRequirements()
+_NO_RESOURCES = ResourceRequirements()
 _ZERO = Quantity("0")
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class ResizeAccepted(msgspec.Struct, frozen=True):
     """The pod gets what it asks for."""
 
 
-class Pending(msgspec.Struct, frozen=True, kw_only=True):
+class ResizePending(msgspec.Struct, frozen=True, kw_only=True):
     """The pod keeps what it has."""
 
     reason: str
@@ -39,65 +39,73 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-Decision = Accepted | Pending
+ResizeDecision = ResizeAccepted | ResizePending
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class ResizeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that waits for other resources."""
 
     pod: Pod
     """As it asks."""
-    granted: Pod
+    allocated: Pod
     since: Time | None = None
     """Since when it is shown that it waits; None if it never was."""
 
 
 def decide_resize(
-    pod: Pod, granted: Pod, *, node: Node, others: Taken, max_pods: int, resizes: bool
-) -> Decision:
+    pod: Pod,
+    allocated: Pod,
+    *,
+    node: Node,
+    others: RequestedResources,
+    max_pods: int,
+    supports_resize: bool,
+) -> ResizeDecision:
     """Whether the pod gets what it asks for, beside what the others hold.
 
-    `resizes`: whether the runtime can give other resources to what runs.
+    `supports_resize`: whether the runtime can give other resources to what runs.
     """
-    if not resizes and (name := _only_in_place(pod, granted)):
-        return Pending(
+    if not supports_resize and (name := _needs_in_place_resize(pod, allocated)):
+        return ResizePending(
             reason=INFEASIBLE,
             message=f"The runtime cannot resize running containers, and {name} is not to be "
             "restarted for it",
         )
     match admit(pod, node=node, others=others, max_pods=max_pods):
-        case Rejected(reason=reason, message=message):
-            return Pending(reason=reason, message=message)
-    return Accepted()
+        case AdmissionRejected(reason=reason, message=message):
+            return ResizePending(reason=reason, message=message)
+    return ResizeAccepted()
 
 
-def in_order(waiting: Iterable[Waiting]) -> list[PodUID]:
+def sort_pending_resizes(requests: Iterable[ResizeRequest]) -> list[PodUID]:
     """Who is asked first: who gives back, then by priority, class, and how long it has waited."""
-    return [one.pod.uid for one in sorted(waiting, key=_rank)]
+    return [one.pod.uid for one in sorted(requests, key=_rank)]
 
 
-def _rank(one: Waiting) -> tuple[bool, int, bool, bool, int]:
+def _rank(request: ResizeRequest) -> tuple[bool, int, bool, bool, int]:
     return (
-        _asks_for_more(one),
-        -(one.pod.spec.priority or 0),
-        get_pod_qos(one.pod) != GUARANTEED,
-        one.since is None,
-        one.since or 0,
+        _is_increase(request),
+        -(request.pod.spec.priority or 0),
+        get_pod_qos(request.pod) != GUARANTEED,
+        request.since is None,
+        request.since or 0,
     )
 
 
-def _asks_for_more(one: Waiting) -> bool:
-    before, after = pod_requests(one.granted.spec), pod_requests(one.pod.spec)
+def _is_increase(request: ResizeRequest) -> bool:
+    before, after = pod_requests(request.allocated.spec), pod_requests(request.pod.spec)
     return any(
         after.get(name, _ZERO).compare(before.get(name, _ZERO)) > 0 for name in ("cpu", "memory")
     )
 
 
-def _only_in_place(pod: Pod, granted: Pod) -> str:
+def _needs_in_place_resize(pod: Pod, allocated: Pod) -> str:
     """What would have to be resized while it runs; empty if there is nothing of the kind."""
-    if changed_resources(granted.spec.resources or _NOTHING, pod.spec.resources or _NOTHING):
+    if changed_resources(
+        allocated.spec.resources or _NO_RESOURCES, pod.spec.resources or _NO_RESOURCES
+    ):
         return "the pod as a whole"
-    before = {c.name: c.resources for c in resizable_containers(granted)}
+    before = {c.name: c.resources for c in resizable_containers(allocated)}
     for container in resizable_containers(pod):
         changed = changed_resources(before[container.name], container.resources)
         # One restart for any of them gives it all of them.

@@ -12,11 +12,11 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 
-_ESCAPED = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
+_GO_JSON_ESCAPES = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
 """Go writes JSON that can stand in a web page."""
 
 
-def resize_words(what: str, pod: Pod, generation: int, error: str = "") -> str:
+def resize_message(summary_text: str, pod: Pod, generation: int, error: str = "") -> str:
     """The text of an event about a resize of the pod to what its spec says here."""
     summary: dict[str, Any] = {}
     for key, containers in (
@@ -24,21 +24,21 @@ def resize_words(what: str, pod: Pod, generation: int, error: str = "") -> str:
         ("containers", pod.spec.containers),
     ):
         if containers:
-            summary[key] = _listed(containers)
+            summary[key] = _container_summaries(containers)
     summary["generation"] = generation
     if error:
         summary["error"] = error
     text = msgspec.json.encode(summary).decode()
-    for plain, escaped in _ESCAPED:
+    for plain, escaped in _GO_JSON_ESCAPES:
         text = text.replace(plain, escaped)
-    return f"{what}: {text}"
+    return f"{summary_text}: {text}"
 
 
-def _listed(containers: Sequence[Container]) -> list[dict[str, Any]]:
-    return [{"name": c.name, "resources": _sorted(to_document(c.resources))} for c in containers]
+def _container_summaries(containers: Sequence[Container]) -> list[dict[str, Any]]:
+    return [{"name": c.name, "resources": _sort_keys(to_document(c.resources))} for c in containers]
 
 
-def _sorted(resources: dict[str, Any]) -> dict[str, Any]:
+def _sort_keys(resources: dict[str, Any]) -> dict[str, Any]:
     return {
         key: dict(sorted(value.items())) if isinstance(value, dict) else value
         for key, value in resources.items()

@@ -21,11 +21,11 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 RESTART_CONTAINER = "RestartContainer"
-_NOTHING = ResourceRequirements()
+_NO_RESOURCES = ResourceRequirements()
 _ZERO = Quantity("0")
 _NANO = 10**9
-_MOST = 2**63 - 1
-_Four = tuple[int, int, int, int]
+_MAX_INT64 = 2**63 - 1
+_ResourceTuple = tuple[int, int, int, int]
 
 
 class ResizePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,44 +37,44 @@ class ResizePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Containers that run and have to be started again for it."""
     idle: frozenset[str] = frozenset()
     """Containers that do not run: their next start will give them what they were granted."""
-    whole: bool = False
+    pod_level: bool = False
     """What the pod has as a whole changes, whatever its containers have."""
 
     @property
-    def is_under_way(self) -> bool:
+    def is_in_progress(self) -> bool:
         """Whether something that runs has other resources than it was granted."""
-        return bool(self.in_place or self.restart or self.whole)
+        return bool(self.in_place or self.restart or self.pod_level)
 
 
 NO_RESIZE = ResizePlan()
 
 
-def plan_resize(pod: Pod, in_force: PodResourceInfo | None, facts: PodFacts) -> ResizePlan:
+def plan_resize(pod: Pod, actuated: PodResourceInfo | None, facts: PodFacts) -> ResizePlan:
     """What to do for a pod as granted; None: what is in force is what was granted."""
-    if in_force is None:
+    if actuated is None:
         return NO_RESIZE
     in_place: dict[str, str] = {}
     restart, idle = set(), set()
-    for container, attempt in _differing(pod, in_force, facts):
+    for container, attempt in _differing(pod, actuated, facts):
         if attempt is None:
             idle.add(container.name)
-        elif _needs_restart(pod, container, in_force):
+        elif _needs_restart(pod, container, actuated):
             restart.add(container.name)
         else:
             in_place[container.name] = attempt.id
-    own = _four(pod.spec.resources or _NOTHING)
+    own = _resource_tuple(pod.spec.resources or _NO_RESOURCES)
     return ResizePlan(
         in_place=in_place,
         restart=frozenset(restart),
         idle=frozenset(idle),
-        whole=own != _four(in_force.pod_level_resources or _NOTHING),
+        pod_level=own != _resource_tuple(actuated.pod_level_resources or _NO_RESOURCES),
     )
 
 
 def running_containers(pod: Pod, facts: PodFacts) -> dict[str, str]:
     """By name the IDs of all containers of the pod that run and can be resized."""
     listed = first_by_name(facts.containers)
-    attempts = {c.name: _running(listed.get(c.name)) for c in resizable_containers(pod)}
+    attempts = {c.name: _running_attempt(listed.get(c.name)) for c in resizable_containers(pod)}
     return {name: attempt.id for name, attempt in attempts.items() if attempt is not None}
 
 
@@ -83,15 +83,15 @@ def resizable_containers(pod: Pod) -> tuple[Container, ...]:
     return (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
 
 
-def with_in_force(facts: PodFacts, in_force: PodResourceInfo | None) -> PodFacts:
+def with_actuated(facts: PodFacts, actuated: PodResourceInfo | None) -> PodFacts:
     """The facts, with what was last asked of the runtime where it does not say itself.
 
     Upstream: toKubeContainerStatus, kuberuntime_container.go v1.36.4.
     """
-    if in_force is None:
+    if actuated is None:
         return facts
     containers = tuple(
-        _told(attempt, in_force.container_resources.get(attempt.name))
+        _with_actuated_resources(attempt, actuated.container_resources.get(attempt.name))
         for attempt in facts.containers
     )
     return structs.replace(facts, containers=containers)
@@ -107,20 +107,20 @@ def needs_restart(container: Container, resource: str) -> bool:
 
 def changed_resources(old: ResourceRequirements, new: ResourceRequirements) -> set[str]:
     """Which of cpu and memory differ, as finely as they can be set."""
-    before, after = _four(old), _four(new)
+    before, after = _resource_tuple(old), _resource_tuple(new)
     return {"cpu" for a, b in zip(before[:2], after[:2], strict=True) if a != b} | {
         "memory" for a, b in zip(before[2:], after[2:], strict=True) if a != b
     }
 
 
-def with_limits_of_pod(
-    resources: ResourceRequirements, of_pod: ResourceRequirements | None
+def with_pod_limits(
+    resources: ResourceRequirements, pod_resources: ResourceRequirements | None
 ) -> ResourceRequirements:
     """What a container may use: where it has no limit, the pod's is its own.
 
     Upstream: GetLimits, pkg/kubelet/util/util.go v1.36.4.
     """
-    outer = (of_pod or _NOTHING).limits
+    outer = (pod_resources or _NO_RESOURCES).limits
     if not outer:
         return resources
     shared = {name: outer[name] for name in ("cpu", "memory") if name in outer}
@@ -128,36 +128,38 @@ def with_limits_of_pod(
 
 
 def _differing(
-    pod: Pod, in_force: PodResourceInfo, facts: PodFacts
+    pod: Pod, actuated: PodResourceInfo, facts: PodFacts
 ) -> Iterator[tuple[Container, ContainerFacts | None]]:
     """The containers that lack something, and their attempts that run."""
     listed = first_by_name(facts.containers)
     for container in resizable_containers(pod):
-        if _changes(pod, container, in_force):
-            yield container, _running(listed.get(container.name))
+        if _changed_resources(pod, container, actuated):
+            yield container, _running_attempt(listed.get(container.name))
 
 
-def _changes(pod: Pod, container: Container, in_force: PodResourceInfo) -> set[str]:
-    has = in_force.container_resources.get(container.name)
+def _changed_resources(pod: Pod, container: Container, actuated: PodResourceInfo) -> set[str]:
+    has = actuated.container_resources.get(container.name)
     if has is None:
         return set()
     return changed_resources(
-        with_limits_of_pod(has, in_force.pod_level_resources),
-        with_limits_of_pod(container.resources, pod.spec.resources),
+        with_pod_limits(has, actuated.pod_level_resources),
+        with_pod_limits(container.resources, pod.spec.resources),
     )
 
 
-def _needs_restart(pod: Pod, container: Container, in_force: PodResourceInfo) -> bool:
-    return any(needs_restart(container, name) for name in _changes(pod, container, in_force))
+def _needs_restart(pod: Pod, container: Container, actuated: PodResourceInfo) -> bool:
+    return any(
+        needs_restart(container, name) for name in _changed_resources(pod, container, actuated)
+    )
 
 
-def _running(attempt: ContainerFacts | None) -> ContainerFacts | None:
+def _running_attempt(attempt: ContainerFacts | None) -> ContainerFacts | None:
     if attempt is None or not attempt.active or attempt.state is not ContainerRunState.RUNNING:
         return None
     return attempt
 
 
-def _four(resources: ResourceRequirements) -> _Four:
+def _resource_tuple(resources: ResourceRequirements) -> _ResourceTuple:
     """Cpu in thousandths, memory in bytes: requests and limits."""
     requests, limits = resources.requests or {}, resources.limits or {}
     return (
@@ -171,16 +173,18 @@ def _four(resources: ResourceRequirements) -> _Four:
 def _bytes(quantity: Quantity) -> int:
     """Rounded up. What no int64 holds is more than any machine has, and stays that."""
     try:
-        return min(_MOST, -(-quantity.nanos // _NANO))
+        return min(_MAX_INT64, -(-quantity.nanos // _NANO))
     except QuantityError:
-        return _MOST
+        return _MAX_INT64
 
 
-def _told(attempt: ContainerFacts, asked: ResourceRequirements | None) -> ContainerFacts:
-    if asked is None or attempt.state is not ContainerRunState.RUNNING:
+def _with_actuated_resources(
+    attempt: ContainerFacts, actuated: ResourceRequirements | None
+) -> ContainerFacts:
+    if actuated is None or attempt.state is not ContainerRunState.RUNNING:
         return attempt
     said = attempt.resources or ResourceFacts()
-    requests, limits = asked.requests or {}, asked.limits or {}
+    requests, limits = actuated.requests or {}, actuated.limits or {}
     return structs.replace(
         attempt,
         resources=ResourceFacts(

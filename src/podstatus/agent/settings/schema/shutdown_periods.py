@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from podstatus.agent.settings.schema.setting import Kind, NotAllowedError
-from podstatus.workers.shutdown.plan import Period
+from podstatus.workers.shutdown.plan import ShutdownPeriod
 
 _PAIR = re.compile(r"(-?\d{1,10})=(\d{1,9})", re.ASCII)
 _FIELDS = {"priority", "shutdownGracePeriodSeconds"}
@@ -17,24 +17,24 @@ _LISTED = "a list of maps with priority and shutdownGracePeriodSeconds, whole nu
 _MOST = 2**31
 
 
-def _read_text(text: str) -> tuple[Period, ...]:
+def _read_text(text: str) -> tuple[ShutdownPeriod, ...]:
     return _each_once(_read_item(item.strip()) for item in text.split(",") if item.strip())
 
 
-def _read_item(item: str) -> Period:
+def _read_item(item: str) -> ShutdownPeriod:
     found = _PAIR.fullmatch(item)
     if found is None:
         raise NotAllowedError(item, _ALLOWED)
     return _period(int(found[1]), int(found[2]))
 
 
-def _read_document(value: Any) -> tuple[Period, ...]:
+def _read_document(value: Any) -> tuple[ShutdownPeriod, ...]:
     if not isinstance(value, list):
         raise NotAllowedError(value, _LISTED)
     return _each_once(map(_read_map, value))
 
 
-def _read_map(item: Any) -> Period:
+def _read_map(item: Any) -> ShutdownPeriod:
     if not isinstance(item, Mapping) or set(item) != _FIELDS:
         raise NotAllowedError(item, _LISTED)
     priority, seconds = item["priority"], item["shutdownGracePeriodSeconds"]
@@ -44,16 +44,16 @@ def _read_map(item: Any) -> Period:
     return _period(priority, seconds)
 
 
-def _period(priority: int, seconds: int) -> Period:
+def _period(priority: int, seconds: int) -> ShutdownPeriod:
     if not -_MOST <= priority < _MOST:
         raise NotAllowedError(priority, f"a priority from {-_MOST} to {_MOST - 1}")
     if seconds < 0:
         raise NotAllowedError(seconds, "a number of seconds from 0 on")
-    return Period(priority=priority, seconds=seconds)
+    return ShutdownPeriod(priority=priority, seconds=seconds)
 
 
-def _each_once(periods: Iterable[Period]) -> tuple[Period, ...]:
-    found: dict[int, Period] = {}
+def _each_once(periods: Iterable[ShutdownPeriod]) -> tuple[ShutdownPeriod, ...]:
+    found: dict[int, ShutdownPeriod] = {}
     for period in periods:
         if period.priority in found:
             raise NotAllowedError(period.priority, "given once; a priority has one period")

@@ -9,8 +9,8 @@ from msgspec import structs
 from podstatus.kube.objects.node import Node, NodeCondition, NodeSystemInfo
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.compose import NodeServices, make_node
-from podstatus.node.decide.conditions import Stated
+from podstatus.node.compose import NodeServices, build_node
+from podstatus.node.decide.conditions import AlertCondition
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.node.ports import NodeApi
 from podstatus.node.settings import NodeSettings
@@ -97,8 +97,8 @@ class NodeScene:
         self.health = FakeHealth()
         self.machine: MachineReading | None = MACHINE
         self.recoveries = 0
-        self.stated: tuple[Stated, ...] | None = ()
-        self.services: NodeServices = make_node(
+        self.stated: tuple[AlertCondition, ...] | None = ()
+        self.services: NodeServices = build_node(
             settings,
             api=api or self.server,
             info=info,
@@ -107,12 +107,12 @@ class NodeScene:
             events=self.events,
             clock=self.clock,
             on_recovered=self._recovered,
-            stated=lambda: self.stated,
-            chance=lambda: chance,
+            alert_conditions=lambda: self.stated,
+            random=lambda: chance,
         )
         self.status = self.services.status
         self.lease = self.services.lease
-        self.own_node = self.services.own_node
+        self.own_node = self.services.node_cache
 
     def snapshot(self) -> UsageSnapshot | None:
         if self.machine is None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from podstatus.kube.errors import UnavailableError
-from podstatus.node.deadline import within
+from podstatus.node.deadline import call_with_timeout
 from podstatus.testing.clock import FakeClock, settle
 
 
@@ -25,7 +25,7 @@ async def time_out() -> str:
 def test_a_call_that_comes_back_leaves_nothing_behind() -> None:
     async def scene() -> None:
         clock = FakeClock()
-        assert await within(clock, 5, answer()) == "yes"
+        assert await call_with_timeout(clock, 5, answer()) == "yes"
         await settle()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -35,7 +35,7 @@ def test_a_call_that_comes_back_leaves_nothing_behind() -> None:
 def test_a_call_that_takes_too_long_is_given_up() -> None:
     async def scene() -> None:
         clock = FakeClock()
-        calling = asyncio.create_task(within(clock, 5, hang()))
+        calling = asyncio.create_task(call_with_timeout(clock, 5, hang()))
         await clock.advance(4.9)
         assert not calling.done()
         await clock.advance(0.1)
@@ -48,6 +48,6 @@ def test_a_call_that_takes_too_long_is_given_up() -> None:
 def test_what_a_call_raises_by_itself_is_not_taken_for_a_deadline() -> None:
     async def scene() -> None:
         with pytest.raises(TimeoutError, match="the disk's"):
-            await within(FakeClock(), 5, time_out())
+            await call_with_timeout(FakeClock(), 5, time_out())
 
     asyncio.run(scene())

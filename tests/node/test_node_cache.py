@@ -8,7 +8,7 @@ from msgspec import structs
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node
-from podstatus.node.node_cache import OwnNode
+from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeHealth
 from podstatus.testing.clock import FakeClock
 
@@ -21,9 +21,9 @@ def seen(version: str, uid: str = "u") -> Node:
 
 
 def test_before_it_is_registered_it_is_the_one_we_would_register() -> None:
-    own = OwnNode(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE, clock=FakeClock())
     assert own.current() is WOULD_BE
-    assert (own.known, own.uid) == (None, "")
+    assert (own.server_copy, own.uid) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_before_it_is_registered_it_is_the_one_we_would_register() -> None:
     ],
 )
 def test_the_newest_one_is_kept(first: Node, then: Node, kept: Node) -> None:
-    own = OwnNode(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE, clock=FakeClock())
     own.update(first)
     own.update(then)
     assert own.current() == kept
@@ -44,7 +44,7 @@ def test_the_newest_one_is_kept(first: Node, then: Node, kept: Node) -> None:
 
 def test_it_has_an_age() -> None:
     clock = FakeClock()
-    own = OwnNode(WOULD_BE, clock=clock)
+    own = NodeCache(WOULD_BE, clock=clock)
     asyncio.run(clock.advance(5))
     assert own.age() == 5.0
     own.update(seen("1"))
@@ -52,7 +52,7 @@ def test_it_has_an_age() -> None:
 
 
 def test_one_that_is_gone_is_the_one_we_would_register_again() -> None:
-    own = OwnNode(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE, clock=FakeClock())
     own.update(seen("10"))
     own.forget()
     assert own.current() is WOULD_BE
@@ -62,7 +62,7 @@ def test_one_that_is_gone_is_the_one_we_would_register_again() -> None:
 
 @pytest.mark.parametrize(("gone", "uid"), [(seen("11"), ""), (seen("11", uid="before"), "u")])
 def test_a_watch_that_is_late_does_not_make_us_forget_a_new_one(gone: Node, uid: str) -> None:
-    own = OwnNode(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE, clock=FakeClock())
     own.update(seen("10"))
     own.remove(gone)
     assert own.uid == uid

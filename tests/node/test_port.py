@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podstatus.node.compose import make_node
+from podstatus.node.compose import build_node
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.node_api import InMemoryNodeApi
@@ -13,7 +13,7 @@ def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
     ports = [0, 10250, 4711]
 
     async def run() -> list[int]:
-        services = make_node(
+        services = build_node(
             NodeSettings(name="n", node_ips=("10.0.0.7",)),
             api=InMemoryNodeApi(),
             info=INFO,
@@ -25,8 +25,8 @@ def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
         )
         shown = []
         while ports:
-            services.propose()
-            node = services.own_node.current()
+            services.refresh_draft()
+            node = services.node_cache.current()
             shown.append(node.status.daemon_endpoints.kubelet_endpoint.port)
             ports.pop(0)
         return shown

@@ -8,9 +8,9 @@ from msgspec import structs
 
 from podstatus.node.decide.pressure import parse_thresholds
 from podstatus.node.decide.readings import MachineReading
-from podstatus.node.machine.reader import SlowDisk
+from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.usage import NodeUsage
-from podstatus.node.pressure_monitor import Shortage
+from podstatus.node.pressure_monitor import PressureMonitor
 from podstatus.node.settings import DEFAULT_EVICTION_HARD
 from podstatus.testing.clock import FakeClock
 from tests.node.scene import DISK, MACHINE, NodeScene
@@ -30,14 +30,14 @@ def test_the_status_is_brought_up_to_date_when_a_pressure_comes_and_after_it_wen
     async def scene() -> None:
         clock, looks = FakeClock(), list[int]()
         thresholds = parse_thresholds(DEFAULT_EVICTION_HARD)
-        shortage = Shortage(thresholds, lambda: looks.append(clock.now()), clock=clock)
+        shortage = PressureMonitor(thresholds, lambda: looks.append(clock.now()), clock=clock)
         soon = []
         for machine in (MACHINE, SHORT, SHORT, MACHINE, MACHINE):
-            soon.append((shortage.read(machine), len(looks)))
+            soon.append((shortage.observe(machine), len(looks)))
             await clock.advance(2)
         assert soon == [(False, 0), (True, 1), (True, 1), (True, 2), (True, 3)]
         await clock.advance(30)
-        assert not shortage.read(MACHINE)
+        assert not shortage.observe(MACHINE)
         assert len(looks) == 3
 
     asyncio.run(scene())
@@ -51,7 +51,7 @@ def test_a_machine_that_is_short_is_read_every_2_seconds() -> None:
             taken.put_nowait(clock.now())
             return MACHINE
 
-        disk = SlowDisk(Path("/"), read=lambda _: FULL)
+        disk = DiskReader(Path("/"), read=lambda _: FULL)
 
         def is_short(machine: MachineReading) -> bool:
             return machine.disk is not None and machine.disk.available_bytes == 0

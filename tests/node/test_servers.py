@@ -16,7 +16,7 @@ from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.time import parse_micro
-from podstatus.node.decide.conditions import STATED, Stated
+from podstatus.node.decide.conditions import ALERT_CONDITION_PREFIX, AlertCondition
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.servers.access import ServerAccess
 from tests.node.scene import SETTINGS, NodeScene
@@ -111,7 +111,7 @@ def test_what_the_server_has_is_what_we_have_and_is_not_sent_again(server: Serve
         await scene.status.sync_once()
         before = node(server)["metadata"]["resourceVersion"]
         await scene.status.sync_once()
-        own = scene.own_node.known
+        own = scene.own_node.server_copy
         assert own is not None
         assert own.metadata.resource_version == before
         assert node(server)["metadata"]["resourceVersion"] == before
@@ -160,10 +160,10 @@ def test_a_change_of_conditions_arrives_and_those_of_others_stay(server: Server)
 def test_a_condition_that_is_stated_comes_and_goes_and_those_of_others_stay(
     server: Server,
 ) -> None:
-    type_ = f"{STATED}DiskFilling"
+    type_ = f"{ALERT_CONDITION_PREFIX}DiskFilling"
 
     async def script(scene: NodeScene) -> None:
-        scene.stated = (Stated(type=type_, reason="DiskFilling", message="in 2 h"),)
+        scene.stated = (AlertCondition(type=type_, reason="DiskFilling", message="in 2 h"),)
         await scene.status.sync_once()
         assert condition(server, type_)["status"] == "True"
         assert (
@@ -226,7 +226,7 @@ def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
             assert server.client.patch(NODE, cordon)[0] == 200
             await until(lambda: own.current().spec.unschedulable)
             assert server.client.delete(NODE)[0] == 200
-            await until(lambda: own.known is None)
+            await until(lambda: own.server_copy is None)
             assert await scene.status.sync_once()
             assert own.uid == node(server)["metadata"]["uid"]
             watching.cancel()

@@ -81,7 +81,7 @@ def test_who_knows_better_is_heard_at_once() -> None:
         async with scene.running():
             await scene.clock.advance(1)
             scene.health.told = ("the runtime is down", "relist is not healthy")
-            scene.status.now()
+            scene.status.request_sync()
             await scene.clock.advance(0.01)
             ready = scene.condition("Ready")
             assert (ready.status, ready.reason) == ("False", "KubeletNotReady")
@@ -98,7 +98,7 @@ def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
             scene.health.told = ("never",)
             await scene.clock.advance(1)
             assert scene.condition("Ready").message == "not yet"
-            scene.status.now()
+            scene.status.request_sync()
             await scene.clock.advance(0.01)
             assert scene.condition("Ready").message == "never"
 

@@ -10,10 +10,10 @@ from podstatus.kube.errors import UnavailableError
 T = TypeVar("T")
 
 
-async def within(clock: Clock, seconds: float, call: Coroutine[Any, Any, T]) -> T:
+async def call_with_timeout(clock: Clock, seconds: float, call: Coroutine[Any, Any, T]) -> T:
     """What the call comes to; UnavailableError if it takes longer than that."""
     limit = asyncio.timeout(None)
-    alarm = asyncio.create_task(_ring(clock, seconds, limit))
+    alarm = asyncio.create_task(_expire(clock, seconds, limit))
     try:
         async with limit:
             return await call
@@ -27,6 +27,6 @@ async def within(clock: Clock, seconds: float, call: Coroutine[Any, Any, T]) -> 
         alarm.cancel()
 
 
-async def _ring(clock: Clock, seconds: float, limit: asyncio.Timeout) -> None:
+async def _expire(clock: Clock, seconds: float, limit: asyncio.Timeout) -> None:
     await clock.wait(seconds)
     limit.reschedule(asyncio.get_running_loop().time())

@@ -5,14 +5,19 @@ from collections.abc import Callable, Mapping
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import NodeAddress, NodeSystemInfo
 from podstatus.kube.scalars.time import Time
-from podstatus.node.decide.conditions import Stated
+from podstatus.node.decide.conditions import AlertCondition
 from podstatus.node.decide.node_object import NodeFacts
-from podstatus.node.decide.pressure import PressureHistory, Threshold, pressures, recovered
+from podstatus.node.decide.pressure import (
+    PressureHistory,
+    Threshold,
+    pressures,
+    recovered_pressures,
+)
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot
-from podstatus.node.ports import Health
+from podstatus.node.ports import HealthReporter
 
 
-class NodeObserver:
+class NodeFactsCollector:
     """Gathers what is known, and remembers for how long there was pressure. Never blocks."""
 
     def __init__(
@@ -21,11 +26,11 @@ class NodeObserver:
         info: NodeSystemInfo,
         addresses: Callable[[], tuple[NodeAddress, ...]],
         usage: Callable[[], UsageSnapshot | None],
-        health: Health,
+        health: HealthReporter,
         thresholds: Mapping[str, Threshold],
         pressure_seconds: float = 300.0,
         port: Callable[[], int] = int,
-        stated: Callable[[], tuple[Stated, ...] | None] = tuple,
+        alert_conditions: Callable[[], tuple[AlertCondition, ...] | None] = tuple,
         clock: Clock,
     ) -> None:
         self._info = info
@@ -35,7 +40,7 @@ class NodeObserver:
         self._thresholds = thresholds
         self._pressure_seconds = pressure_seconds
         self._port = port
-        self._stated = stated
+        self._alert_conditions = alert_conditions
         self._clock = clock
         self._history = PressureHistory()
 
@@ -55,13 +60,13 @@ class NodeObserver:
             machine=machine,
             pressures=self._pressures(machine, now),
             problems=self.problems(),
-            stated=self._stated(),
+            alert_conditions=self._alert_conditions(),
             now=Time.from_unix_nanos(now).truncated(),
         )
 
     def _pressures(self, machine: MachineReading | None, now: int) -> frozenset[str]:
         if machine is None:
-            return self._history.held(self._pressure_seconds, now)
-        self._history = self._history.observed(pressures(machine, self._thresholds), now)
-        ample = recovered(machine, self._thresholds)
-        return self._history.held(self._pressure_seconds, now, ample)
+            return self._history.active(self._pressure_seconds, now)
+        self._history = self._history.with_observation(pressures(machine, self._thresholds), now)
+        ample = recovered_pressures(machine, self._thresholds)
+        return self._history.active(self._pressure_seconds, now, ample)

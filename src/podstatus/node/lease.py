@@ -18,21 +18,21 @@ from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError,
 from podstatus.kube.objects.cluster import Lease, LeaseSpec
 from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
 from podstatus.kube.scalars.time import MicroTime
-from podstatus.node.deadline import within
+from podstatus.node.deadline import call_with_timeout
 from podstatus.node.ports import NodeApi
 
 logger = logging.getLogger(__name__)
 
-NAMESPACE = "kube-node-lease"
+LEASE_NAMESPACE = "kube-node-lease"
 
-_TRIES = 5
+_MAX_ATTEMPTS = 5
 _JITTER = 0.04
 """The part of the period that is added by chance, so that nodes do not renew together."""
 _CALL_SECONDS = 5.0
 """Two calls may hang, and the lease of 40 s with a period of 10 s is still renewed in time."""
-_MOST_PATIENCE = 1.0
+_MAX_RETRY_AFTER_SECONDS = 1.0
 """Seconds to wait for a server that asks for patience, whatever it asks for."""
-_UNKNOWN_SECONDS = 0.5
+_NODE_POLL_SECONDS = 0.5
 """How often to look whether the Node is known by now."""
 
 
@@ -48,8 +48,8 @@ class LeaseService:
         node_uid: Callable[[], str],
         duration: int = 40,
         on_recovered: Callable[[], None] = lambda: None,
-        chance: Callable[[], float] = random,
-        beat: Callable[[], None] = lambda: None,
+        random: Callable[[], float] = random,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         """`node_uid` is empty until the Node is known; `on_recovered` is told after an outage
         that was longer than the lease lasts."""
@@ -59,10 +59,10 @@ class LeaseService:
         self._node_uid = node_uid
         self._duration = duration
         self._on_recovered = on_recovered
-        self._chance = chance
-        self._beat = beat
+        self._random = random
+        self._heartbeat = heartbeat
         self._latest: Lease | None = None
-        self._trouble = FailureLog(logger, "renewing the lease of the node")
+        self._failure_log = FailureLog(logger, "renewing the lease of the node")
         self._elapsed = Elapsed(clock)
         self._renewed_at: float | None = None
 
@@ -73,7 +73,7 @@ class LeaseService:
             began = self._elapsed.seconds()
             await self.renew_once()
             # From beginning to beginning: slow answers make no renewal late.
-            due = began + period * (1 + _JITTER * self._chance())
+            due = began + period * (1 + _JITTER * self._random())
             await self._clock.wait(max(0.0, due - self._elapsed.seconds()))
 
     @property
@@ -86,105 +86,109 @@ class LeaseService:
     async def renew_once(self) -> bool:
         """Renew it, or create it; whether that worked. Waits for a server that is not there."""
         # As nobody else writes it, the one we wrote last is the newest, without asking.
-        if await self._renew() or await self._ensure() or await self._renew():
-            self._succeeded()
+        if await self._renew() or await self._ensure_lease() or await self._renew():
+            self._record_success()
             return True
         return False
 
-    def _succeeded(self) -> None:
+    def _record_success(self) -> None:
         now, before = self._elapsed.seconds(), self._renewed_at
         self._renewed_at = now
-        self._trouble.recovered()
+        self._failure_log.recovered()
         if before is not None and now - before > self._duration:
             logger.info("the lease of the node is renewed again after %.0f s", now - before)
             self._on_recovered()
 
     async def _renew(self) -> bool:
         """Whether the lease that is known could be renewed, at the first of a few quick tries."""
-        for _ in range(_TRIES):
-            self._beat()
+        for _ in range(_MAX_ATTEMPTS):
+            self._heartbeat()
             if self._latest is None:
                 return False
             try:
-                self._latest = await self._call(
-                    self._api.replace_lease(self._renewed(self._latest))
+                self._latest = await self._call_with_timeout(
+                    self._api.replace_lease(self._with_renewal(self._latest))
                 )
             except ApiError as error:
-                self._trouble.failed(error)
-                await self._after(error)
+                self._failure_log.failed(error)
+                await self._prepare_retry(error)
             else:
                 return True
         self._latest = None
         return False
 
-    async def _after(self, error: ApiError) -> None:
+    async def _prepare_retry(self, error: ApiError) -> None:
         """Be ready for the next try."""
         if isinstance(error, BusyError):
             # Until then the server will not listen; but it does not know what is at stake.
-            await self._clock.wait(min(error.retry_after or 0.2, _MOST_PATIENCE))
+            await self._clock.wait(min(error.retry_after or 0.2, _MAX_RETRY_AFTER_SECONDS))
         elif not isinstance(error, UnavailableError):
             # It is not the one we know, or not there any more.
             self._latest = None
             if isinstance(error, ConflictError):
-                await self._ensure()
+                await self._ensure_lease()
 
-    async def _ensure(self) -> bool:
+    async def _ensure_lease(self) -> bool:
         """See to it that there is one; whether that made it, so that it is as good as renewed.
 
         Tries until it works, and waits longer each time.
         """
         backoff = Backoff(initial_seconds=0.2, max_seconds=7.0, jitter=0.1)
         while True:
-            self._beat()
+            self._heartbeat()
             try:
                 created = await self._read_or_create()
             except ApiError as error:
-                self._trouble.failed(error)
+                self._failure_log.failed(error)
                 backoff = backoff.failed()
-                await self._clock.wait(backoff.delay(self._chance()))
+                await self._clock.wait(backoff.delay(self._random()))
                 continue
             if created is not None:
                 return created
-            await self._clock.wait(_UNKNOWN_SECONDS)
+            await self._clock.wait(_NODE_POLL_SECONDS)
 
     async def _read_or_create(self) -> bool | None:
         """Whether it was created; None if there is none, nor a Node to which it would belong."""
         try:
-            self._latest = await self._call(self._api.get_lease(NAMESPACE, self._node))
+            self._latest = await self._call_with_timeout(
+                self._api.get_lease(LEASE_NAMESPACE, self._node)
+            )
         except GoneError:
             if not self._node_uid():
                 # It goes with its Node: without one it would stay for ever.
                 return None
-            self._latest = await self._call(self._api.create_lease(self._new()))
+            self._latest = await self._call_with_timeout(self._api.create_lease(self._new_lease()))
             return True
         return False
 
-    async def _call(self, call: Coroutine[Any, Any, Lease]) -> Lease:
-        return await within(self._clock, _CALL_SECONDS, call)
+    async def _call_with_timeout(self, call: Coroutine[Any, Any, Lease]) -> Lease:
+        return await call_with_timeout(self._clock, _CALL_SECONDS, call)
 
-    def _new(self) -> Lease:
+    def _new_lease(self) -> Lease:
         bare = Lease(
             kind="Lease",
             api_version="coordination.k8s.io/v1",
-            metadata=ObjectMeta(name=self._node, namespace=NAMESPACE),
+            metadata=ObjectMeta(name=self._node, namespace=LEASE_NAMESPACE),
             spec=LeaseSpec(holder_identity=self._node),
         )
-        return self._renewed(bare)
+        return self._with_renewal(bare)
 
-    def _renewed(self, lease: Lease) -> Lease:
+    def _with_renewal(self, lease: Lease) -> Lease:
         spec = structs.replace(
             lease.spec,
             lease_duration_seconds=self._duration,
             renew_time=MicroTime.from_unix_nanos(self._clock.now()),
         )
-        owners = self._owners(lease.metadata.owner_references or ())
+        owners = self._with_node_owner(lease.metadata.owner_references or ())
         # The names are ours, whatever the answer says: one without them led nowhere.
         metadata = structs.replace(
-            lease.metadata, name=self._node, namespace=NAMESPACE, owner_references=owners
+            lease.metadata, name=self._node, namespace=LEASE_NAMESPACE, owner_references=owners
         )
         return structs.replace(lease, metadata=metadata, spec=spec)
 
-    def _owners(self, owners: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...] | None:
+    def _with_node_owner(
+        self, owners: tuple[OwnerReference, ...]
+    ) -> tuple[OwnerReference, ...] | None:
         """With our Node as it is now, if it is known: it may have been registered anew."""
         uid = self._node_uid()
         stale = [it for it in owners if it.kind == "Node" and it.name == self._node]

@@ -46,21 +46,21 @@ class NodeEvents(Protocol):
         """Record an event of type Warning about the node."""
 
 
-class Health(Protocol):
+class HealthReporter(Protocol):
     """Who knows whether the node can do its work. Must not block."""
 
     def problems(self) -> Sequence[str]:
         """Why the node is not Ready; nothing if it is."""
 
 
-Check = Callable[[], str | None]
+NodeHealthCheck = Callable[[], str | None]
 """What is wrong, or None. Called with every computation of the status: must not block."""
 
 
 class NodeHealth:
     """The problems that others have, and the vital services that are not heard of any more."""
 
-    def __init__(self, *checks: Check, heartbeats: Heartbeats | None = None) -> None:
+    def __init__(self, *checks: NodeHealthCheck, heartbeats: Heartbeats | None = None) -> None:
         self._checks = checks
         self._heartbeats = heartbeats
 

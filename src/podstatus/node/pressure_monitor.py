@@ -11,7 +11,7 @@ _RECOVERY_SECONDS: Final = 30.0
 """After the last shortage in which the status is brought up to date with every reading."""
 
 
-class Shortage:
+class PressureMonitor:
     """Follows the readings of a machine. For one event loop."""
 
     def __init__(
@@ -25,21 +25,21 @@ class Shortage:
         self._thresholds = thresholds
         self._on_change = on_change
         self._clock = clock
-        self._short: frozenset[str] = frozenset()
-        self._since_last: Elapsed | None = None
+        self._pressures: frozenset[str] = frozenset()
+        self._since_pressure: Elapsed | None = None
 
-    def read(self, machine: MachineReading) -> bool:
+    def observe(self, machine: MachineReading) -> bool:
         """Take a reading; whether the next one is wanted soon."""
         short = pressures(machine, self._thresholds)
-        changed = short != self._short
-        self._short = short
+        changed = short != self._pressures
+        self._pressures = short
         if short:
-            self._since_last = Elapsed(self._clock)
+            self._since_pressure = Elapsed(self._clock)
         recovering = not short and self._is_recent()
         if changed or recovering:
             self._on_change()
         return bool(short) or recovering
 
     def _is_recent(self) -> bool:
-        last = self._since_last
+        last = self._since_pressure
         return last is not None and last.seconds() < _RECOVERY_SECONDS

@@ -13,11 +13,11 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.objects.node import Node
-from podstatus.node.deadline import within
+from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent
-from podstatus.node.decide.node_object import Descriptor, NodeFacts
+from podstatus.node.decide.node_object import NodeBuilder, NodeFacts
 from podstatus.node.decide.status_patch import status_patch
-from podstatus.node.node_cache import OwnNode
+from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeApi
 
 logger = logging.getLogger(__name__)
@@ -31,68 +31,68 @@ class Registration:
     def __init__(
         self,
         api: NodeApi,
-        own_node: OwnNode,
-        descriptor: Descriptor,
+        node_cache: NodeCache,
+        builder: NodeBuilder,
         *,
         facts: Callable[[], NodeFacts],
         clock: Clock,
-        chance: Callable[[], float] = random,
-        beat: Callable[[], None] = lambda: None,
+        random: Callable[[], float] = random,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
-        self._own = own_node
-        self._descriptor = descriptor
+        self._node_cache = node_cache
+        self._builder = builder
         self._facts = facts
         self._clock = clock
-        self._chance = chance
-        self._beat = beat
-        self._trouble = FailureLog(logger, "registering the node")
+        self._random = random
+        self._heartbeat = heartbeat
+        self._failure_log = FailureLog(logger, "registering the node")
 
     async def register(self) -> tuple[NodeEvent, ...]:
         """Try until it is done; what is to be told about it. Returns at once if it is known."""
         # Upstream's waits: 100 ms, and twice as long each time, to 7 s.
         backoff = Backoff(initial_seconds=0.1, max_seconds=7.0, jitter=0.1)
-        while self._own.known is None:
-            self._beat()
+        while self._node_cache.server_copy is None:
+            self._heartbeat()
             facts = self._facts()
             if facts.machine is not None:
                 try:
                     events = await self.register_once(facts)
                 except ApiError as error:
-                    self._trouble.failed(error)
+                    self._failure_log.failed(error)
                 else:
-                    self._trouble.recovered()
+                    self._failure_log.recovered()
                     return events
             backoff = backoff.failed()
-            await self._clock.wait(backoff.delay(self._chance()))
+            await self._clock.wait(backoff.delay(self._random()))
         return ()
 
     async def register_once(self, facts: NodeFacts) -> tuple[NodeEvent, ...]:
         """Try once; what is to be told about it. Raises ApiError."""
-        described = self._descriptor.new_node(facts)
-        self._own.propose(described.node)
+        described = self._builder.new_node(facts)
+        self._node_cache.set_draft(described.node)
         name = described.node.metadata.name
         try:
-            stored = await self._in_time(self._api.create_node(described.node))
+            stored = await self._call_with_timeout(self._api.create_node(described.node))
         except (ConflictError, DeniedError) as error:
-            self._own.update(await self._take_over(name, facts, error))
+            self._node_cache.update(await self._adopt(name, facts, error))
             logger.info("node was registered before: %s", name)
             return ()
-        self._own.update(stored)
+        self._node_cache.update(stored)
         logger.info("node is registered: %s", name)
         return described.events
 
-    async def _take_over(self, name: str, facts: NodeFacts, why: ApiError) -> Node:
+    async def _adopt(self, name: str, facts: NodeFacts, cause: ApiError) -> Node:
         try:
-            found = await self._in_time(self._api.get_node(name))
+            found = await self._call_with_timeout(self._api.get_node(name))
         except GoneError as error:
             # Who may not create nodes may have one that somebody else made, but has none.
-            raise why from error
-        wanted = self._descriptor.taken_over(found, facts)
+            raise cause from error
+        wanted = self._builder.adopted(found, facts)
         if wanted == found:
             return found
         patch = status_patch(found, wanted)
-        return await self._in_time(self._api.patch_node_status(name, patch))
+        return await self._call_with_timeout(self._api.patch_node_status(name, patch))
 
-    async def _in_time(self, call: Coroutine[Any, Any, Node]) -> Node:
-        return await within(self._clock, _CALL_SECONDS, call)
+    async def _call_with_timeout(self, call: Coroutine[Any, Any, Node]) -> Node:
+        return await call_with_timeout(self._clock, _CALL_SECONDS, call)

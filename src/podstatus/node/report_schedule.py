@@ -5,7 +5,7 @@ from collections.abc import Callable
 from podstatus.base.clock import Clock, Elapsed
 
 
-class Reports:
+class ReportSchedule:
     """Counts the time since the status was last sent.
 
     After a change the next report comes by chance, half a period early to half a period late, so
@@ -13,19 +13,19 @@ class Reports:
     Upstream: tryUpdateNodeStatus and calculateDelay, kubelet_node_status.go v1.36.4.
     """
 
-    def __init__(self, period: float, *, clock: Clock, chance: Callable[[], float]) -> None:
+    def __init__(self, period: float, *, clock: Clock, random: Callable[[], float]) -> None:
         self._period = period
-        self._chance = chance
+        self._random = random
         self._elapsed = Elapsed(clock)
         self._due_at = 0.0
         self._is_first = True
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time."""
         return self._elapsed.seconds() >= self._due_at
 
-    def sent(self, *, changed: bool) -> None:
+    def mark_sent(self, *, changed: bool) -> None:
         """The server has it."""
-        delay = self._period * (self._chance() - 0.5) if changed or self._is_first else 0.0
+        delay = self._period * (self._random() - 0.5) if changed or self._is_first else 0.0
         self._is_first = False
         self._due_at = self._elapsed.seconds() + self._period + delay

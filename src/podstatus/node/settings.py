@@ -32,7 +32,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """For a new Node, on top of those that every node has."""
     runtime_labels: dict[str, str] = {}
     """What the runtime says about itself: kept as they are here, whatever somebody made of them."""
-    resizes: bool = False
+    supports_resize: bool = False
     """Whether the runtime can give running containers other resources."""
     annotations: dict[str, str] = {}
     """For a new Node."""
@@ -59,6 +59,6 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A quarter of it passes between two renewals."""
 
     @property
-    def shown_hostname(self) -> str:
+    def effective_hostname(self) -> str:
         """The name of the machine that the Node shows."""
         return self.hostname or self.name

@@ -19,7 +19,7 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, Taint
-from podstatus.node.node_cache import OwnNode
+from podstatus.node.node_cache import NodeCache
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.servers.access import ServerAccess
 from tests.support.processes.api_servers import NODES, RealServer
@@ -93,7 +93,7 @@ class Scene:
 
     def __init__(self, *there: Taint) -> None:
         self.server, self.clock, self.events = Server(*there), FakeClock(), Events()
-        self.own = OwnNode(self.server.node, clock=self.clock)
+        self.own = NodeCache(self.server.node, clock=self.clock)
         self.own.update(self.server.node)
         self.wanted: Sequence[Taint] = ()
         self.ahead = 0
@@ -255,7 +255,7 @@ def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(each_server: A
     async def scene(access: ServerAccess) -> None:
         async with ApiClient(kubeconfig_config(access.kubeconfig)) as client:
             api, clock, wanted = HttpNodeApi(client), FakeClock(), [FULL]
-            own = OwnNode(Node(), clock=clock)
+            own = NodeCache(Node(), clock=clock)
             own.update(await api.get_node(name))
             taints = OwnTaints(api, own, Events(), wanted=lambda: wanted, clock=clock)
             await TaintNode(taints).do(ACTION, ALERT)

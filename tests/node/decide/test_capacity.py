@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.decide.capacity import binary, missing_capacity, node_allocatable, node_capacity
+from podstatus.node.decide.capacity import (
+    binary_quantity,
+    missing_capacity,
+    node_allocatable,
+    node_capacity,
+)
 from podstatus.node.decide.pressure import parse_thresholds
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import MACHINE
@@ -77,9 +82,9 @@ def test_a_node_that_does_not_know_what_it_has_has_a_problem() -> None:
     [(0, "0"), (1023, "1023"), (1024, "1Ki"), (8 * 1024**3, "8Gi"), (25_276_518_400, "24684100Ki")],
 )
 def test_bytes_are_told_in_the_largest_unit_without_a_fraction(number: int, spelled: str) -> None:
-    assert binary(number) == spelled
+    assert binary_quantity(number) == spelled
 
 
 @given(st.integers(0, 2**62))
 def test_bytes_are_neither_lost_nor_made(number: int) -> None:
-    assert binary(number).nanos == number * 10**9
+    assert binary_quantity(number).nanos == number * 10**9

@@ -10,9 +10,9 @@ from msgspec import structs
 from podstatus.kube.objects.node import NodeCondition
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.conditions import (
-    STATED,
-    Conditions,
-    Stated,
+    ALERT_CONDITION_PREFIX,
+    AlertCondition,
+    NodeConditionsUpdate,
     aggregate,
     is_ready,
     update_conditions,
@@ -31,23 +31,23 @@ def update(
     pressures: Sequence[str] = (),
     problems: Sequence[str] = (),
     now: Time = NOW,
-    stated: Sequence[Stated] | None = (),
-) -> Conditions:
+    stated: Sequence[AlertCondition] | None = (),
+) -> NodeConditionsUpdate:
     return update_conditions(
         "node-c",
         known,
         pressures=frozenset(pressures),
         problems=problems,
         now=now,
-        stated=stated,
+        alert_conditions=stated,
     )
 
 
-def reasons(conditions: Conditions) -> list[str]:
+def reasons(conditions: NodeConditionsUpdate) -> list[str]:
     return [event.reason for event in conditions.events]
 
 
-def find(conditions: Conditions, kind: str) -> NodeCondition:
+def find(conditions: NodeConditionsUpdate, kind: str) -> NodeCondition:
     return next(it for it in conditions.items if it.type == kind)
 
 
@@ -208,11 +208,13 @@ def test_a_transition_has_a_new_time_an_event_and_nothing_else_has(
         known = updated.items
 
 
-FULL = Stated(type=f"{STATED}DiskFilling", reason="DiskFilling", message="in 2 h")
+FULL = AlertCondition(
+    type=f"{ALERT_CONDITION_PREFIX}DiskFilling", reason="DiskFilling", message="in 2 h"
+)
 
 
-def stated(conditions: Conditions) -> list[NodeCondition]:
-    return [it for it in conditions.items if it.type.startswith(STATED)]
+def stated(conditions: NodeConditionsUpdate) -> list[NodeCondition]:
+    return [it for it in conditions.items if it.type.startswith(ALERT_CONDITION_PREFIX)]
 
 
 def test_what_is_stated_is_true_until_it_is_not() -> None:

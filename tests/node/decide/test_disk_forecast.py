@@ -14,7 +14,7 @@ def after(minutes: int, *, a_minute: float, every: int = 10, start: int = 0) -> 
     forecast = DiskForecast()
     for seconds in range(0, minutes * 60 + 1, every):
         used = int(50 * GIB + a_minute * seconds / 60)
-        forecast.read(disk(used), (start + seconds) * SECOND)
+        forecast.add_sample(disk(used), (start + seconds) * SECOND)
     return forecast
 
 
@@ -46,11 +46,11 @@ def test_a_few_minutes_tell_nothing() -> None:
 def test_what_was_before_the_last_hour_does_not_count() -> None:
     forecast = after(10, a_minute=GIB)
     for minute in range(11, 80):
-        forecast.read(disk(60 * GIB), minute * 60 * SECOND)
+        forecast.add_sample(disk(60 * GIB), minute * 60 * SECOND)
     assert forecast.full_in_seconds is None
 
 
 def test_a_clock_that_was_set_back_begins_anew() -> None:
     forecast = after(30, a_minute=GIB, start=100_000)
-    forecast.read(disk(80 * GIB), SECOND)
+    forecast.add_sample(disk(80 * GIB), SECOND)
     assert forecast.full_in_seconds is None

@@ -8,7 +8,7 @@ from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, NodeStatus, Taint
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.node.decide.node_object import Descriptor, NodeFacts
+from podstatus.node.decide.node_object import NodeBuilder, NodeFacts
 from podstatus.node.decide.pressure import parse_thresholds
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.settings import NodeSettings
@@ -27,8 +27,8 @@ RESIZE_FEATURES = [
 TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
 
 
-def descriptor(settings: NodeSettings = SETTINGS) -> Descriptor:
-    return Descriptor(settings, parse_thresholds(settings.eviction_hard))
+def descriptor(settings: NodeSettings = SETTINGS) -> NodeBuilder:
+    return NodeBuilder(settings, parse_thresholds(settings.eviction_hard))
 
 
 def test_a_new_node_shows_what_it_is() -> None:
@@ -81,7 +81,7 @@ def test_what_an_api_server_has_to_know_is_declared(
     port: int,
     declared: list[str] | None,
 ) -> None:
-    settings = structs.replace(SETTINGS, resizes=resizes, port=port)
+    settings = structs.replace(SETTINGS, supports_resize=resizes, port=port)
     status = to_document(descriptor(settings).new_node(FACTS).node)["status"]
     assert status.get("declaredFeatures") == declared
     assert declared is None or declared == sorted(declared)
@@ -118,7 +118,7 @@ def existing(**status: dict[str, Quantity]) -> Node:
 
 def test_a_node_that_was_there_keeps_its_labels_and_taints_but_for_ours() -> None:
     settings = structs.replace(SETTINGS, labels={"example.com/a": "ours"}, taints=(TAINT,))
-    taken = descriptor(settings).taken_over(existing(), FACTS)
+    taken = descriptor(settings).adopted(existing(), FACTS)
     assert taken.metadata.labels == {
         "example.com/a": "theirs",
         "kubernetes.io/hostname": "node-c",
@@ -133,7 +133,7 @@ def test_a_node_that_was_there_keeps_its_labels_and_taints_but_for_ours() -> Non
 
 def test_a_node_that_was_there_keeps_its_amounts_but_for_huge_pages() -> None:
     amounts = {"hugepages-2Mi": Quantity("4Mi"), "example.com/gpu": Quantity("1")}
-    taken = descriptor().taken_over(existing(capacity=amounts, allocatable=amounts), FACTS)
+    taken = descriptor().adopted(existing(capacity=amounts, allocatable=amounts), FACTS)
     assert taken.status.capacity == {"example.com/gpu": "1"}
     assert taken.status.allocatable == {"example.com/gpu": "1"}
 

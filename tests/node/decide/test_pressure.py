@@ -3,7 +3,12 @@
 import pytest
 from msgspec import structs
 
-from podstatus.node.decide.pressure import PressureHistory, parse_thresholds, pressures, recovered
+from podstatus.node.decide.pressure import (
+    PressureHistory,
+    parse_thresholds,
+    pressures,
+    recovered_pressures,
+)
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import DEFAULT_EVICTION_HARD
 from tests.node.scene import DISK, GI, MACHINE
@@ -82,11 +87,11 @@ def test_thresholds_of_images_are_taken_and_not_looked_at() -> None:
 
 def test_a_pressure_is_shown_for_a_while_after_it_was_last_seen() -> None:
     second = 10**9
-    seen = PressureHistory().observed(frozenset(["DiskPressure"]), 0)
-    seen = seen.observed(frozenset(["DiskPressure"]), 10 * second)
-    later = seen.observed(frozenset(), 20 * second)
-    assert later.held(300, 310 * second - 1) == {"DiskPressure"}
-    assert later.held(300, 310 * second) == frozenset()
+    seen = PressureHistory().with_observation(frozenset(["DiskPressure"]), 0)
+    seen = seen.with_observation(frozenset(["DiskPressure"]), 10 * second)
+    later = seen.with_observation(frozenset(), 20 * second)
+    assert later.active(300, 310 * second - 1) == {"DiskPressure"}
+    assert later.active(300, 310 * second) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -102,21 +107,21 @@ def test_a_pressure_is_shown_for_a_while_after_it_was_last_seen() -> None:
 def test_a_disk_has_recovered_with_twice_the_threshold(
     machine: MachineReading, told: list[str]
 ) -> None:
-    assert recovered(machine, parse_thresholds(DEFAULTS)) == frozenset(told)
+    assert recovered_pressures(machine, parse_thresholds(DEFAULTS)) == frozenset(told)
 
 
 def test_a_pressure_of_which_there_is_more_than_enough_again_is_shown_for_5_seconds() -> None:
     second, both = 10**9, frozenset(["DiskPressure", "MemoryPressure"])
-    seen = PressureHistory().observed(both, 0)
+    seen = PressureHistory().with_observation(both, 0)
     over = frozenset(["DiskPressure"])
-    assert seen.held(300, 5 * second - 1, over) == both
-    assert seen.held(300, 5 * second, over) == {"MemoryPressure"}
-    assert seen.held(2, 2 * second, over) == frozenset()
+    assert seen.active(300, 5 * second - 1, over) == both
+    assert seen.active(300, 5 * second, over) == {"MemoryPressure"}
+    assert seen.active(2, 2 * second, over) == frozenset()
 
 
 def test_a_clock_that_is_set_back_holds_a_pressure_no_longer() -> None:
     second, hour = 1_000_000_000, 3600 * 1_000_000_000
-    seen = PressureHistory().observed(frozenset(["DiskPressure"]), 2 * hour)
-    later = seen.observed(frozenset(), hour)
-    assert later.held(300, hour + 300 * second - 1) == {"DiskPressure"}
-    assert later.held(300, hour + 300 * second) == frozenset()
+    seen = PressureHistory().with_observation(frozenset(["DiskPressure"]), 2 * hour)
+    later = seen.with_observation(frozenset(), hour)
+    assert later.active(300, hour + 300 * second - 1) == {"DiskPressure"}
+    assert later.active(300, hour + 300 * second) == frozenset()

@@ -15,7 +15,7 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, node_usage
 from podstatus.node.machine import addresses
 from podstatus.node.machine.addresses import node_addresses
-from podstatus.node.machine.reader import SlowDisk, read_disk, read_machine
+from podstatus.node.machine.reader import DiskReader, read_disk, read_machine
 from podstatus.node.machine.system_info import architecture, kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage
 from podstatus.node.settings import NodeSettings
@@ -75,7 +75,7 @@ class Pods:
 def test_node_and_pods_are_in_one_snapshot_with_its_age() -> None:
     async def scene() -> None:
         clock, pods = FakeClock(), Pods()
-        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        disk = DiskReader(Path("/"), read=lambda _: DISK)
         usage = NodeUsage(disk, clock=clock, pods=pods, read=lambda: busy(1, 2))
         first = await usage.sample_once()
         assert usage.snapshot is first
@@ -90,7 +90,7 @@ def test_node_and_pods_are_in_one_snapshot_with_its_age() -> None:
 def test_a_runtime_that_cannot_say_it_keeps_nobody_from_reading_the_node() -> None:
     async def scene() -> None:
         pods = Pods()
-        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        disk = DiskReader(Path("/"), read=lambda _: DISK)
         usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: MACHINE)
         first = await usage.sample_once()
         pods.fails = True
@@ -109,9 +109,9 @@ def test_snapshots_are_taken_once_a_period() -> None:
             taken.put_nowait(clock.now())
             return MACHINE
 
-        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        disk = DiskReader(Path("/"), read=lambda _: DISK)
         beats: list[int] = []
-        usage = NodeUsage(disk, clock=clock, read=read, beat=lambda: beats.append(clock.now()))
+        usage = NodeUsage(disk, clock=clock, read=read, heartbeat=lambda: beats.append(clock.now()))
         running = asyncio.create_task(usage.run())
         first = await taken.get()
         await clock.advance(10)
@@ -130,7 +130,7 @@ def test_a_machine_that_cannot_be_read_for_a_while_is_read_again() -> None:
             taken.put_nowait(clock.now())
             raise OSError(24, "Too many open files")
 
-        disk = SlowDisk(Path("/"), read=lambda _: DISK)
+        disk = DiskReader(Path("/"), read=lambda _: DISK)
         usage = NodeUsage(disk, clock=clock, read=read)
         running = asyncio.create_task(usage.run())
         await taken.get()
@@ -151,7 +151,7 @@ def test_a_disk_that_hangs_is_a_problem_and_holds_up_nothing() -> None:
         return DISK
 
     async def scene() -> None:
-        disk = SlowDisk(Path("/mnt"), read=hang, seconds=0.01)
+        disk = DiskReader(Path("/mnt"), read=hang, seconds=0.01)
         assert await disk.read_once() is None
         assert await disk.read_once() is None
         assert disk.problem() == "the disk of /mnt has not answered for 0.01 s"
@@ -166,7 +166,7 @@ def test_a_disk_that_hangs_is_a_problem_and_holds_up_nothing() -> None:
 
 def test_a_disk_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     async def scene() -> None:
-        disk = SlowDisk(tmp_path / "gone")
+        disk = DiskReader(tmp_path / "gone")
         assert await disk.read_once() is None
         assert disk.problem() == (
             f"the disk of {tmp_path}/gone cannot be read: No such file or directory"
@@ -237,5 +237,5 @@ def test_an_address_is_found_where_none_was_set() -> None:
 
 
 def test_a_machine_without_a_network_has_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(addresses, "_FAR_AWAY", ())
+    monkeypatch.setattr(addresses, "_UNROUTED_ADDRESSES", ())
     assert told_addresses(NodeSettings(name="n")) == ["InternalIP 127.0.0.1", "Hostname n"]

@@ -120,7 +120,7 @@ def a_snapshot(*uids: str) -> UsageSnapshot:
             memory_available_bytes=2**29,
             pids=100,
             max_pids=32768,
-            booted=AT - 3600 * 10**9,
+            booted_at=AT - 3600 * 10**9,
             disk=DiskReading(
                 total_bytes=1000, used_bytes=400, available_bytes=500, inodes=10, inodes_free=4
             ),

@@ -39,7 +39,7 @@ from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
-from podstatus.node.decide.conditions import Stated
+from podstatus.node.decide.conditions import AlertCondition
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.instrumented import measured
@@ -365,7 +365,7 @@ class NodeAgent:
     def _post_pod(self, uid: PodUID) -> None:
         self.observatory.poster.changed(uid)
 
-    def _stated(self) -> tuple[Stated, ...] | None:
+    def _stated(self) -> tuple[AlertCondition, ...] | None:
         """The conditions that our Node has because of alerts; None before that is known."""
         if self._alerts is not None:
             return self._alerts.stated()

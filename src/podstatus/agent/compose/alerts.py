@@ -34,7 +34,7 @@ from podstatus.base.clock import Clock
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
-from podstatus.node.decide.conditions import Stated
+from podstatus.node.decide.conditions import AlertCondition
 from podstatus.observe.status_view import Observatory
 from podstatus.runtime.pleg import RuntimeView
 
@@ -91,7 +91,7 @@ class AlertSide:
                 url=settings.alertmanager_url or "",
                 link=self._link,
             ),
-            CONDITION: ConditionDeed(node.status.now, clock=clock),
+            CONDITION: ConditionDeed(node.status.request_sync, clock=clock),
         }
         for kind, change in changes.items():
             deeds[kind] = Guarded(
@@ -113,7 +113,7 @@ class AlertSide:
             beat=beat,
         )
 
-    def stated(self) -> tuple[Stated, ...]:
+    def stated(self) -> tuple[AlertCondition, ...]:
         """The conditions that our Node has because of alerts."""
         return stated_conditions(self.watchman.firing(), self._clock.now())
 
@@ -143,7 +143,7 @@ def _usual(settings: AgentSettings) -> tuple[Action, ...]:
 
 def _is_whole(node: NodeSide) -> bool:
     """Whether what is known of our Node is from this life."""
-    return node.own.known is not None and node.lease.age_seconds is not None
+    return node.own.server_copy is not None and node.lease.age_seconds is not None
 
 
 def _open(path: Path) -> AlertStore | None:

@@ -11,15 +11,15 @@ from podstatus.events.event import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.node.compose import make_node
-from podstatus.node.decide.conditions import Stated, is_ready
+from podstatus.node.compose import build_node
+from podstatus.node.decide.conditions import AlertCondition, is_ready
 from podstatus.node.decide.pressure import parse_thresholds
 from podstatus.node.machine.addresses import node_addresses
-from podstatus.node.machine.reader import SlowDisk
+from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage
-from podstatus.node.ports import Check, NodeHealth
-from podstatus.node.pressure_monitor import Shortage
+from podstatus.node.ports import NodeHealth, NodeHealthCheck
+from podstatus.node.pressure_monitor import PressureMonitor
 from podstatus.node.settings import NodeSettings
 from podstatus.runtime.port import Labelled, Metered, MeteredInside, Resizing, Runtime
 
@@ -48,27 +48,27 @@ class NodeSide:
         runtime: Runtime,
         recorder: EventRecorder,
         *,
-        runtime_problem: Check,
-        shutting_down: Check,
+        runtime_problem: NodeHealthCheck,
+        shutting_down: NodeHealthCheck,
         on_recovered: Callable[[], None],
         heartbeats: Heartbeats,
         clock: Clock,
         port: Callable[[], int] = int,
-        stated: Callable[[], tuple[Stated, ...] | None] = tuple,
+        stated: Callable[[], tuple[AlertCondition, ...] | None] = tuple,
     ) -> None:
         told = node_settings(settings, runtime)
         self.events = _EventsOfNode(recorder, told.name)
         thresholds = parse_thresholds(told.eviction_hard)
-        shortage = Shortage(thresholds, self._look_at_pressure, clock=clock)
+        shortage = PressureMonitor(thresholds, self._look_at_pressure, clock=clock)
         self.usage = NodeUsage(
-            SlowDisk(settings.root_dir),
+            DiskReader(settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
             containers=runtime.container_usage if isinstance(runtime, MeteredInside) else dict,
-            beat=heartbeats.register("usage", max_silent_seconds=60),
-            on_reading=shortage.read,
+            heartbeat=heartbeats.register("usage", max_silent_seconds=60),
+            on_reading=shortage.observe,
         )
-        self._services = make_node(
+        self._services = build_node(
             told,
             api=HttpNodeApi(client),
             info=read_system_info(
@@ -82,12 +82,12 @@ class NodeSide:
             events=self.events,
             clock=clock,
             port=port,
-            stated=stated,
+            alert_conditions=stated,
             on_recovered=on_recovered,
-            status_beat=heartbeats.register("node-status", max_silent_seconds=60),
-            lease_beat=heartbeats.register("lease", max_silent_seconds=60),
+            status_heartbeat=heartbeats.register("node-status", max_silent_seconds=60),
+            lease_heartbeat=heartbeats.register("lease", max_silent_seconds=60),
         )
-        self.own = self._services.own_node
+        self.own = self._services.node_cache
         self.status = self._services.status
         self.lease = self._services.lease
         self.reflector = node_reflector(client, told.name, self.own)
@@ -96,14 +96,14 @@ class NodeSide:
     async def look_once(self) -> None:
         """Find out what the machine has: pods are admitted by it before the Node is registered."""
         await self.usage.sample_once()
-        self._services.propose()
+        self._services.refresh_draft()
 
     def _look_at_pressure(self) -> None:
-        self.status.now()
+        self.status.request_sync()
 
     def is_shown_not_ready(self) -> bool:
         """Whether the API server shows our Node as not Ready."""
-        known = self.own.known
+        known = self.own.server_copy
         return known is not None and not is_ready(known.status.conditions)
 
     def host_ips(self) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> No
     return NodeSettings(
         name=settings.node_name,
         labels=dict(settings.node_labels),
-        resizes=isinstance(runtime, Resizing),
+        supports_resize=isinstance(runtime, Resizing),
         runtime_labels=dict(runtime.node_labels) if isinstance(runtime, Labelled) else {},
         taints=settings.register_with_taints,
         register_node=settings.register_node,

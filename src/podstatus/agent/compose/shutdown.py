@@ -44,7 +44,7 @@ class NodeDrain:
             settings.shutdown_periods,
             events=node.events,
             clock=clock,
-            on_change=node.status.now,
+            on_change=node.status.request_sync,
         )
         return self._shutdown
 

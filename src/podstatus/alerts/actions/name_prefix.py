@@ -5,9 +5,9 @@ So no rule can change what others, or the node itself, have put there.
 
 from podstatus.alerts.ports import DeedError
 from podstatus.kube.validation.label_names import label_key_errors
-from podstatus.node.decide.conditions import STATED
+from podstatus.node.decide.conditions import ALERT_CONDITION_PREFIX
 
-OWN = STATED
+OWN = ALERT_CONDITION_PREFIX
 
 
 def own_name(name: str) -> str:

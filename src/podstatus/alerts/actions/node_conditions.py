@@ -13,7 +13,7 @@ from podstatus.alerts.ports import DeedError
 from podstatus.alerts.rules.durations import SpanError, parse_span
 from podstatus.base.clock import Clock
 from podstatus.base.token_bucket import TokenBucket
-from podstatus.node.decide.conditions import Stated
+from podstatus.node.decide.conditions import AlertCondition
 
 KIND = "nodeCondition"
 TTL = "1h"
@@ -44,7 +44,9 @@ class ConditionDeed:
             self._look()
 
 
-def stated_conditions(firing: Iterable[tuple[Alert, Action]], now: int) -> tuple[Stated, ...]:
+def stated_conditions(
+    firing: Iterable[tuple[Alert, Action]], now: int
+) -> tuple[AlertCondition, ...]:
     """What is stated now; of several alerts with the same type, what the oldest says."""
     found: dict[str, list[Alert]] = {}
     for alert, action in sorted(firing, key=lambda it: (it[0].fired, it[0].id)):
@@ -69,7 +71,9 @@ def _until(alert: Alert, action: Action) -> int:
     return alert.fired + round(seconds * _SECOND)
 
 
-def _stated(type_: str, alerts: list[Alert]) -> Stated:
+def _stated(type_: str, alerts: list[Alert]) -> AlertCondition:
     first, others = alerts[0], len(alerts) - 1
     more = f" (and {others} more)" if others else ""
-    return Stated(type=type_, reason=first.rule, message=summary_of(first)[:_LONGEST] + more)
+    return AlertCondition(
+        type=type_, reason=first.rule, message=summary_of(first)[:_LONGEST] + more
+    )

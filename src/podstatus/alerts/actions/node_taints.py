@@ -30,7 +30,7 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.node_selection import NO_EXECUTE
 from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.scalars.time import Time
-from podstatus.node.node_cache import OwnNode
+from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeApi, NodeEvents
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class OwnTaints:
     def __init__(
         self,
         api: NodeApi,
-        own: OwnNode,
+        own: NodeCache,
         events: NodeEvents,
         *,
         wanted: Callable[[], Sequence[Taint]],
@@ -84,7 +84,7 @@ class OwnTaints:
         One and the same is put on once in ten minutes: pods may be driven out by it.
         """
         async with self._lock:
-            known = self._own.known
+            known = self._own.server_copy
             if known is None:
                 raise TransientDeedError("the node is not registered yet")
             if any(self._missing(known)):
@@ -93,12 +93,12 @@ class OwnTaints:
 
     def has(self, taint: Taint) -> bool:
         """Whether the node has it, with whatever value."""
-        known = self._own.known
+        known = self._own.server_copy
         return known is not None and _which(taint) in {_which(it) for it in _taints(known)}
 
     async def _look(self) -> float:
         """Seconds until the next look. No mistake of ours ends a node."""
-        if self._own.known is None:
+        if self._own.server_copy is None:
             return _FIRST_SECONDS
         try:
             await self.sync()

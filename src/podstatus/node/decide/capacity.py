@@ -12,17 +12,17 @@ from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import NodeSettings
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
-REQUIRED = (CPU, MEMORY, PODS, STORAGE)
+REQUIRED_RESOURCES = (CPU, MEMORY, PODS, STORAGE)
 """Without one of these a node is not Ready."""
-HUGE_PAGES = "hugepages-"
+HUGE_PAGES_PREFIX = "hugepages-"
 
-Amounts = Mapping[str, Quantity]
+ResourceAmounts = Mapping[str, Quantity]
 
 _NANO = 1_000_000_000
 _MILLI = 1_000_000
-_BINARY = (MEMORY, STORAGE)
+_BINARY_RESOURCES = (MEMORY, STORAGE)
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_KEPT_FREE = {MEMORY: MEMORY_AVAILABLE, STORAGE: NODEFS_AVAILABLE}
+_EVICTION_SIGNALS = {MEMORY: MEMORY_AVAILABLE, STORAGE: NODEFS_AVAILABLE}
 """What is under pressure before it is used up: nobody is promised the rest."""
 
 
@@ -33,30 +33,30 @@ def node_capacity(settings: NodeSettings, machine: MachineReading | None) -> dic
     if machine is not None:
         cores = machine.cores
         found[CPU] = Quantity(str(cores))
-        found[MEMORY] = binary(machine.memory_bytes)
+        found[MEMORY] = binary_quantity(machine.memory_bytes)
         if machine.disk is not None:
-            found[STORAGE] = binary(machine.disk.total_bytes)
-    found[PODS] = Quantity(str(_most_pods(settings, cores)))
+            found[STORAGE] = binary_quantity(machine.disk.total_bytes)
+    found[PODS] = Quantity(str(_pod_capacity(settings, cores)))
     return found | settings.capacity
 
 
 def node_allocatable(
-    capacity: Amounts, settings: NodeSettings, thresholds: Mapping[str, Threshold]
+    capacity: ResourceAmounts, settings: NodeSettings, thresholds: Mapping[str, Threshold]
 ) -> dict[str, Quantity]:
     """What is left for pods of each resource: never less than nothing."""
     return {
-        name: _less(name, amount, _reserved(name, amount, settings, thresholds))
+        name: _subtract(name, amount, _reserved(name, amount, settings, thresholds))
         for name, amount in capacity.items()
     }
 
 
-def missing_capacity(capacity: Amounts) -> list[str]:
+def missing_capacity(capacity: ResourceAmounts) -> list[str]:
     """The problem that a node has if nobody knows how much of something it has."""
-    missing = [name for name in REQUIRED if name not in capacity]
+    missing = [name for name in REQUIRED_RESOURCES if name not in capacity]
     return [f"missing node capacity for resources: {', '.join(missing)}"] if missing else []
 
 
-def binary(amount: int) -> Quantity:
+def binary_quantity(amount: int) -> Quantity:
     """So many bytes, in the largest unit that needs no fraction, as Go prints them."""
     unit = 0
     while amount and amount % 1024 == 0 and unit < len(_UNITS) - 1:
@@ -65,7 +65,7 @@ def binary(amount: int) -> Quantity:
     return Quantity(f"{amount}{_UNITS[unit]}")
 
 
-def _most_pods(settings: NodeSettings, cores: int) -> int:
+def _pod_capacity(settings: NodeSettings, cores: int) -> int:
     if settings.pods_per_core and cores:
         return min(settings.pods_per_core * cores, settings.max_pods)
     return settings.max_pods
@@ -79,18 +79,18 @@ def _reserved(
     for reserved in (settings.kube_reserved, settings.system_reserved):
         if name in reserved:
             nanos += reserved[name].nanos
-    threshold = thresholds.get(_KEPT_FREE.get(name, ""))
+    threshold = thresholds.get(_EVICTION_SIGNALS.get(name, ""))
     if threshold is not None:
-        nanos += threshold.of(capacity.nanos // _NANO) * _NANO
+        nanos += threshold.amount_of(capacity.nanos // _NANO) * _NANO
     return nanos
 
 
-def _less(name: str, amount: Quantity, reserved: int) -> Quantity:
+def _subtract(name: str, amount: Quantity, reserved: int) -> Quantity:
     if not reserved:
         return amount
     left = max(0, amount.nanos - reserved)
-    if name in _BINARY:
-        return binary(left // _NANO)
+    if name in _BINARY_RESOURCES:
+        return binary_quantity(left // _NANO)
     if left % _NANO:
         return Quantity(f"{left // _MILLI}m")
     return Quantity(str(left // _NANO))

@@ -15,7 +15,7 @@ from podstatus.node.decide.pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_P
 
 READY = "Ready"
 TRUE, FALSE = "True", "False"
-STATED = "alerts.podstatus.dev/"
+ALERT_CONDITION_PREFIX = "alerts.podstatus.dev/"
 """How the types begin of conditions that are ours to state and to take away."""
 
 
@@ -27,16 +27,16 @@ class NodeEvent(msgspec.Struct, frozen=True, kw_only=True):
     warning: bool = False
 
 
-class Stated(msgspec.Struct, frozen=True, kw_only=True):
+class AlertCondition(msgspec.Struct, frozen=True, kw_only=True):
     """A condition that is True for as long as somebody of ours states it."""
 
     type: str
-    """It begins with `STATED`: so it is known as ours, also after a restart."""
+    """It begins with `ALERT_CONDITION_PREFIX`: so it is known as ours, also after a restart."""
     reason: str
     message: str = ""
 
 
-class _Words(msgspec.Struct, frozen=True):
+class _ConditionText(msgspec.Struct, frozen=True):
     """How a status of a condition is told: to readers of the Node, and as an event."""
 
     reason: str
@@ -44,32 +44,34 @@ class _Words(msgspec.Struct, frozen=True):
     event: str
 
 
-_PRESSURE_WORDS: Mapping[str, Mapping[bool, _Words]] = {
+_PRESSURE_TEXT: Mapping[str, Mapping[bool, _ConditionText]] = {
     MEMORY_PRESSURE: {
-        True: _Words(
+        True: _ConditionText(
             "KubeletHasInsufficientMemory",
             "kubelet has insufficient memory available",
             "NodeHasInsufficientMemory",
         ),
-        False: _Words(
+        False: _ConditionText(
             "KubeletHasSufficientMemory",
             "kubelet has sufficient memory available",
             "NodeHasSufficientMemory",
         ),
     },
     DISK_PRESSURE: {
-        True: _Words("KubeletHasDiskPressure", "kubelet has disk pressure", "NodeHasDiskPressure"),
-        False: _Words(
+        True: _ConditionText(
+            "KubeletHasDiskPressure", "kubelet has disk pressure", "NodeHasDiskPressure"
+        ),
+        False: _ConditionText(
             "KubeletHasNoDiskPressure", "kubelet has no disk pressure", "NodeHasNoDiskPressure"
         ),
     },
     PID_PRESSURE: {
-        True: _Words(
+        True: _ConditionText(
             "KubeletHasInsufficientPID",
             "kubelet has insufficient PID available",
             "NodeHasInsufficientPID",
         ),
-        False: _Words(
+        False: _ConditionText(
             "KubeletHasSufficientPID",
             "kubelet has sufficient PID available",
             "NodeHasSufficientPID",
@@ -78,7 +80,7 @@ _PRESSURE_WORDS: Mapping[str, Mapping[bool, _Words]] = {
 }
 
 
-class Conditions(msgspec.Struct, frozen=True):
+class NodeConditionsUpdate(msgspec.Struct, frozen=True):
     """A node's conditions, and what is to be told about how they came to be."""
 
     items: tuple[NodeCondition, ...]
@@ -87,41 +89,47 @@ class Conditions(msgspec.Struct, frozen=True):
 
 def update_conditions(
     node: str,
-    known: Sequence[NodeCondition],
+    current: Sequence[NodeCondition],
     *,
     pressures: frozenset[str],
     problems: Sequence[str],
     now: Time,
-    stated: Sequence[Stated] | None = (),
-) -> Conditions:
+    alert_conditions: Sequence[AlertCondition] | None = (),
+) -> NodeConditionsUpdate:
     """The conditions that follow on those that are known; new ones come last, Ready at the end.
 
-    `stated`: None if nobody can say that yet: those of before stay.
+    `alert_conditions`: None if nobody can say that yet: those of before stay.
     """
-    conditions = {condition.type: condition for condition in known}
-    _state(conditions, stated, now)
+    conditions = {condition.type: condition for condition in current}
+    _apply_alert_conditions(conditions, alert_conditions, now)
     told: list[str] = []
-    for kind, words in _PRESSURE_WORDS.items():
+    for kind, words in _PRESSURE_TEXT.items():
         under = kind in pressures
         before = conditions.get(kind)
-        conditions[kind] = _pressure(kind, before, words[under], under=under, now=now)
+        conditions[kind] = _pressure_condition(kind, before, words[under], under=under, now=now)
         if before is None or before.status != conditions[kind].status:
             told.append(words[under].event)
     before = conditions.get(READY)
-    conditions[READY] = ready = _ready(before, problems, now)
+    conditions[READY] = ready = _ready_condition(before, problems, now)
     # Upstream says nothing of the first Ready condition that a Node has.
     if before is not None and before.status != ready.status:
         told.append("NodeReady" if ready.status == TRUE else "NodeNotReady")
-    return Conditions(tuple(conditions.values()), tuple(status_event(node, it) for it in told))
+    return NodeConditionsUpdate(
+        tuple(conditions.values()), tuple(status_event(node, it) for it in told)
+    )
 
 
-def _state(
-    conditions: dict[str, NodeCondition], stated: Sequence[Stated] | None, now: Time
+def _apply_alert_conditions(
+    conditions: dict[str, NodeCondition],
+    alert_conditions: Sequence[AlertCondition] | None,
+    now: Time,
 ) -> None:
-    if stated is None:
+    if alert_conditions is None:
         return
-    wanted = {it.type: it for it in stated}
-    for type_ in [it for it in conditions if it.startswith(STATED) and it not in wanted]:
+    wanted = {it.type: it for it in alert_conditions}
+    for type_ in [
+        it for it in conditions if it.startswith(ALERT_CONDITION_PREFIX) and it not in wanted
+    ]:
         del conditions[type_]
     for type_, it in wanted.items():
         before = conditions.get(type_)
@@ -152,8 +160,8 @@ def aggregate(problems: Iterable[str]) -> str:
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
-def _pressure(
-    kind: str, before: NodeCondition | None, words: _Words, *, under: bool, now: Time
+def _pressure_condition(
+    kind: str, before: NodeCondition | None, text: _ConditionText, *, under: bool, now: Time
 ) -> NodeCondition:
     status = TRUE if under else FALSE
     if before is not None and before.status == status:
@@ -163,12 +171,14 @@ def _pressure(
         status=status,
         last_heartbeat_time=now,
         last_transition_time=now,
-        reason=words.reason,
-        message=words.message,
+        reason=text.reason,
+        message=text.message,
     )
 
 
-def _ready(before: NodeCondition | None, problems: Sequence[str], now: Time) -> NodeCondition:
+def _ready_condition(
+    before: NodeCondition | None, problems: Sequence[str], now: Time
+) -> NodeCondition:
     status = FALSE if problems else TRUE
     stays = before is not None and before.status == status
     return NodeCondition(

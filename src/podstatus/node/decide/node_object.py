@@ -21,38 +21,38 @@ from podstatus.kube.objects.node import (
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.capacity import (
-    HUGE_PAGES,
+    HUGE_PAGES_PREFIX,
     missing_capacity,
     node_allocatable,
     node_capacity,
 )
-from podstatus.node.decide.conditions import NodeEvent, Stated, update_conditions
+from podstatus.node.decide.conditions import AlertCondition, NodeEvent, update_conditions
 from podstatus.node.decide.pressure import Threshold
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import NodeSettings
 
-HOSTNAME = "kubernetes.io/hostname"
-SPEAKS_WEBSOCKET = "ExtendWebSocketsToKubelet"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+WEBSOCKET_FEATURE = "ExtendWebSocketsToKubelet"
 """What an API server has to know of who listens: we speak WebSocket, and no SPDY."""
-RESIZES = (
+RESIZE_FEATURES = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
 )
 """What it has to know of who can resize: without these it refuses a resize of a pod as a whole,
 or of an init container."""
-OS = "kubernetes.io/os"
-ARCH = "kubernetes.io/arch"
+OS_LABEL = "kubernetes.io/os"
+ARCH_LABEL = "kubernetes.io/arch"
 
-_RECONCILED = (
-    HOSTNAME,
+_RECONCILED_LABELS = (
+    HOSTNAME_LABEL,
     "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region",
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
     "node.kubernetes.io/instance-type",
     "beta.kubernetes.io/instance-type",
-    OS,
-    ARCH,
+    OS_LABEL,
+    ARCH_LABEL,
     "node.kubernetes.io/windows-build",
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
@@ -72,26 +72,26 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     pressures: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
     """Why it is not Ready."""
-    stated: tuple[Stated, ...] | None = ()
+    alert_conditions: tuple[AlertCondition, ...] | None = ()
     """Conditions that somebody of ours states; None if that is not known yet."""
     now: Time
 
 
-class Described(msgspec.Struct, frozen=True):
+class DesiredNode(msgspec.Struct, frozen=True):
     """A Node as it should be, and what is to be told about it."""
 
     node: Node
     events: tuple[NodeEvent, ...] = ()
 
 
-class Descriptor:
+class NodeBuilder:
     """Describes our node, as the settings and the facts have it. Keeps nothing."""
 
     def __init__(self, settings: NodeSettings, thresholds: Mapping[str, Threshold]) -> None:
         self._settings = settings
         self._thresholds = thresholds
 
-    def new_node(self, facts: NodeFacts) -> Described:
+    def new_node(self, facts: NodeFacts) -> DesiredNode:
         """The Node to create."""
         settings = self._settings
         bare = Node(
@@ -106,14 +106,14 @@ class Descriptor:
         )
         return self.updated(bare, facts)
 
-    def taken_over(self, node: Node, facts: NodeFacts) -> Node:
+    def adopted(self, node: Node, facts: NodeFacts) -> Node:
         """A Node that was there before, with our labels, and amounts if it has none.
 
         Upstream: tryRegisterWithAPIServer. Its taints are left alone, too.
         """
         new = self.new_node(facts).node
         labels, ours = node.metadata.labels or {}, new.metadata.labels or {}
-        labels = labels | {name: ours[name] for name in _RECONCILED if name in ours}
+        labels = labels | {name: ours[name] for name in _RECONCILED_LABELS if name in ours}
         status = structs.replace(
             node.status,
             capacity=_without_huge_pages(node.status.capacity or new.status.capacity),
@@ -122,7 +122,7 @@ class Descriptor:
         metadata = structs.replace(node.metadata, labels=labels)
         return structs.replace(node, metadata=metadata, status=status)
 
-    def updated(self, node: Node, facts: NodeFacts) -> Described:
+    def updated(self, node: Node, facts: NodeFacts) -> DesiredNode:
         """A Node with the labels and the status that it should have now.
 
         What others have added to it stays: conditions, resources, labels.
@@ -135,7 +135,7 @@ class Descriptor:
             node.status.conditions or (),
             pressures=facts.pressures,
             problems=(*facts.problems, *missing_capacity(capacity)),
-            stated=facts.stated,
+            alert_conditions=facts.alert_conditions,
             now=facts.now,
         )
         port = facts.port or self._settings.port
@@ -146,12 +146,12 @@ class Descriptor:
             conditions=conditions.items,
             addresses=facts.addresses,
             daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
-            declared_features=_features(self._settings, listens=port != 0),
+            declared_features=_declared_features(self._settings, listens=port != 0),
             node_info=facts.info,
         )
         metadata = _with_own_labels(node.metadata, self._settings, facts.info)
-        rebooted = _rebooted(self._settings.name, node.status, facts.info)
-        return Described(
+        rebooted = _reboot_events(self._settings.name, node.status, facts.info)
+        return DesiredNode(
             structs.replace(node, metadata=metadata, status=status),
             (*rebooted, *conditions.events),
         )
@@ -159,9 +159,9 @@ class Descriptor:
 
 def _labels(settings: NodeSettings, info: NodeSystemInfo) -> dict[str, str]:
     return {
-        HOSTNAME: settings.shown_hostname,
-        OS: info.operating_system,
-        ARCH: info.architecture,
+        HOSTNAME_LABEL: settings.effective_hostname,
+        OS_LABEL: info.operating_system,
+        ARCH_LABEL: info.architecture,
         "beta.kubernetes.io/os": info.operating_system,
         "beta.kubernetes.io/arch": info.architecture,
         **settings.labels,
@@ -169,9 +169,9 @@ def _labels(settings: NodeSettings, info: NodeSystemInfo) -> dict[str, str]:
     }
 
 
-def _features(settings: NodeSettings, *, listens: bool) -> tuple[str, ...] | None:
-    features = (SPEAKS_WEBSOCKET,) if listens else ()
-    return (*features, *(RESIZES if settings.resizes else ())) or None
+def _declared_features(settings: NodeSettings, *, listens: bool) -> tuple[str, ...] | None:
+    features = (WEBSOCKET_FEATURE,) if listens else ()
+    return (*features, *(RESIZE_FEATURES if settings.supports_resize else ())) or None
 
 
 def _with_own_labels(
@@ -179,13 +179,17 @@ def _with_own_labels(
 ) -> ObjectMeta:
     """With the labels that tell what can run here, whatever somebody made of them."""
     labels = metadata.labels or {}
-    wanted = {OS: info.operating_system, ARCH: info.architecture, **settings.runtime_labels}
+    wanted = {
+        OS_LABEL: info.operating_system,
+        ARCH_LABEL: info.architecture,
+        **settings.runtime_labels,
+    }
     if all(labels.get(name) == wanted[name] for name in wanted):
         return metadata
     return structs.replace(metadata, labels=labels | wanted)
 
 
-def _rebooted(name: str, status: NodeStatus, info: NodeSystemInfo) -> tuple[NodeEvent, ...]:
+def _reboot_events(name: str, status: NodeStatus, info: NodeSystemInfo) -> tuple[NodeEvent, ...]:
     before = status.node_info.boot_id
     if not before or not info.boot_id or before == info.boot_id:
         return ()
@@ -197,4 +201,4 @@ def _without_huge_pages(amounts: dict[str, Quantity] | None) -> dict[str, Quanti
     """We offer none: sizes that an earlier agent offered go."""
     if amounts is None:
         return None
-    return {name: it for name, it in amounts.items() if not name.startswith(HUGE_PAGES)}
+    return {name: it for name, it in amounts.items() if not name.startswith(HUGE_PAGES_PREFIX)}

@@ -20,13 +20,13 @@ NODEFS_AVAILABLE = "nodefs.available"
 NODEFS_INODES_FREE = "nodefs.inodesFree"
 PID_AVAILABLE = "pid.available"
 
-CONDITION_OF = {
+CONDITION_BY_SIGNAL = {
     MEMORY_AVAILABLE: MEMORY_PRESSURE,
     NODEFS_AVAILABLE: DISK_PRESSURE,
     NODEFS_INODES_FREE: DISK_PRESSURE,
     PID_AVAILABLE: PID_PRESSURE,
 }
-IGNORED = tuple(
+IGNORED_SIGNALS = tuple(
     f"{filesystem}.{what}"
     for filesystem in ("imagefs", "containerfs")
     for what in ("available", "inodesFree")
@@ -34,9 +34,9 @@ IGNORED = tuple(
 """Known to the kubelet; we keep no images."""
 
 _NANO = 1_000_000_000
-_AMPLE = 2
+_RECOVERY_FACTOR = 2
 """So many times its threshold of a disk is more than enough: there is no pressure near."""
-_AMPLE_SECONDS = 5.0
+_RECOVERY_HOLD_SECONDS = 5.0
 """For which a pressure is shown after it was last seen, if there is more than enough again."""
 
 
@@ -46,12 +46,12 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     amount: int = 0
     percent: float = 0.0
 
-    def of(self, total: int) -> int:
+    def amount_of(self, total: int) -> int:
         """The amount, out of so much. Percentages are cut to whole units, as upstream does."""
         return int(total * self.percent / 100) if self.percent else self.amount
 
 
-class Level(msgspec.Struct, frozen=True):
+class SignalObservation(msgspec.Struct, frozen=True):
     """How much of something is left, and how much there is."""
 
     available: int
@@ -63,19 +63,19 @@ class PressureHistory(msgspec.Struct, frozen=True):
 
     seen_at: dict[str, int] = {}
 
-    def observed(self, pressures: frozenset[str], now: int) -> "PressureHistory":
+    def with_observation(self, pressures: frozenset[str], now: int) -> "PressureHistory":
         """After one look more. If the clock was set back, what was seen before counts from now."""
         before = {condition: min(at, now) for condition, at in self.seen_at.items()}
         return structs.replace(self, seen_at=before | dict.fromkeys(pressures, now))
 
-    def held(
+    def active(
         self, seconds: float, now: int, recovered: frozenset[str] = frozenset()
     ) -> frozenset[str]:
         """Those that were seen within so many seconds: a node does not flap between them.
 
-        Those of which there is more than enough again (`recovered`) for 5 s at most.
+        Those of which there is more than enough again (`recovered_pressures`) for 5 s at most.
         """
-        short = min(seconds, _AMPLE_SECONDS)
+        short = min(seconds, _RECOVERY_HOLD_SECONDS)
         return frozenset(
             condition
             for condition, at in self.seen_at.items()
@@ -83,12 +83,12 @@ class PressureHistory(msgspec.Struct, frozen=True):
         )
 
 
-def parse_thresholds(told: Mapping[str, str]) -> dict[str, Threshold]:
+def parse_thresholds(eviction_hard: Mapping[str, str]) -> dict[str, Threshold]:
     """The thresholds of `evictionHard`; raises ValueError that names all that is wrong."""
     found: dict[str, Threshold] = {}
     mistakes = []
-    for signal, text in told.items():
-        if signal in IGNORED:
+    for signal, text in eviction_hard.items():
+        if signal in IGNORED_SIGNALS:
             continue
         try:
             found[signal] = _threshold(signal, text)
@@ -100,8 +100,8 @@ def parse_thresholds(told: Mapping[str, str]) -> dict[str, Threshold]:
 
 
 def _threshold(signal: str, text: str) -> Threshold:
-    if signal not in CONDITION_OF:
-        known = ", ".join([*CONDITION_OF, *IGNORED])
+    if signal not in CONDITION_BY_SIGNAL:
+        known = ", ".join([*CONDITION_BY_SIGNAL, *IGNORED_SIGNALS])
         raise ValueError(f"unknown eviction signal {signal!r}; known are {known}")
     if text.endswith("%"):
         return Threshold(percent=_percent(signal, text))
@@ -124,38 +124,42 @@ def _percent(signal: str, text: str) -> float:
     return percent
 
 
-def levels(machine: MachineReading) -> dict[str, Level]:
+def signal_observations(machine: MachineReading) -> dict[str, SignalObservation]:
     """How much there is of what can run out, as far as it is known."""
-    found = {MEMORY_AVAILABLE: Level(machine.memory_available_bytes, machine.memory_bytes)}
+    found = {
+        MEMORY_AVAILABLE: SignalObservation(machine.memory_available_bytes, machine.memory_bytes)
+    }
     disk = machine.disk
     if disk is not None:
-        found[NODEFS_AVAILABLE] = Level(disk.available_bytes, disk.total_bytes)
+        found[NODEFS_AVAILABLE] = SignalObservation(disk.available_bytes, disk.total_bytes)
         if disk.inodes:
-            found[NODEFS_INODES_FREE] = Level(disk.inodes_free, disk.inodes)
+            found[NODEFS_INODES_FREE] = SignalObservation(disk.inodes_free, disk.inodes)
     if machine.max_pids is not None:
-        found[PID_AVAILABLE] = Level(machine.max_pids - machine.pids, machine.max_pids)
+        found[PID_AVAILABLE] = SignalObservation(machine.max_pids - machine.pids, machine.max_pids)
     return found
 
 
 def pressures(machine: MachineReading, thresholds: Mapping[str, Threshold]) -> frozenset[str]:
     """The conditions that a reading calls for."""
-    known = levels(machine)
+    known = signal_observations(machine)
     return frozenset(
-        CONDITION_OF[signal]
+        CONDITION_BY_SIGNAL[signal]
         for signal, threshold in thresholds.items()
-        if signal in known and known[signal].available < threshold.of(known[signal].total)
+        if signal in known and known[signal].available < threshold.amount_of(known[signal].total)
     )
 
 
-def recovered(machine: MachineReading, thresholds: Mapping[str, Threshold]) -> frozenset[str]:
+def recovered_pressures(
+    machine: MachineReading, thresholds: Mapping[str, Threshold]
+) -> frozenset[str]:
     """DiskPressure, if a reading shows twice as much of the disk as is needed.
 
     Memory and processes come and go with what runs; room on a disk was made by removing something.
     """
-    known = levels(machine)
+    known = signal_observations(machine)
     ample = [
-        known[signal].available >= _AMPLE * threshold.of(known[signal].total)
+        known[signal].available >= _RECOVERY_FACTOR * threshold.amount_of(known[signal].total)
         for signal, threshold in thresholds.items()
-        if signal in known and CONDITION_OF[signal] == DISK_PRESSURE
+        if signal in known and CONDITION_BY_SIGNAL[signal] == DISK_PRESSURE
     ]
     return frozenset([DISK_PRESSURE]) if ample and all(ample) else frozenset()

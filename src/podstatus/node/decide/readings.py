@@ -48,7 +48,7 @@ class MachineReading(msgspec.Struct, frozen=True, kw_only=True):
     load: tuple[float, float, float] | None = None
     """How many wanted a processor, in the mean of the last 1, 5 and 15 minutes."""
     disk: DiskReading | None = None
-    booted: int | None = None
+    booted_at: int | None = None
     """When it was started, in nanoseconds since the Unix epoch."""
 
 

@@ -34,22 +34,22 @@ def status_patch(old: Node, new: Node) -> bytes:
         # They would be merged by their type, of which there may be two.
         listed: list[Any] = [to_document(address) for address in new.status.addresses or ()]
         listed.append({"$patch": "replace"})
-        patch = patch | {"status": _below(patch, "status") | {"addresses": listed}}
+        patch = patch | {"status": _nested(patch, "status") | {"addresses": listed}}
     if old.metadata.uid:
-        patch = patch | {"metadata": _below(patch, "metadata") | {"uid": old.metadata.uid}}
+        patch = patch | {"metadata": _nested(patch, "metadata") | {"uid": old.metadata.uid}}
     return encode_document(patch)
 
 
-def _below(patch: dict[str, Any], key: str) -> dict[str, Any]:
+def _nested(patch: dict[str, Any], key: str) -> dict[str, Any]:
     below: dict[str, Any] = patch.get(key) or {}
     return below
 
 
 def _without_heartbeats(status: NodeStatus) -> dict[str, Any]:
-    conditions = sorted(status.conditions or (), key=_type)
+    conditions = sorted(status.conditions or (), key=_condition_type)
     quiet = (structs.replace(it, last_heartbeat_time=UNSET_TIME) for it in conditions)
     return to_document(structs.replace(status, conditions=tuple(quiet)))
 
 
-def _type(condition: NodeCondition) -> str:
+def _condition_type(condition: NodeCondition) -> str:
     return condition.type

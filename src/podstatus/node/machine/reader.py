@@ -1,6 +1,6 @@
 """Read the machine: CPU, memory, processes, disk. Linux and macOS, without root.
 
-The filesystem of a dead network mount may block forever: `SlowDisk` reads it in a daemon thread,
+The filesystem of a dead network mount may block forever: `DiskReader` reads it in a daemon thread,
 with a timeout.
 """
 
@@ -29,7 +29,7 @@ def read_machine() -> MachineReading:
         pids=_count_tasks(),
         max_pids=_max_tasks(),
         load=_read_load(),
-        booted=round(psutil.boot_time()) * 1_000_000_000,
+        booted_at=round(psutil.boot_time()) * 1_000_000_000,
     )
 
 
@@ -82,11 +82,11 @@ def _max_tasks() -> int | None:
     return min(limits, default=None)
 
 
-_SECONDS = 5.0
+_DISK_TIMEOUT_SECONDS = 5.0
 """Long for a disk, and short enough for a reading every 10 s."""
 
 
-class SlowDisk:
+class DiskReader:
     """The filesystem of a folder, read in a thread; one at most hangs, however often one asks.
 
     The thread is a daemon: it does not keep the process from ending, as one of an executor would.
@@ -97,12 +97,12 @@ class SlowDisk:
         folder: Path,
         *,
         read: Callable[[Path], DiskReading] = read_disk,
-        seconds: float = _SECONDS,
+        seconds: float = _DISK_TIMEOUT_SECONDS,
     ) -> None:
         self._folder = folder
         self._read = read
         self._seconds = seconds
-        self._asked: asyncio.Future[DiskReading] | None = None
+        self._pending_read: asyncio.Future[DiskReading] | None = None
         self._problem: str | None = None
 
     def problem(self) -> str | None:
@@ -111,35 +111,35 @@ class SlowDisk:
 
     async def read_once(self) -> DiskReading | None:
         """What the disk says, or None: `problem` tells why."""
-        if self._asked is None:
-            self._asked = self._ask()
-        asked = self._asked
+        if self._pending_read is None:
+            self._pending_read = self._start_read()
+        asked = self._pending_read
         await asyncio.wait([asked], timeout=self._seconds)
         if not asked.done():
             self._problem = f"the disk of {self._folder} has not answered for {self._seconds:g} s"
             return None
-        self._asked = None
-        return self._told(asked)
+        self._pending_read = None
+        return self._result_of(asked)
 
-    def _told(self, asked: asyncio.Future[DiskReading]) -> DiskReading | None:
+    def _result_of(self, future: asyncio.Future[DiskReading]) -> DiskReading | None:
         try:
-            told = asked.result()
+            told = future.result()
         except OSError as error:
             self._problem = f"the disk of {self._folder} cannot be read: {error.strerror or error}"
             return None
         self._problem = None
         return told
 
-    def _ask(self) -> asyncio.Future[DiskReading]:
+    def _start_read(self) -> asyncio.Future[DiskReading]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[DiskReading] = loop.create_future()
         thread = threading.Thread(
-            target=self._answer, args=(loop, future), name="podstatus-disk", daemon=True
+            target=self._run_read, args=(loop, future), name="podstatus-disk", daemon=True
         )
         thread.start()
         return future
 
-    def _answer(
+    def _run_read(
         self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[DiskReading]"
     ) -> None:
         told: DiskReading | OSError
@@ -148,13 +148,13 @@ class SlowDisk:
         except OSError as error:
             told = error
         with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(_tell, future, told)
+            loop.call_soon_threadsafe(_set_result, future, told)
 
 
-def _tell(future: "asyncio.Future[DiskReading]", told: DiskReading | OSError) -> None:
+def _set_result(future: "asyncio.Future[DiskReading]", result: DiskReading | OSError) -> None:
     if future.done():
         return
-    if isinstance(told, OSError):
-        future.set_exception(told)
+    if isinstance(result, OSError):
+        future.set_exception(result)
     else:
-        future.set_result(told)
+        future.set_result(result)

@@ -63,7 +63,7 @@ def read_system_info(
         system_uuid=_read_first(root, _SYSTEM_UUID),
         boot_id=_read_first(root, _BOOT_ID),
         kernel_version=platform.release(),
-        os_image=_read_image(),
+        os_image=_read_os_image(),
         container_runtime_version=runtime_version,
         kubelet_version=kubelet_version,
         operating_system=operating_system(),
@@ -83,7 +83,7 @@ def _read_first(root: Path, paths: tuple[str, ...]) -> str:
     return ""
 
 
-def _read_image() -> str:
+def _read_os_image() -> str:
     try:
         told = platform.freedesktop_os_release().get("PRETTY_NAME")
     except OSError:

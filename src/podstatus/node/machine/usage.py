@@ -10,19 +10,19 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.node.decide.disk_forecast import DiskForecast
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot, node_usage
-from podstatus.node.machine.reader import SlowDisk, read_machine
+from podstatus.node.machine.reader import DiskReader, read_machine
 
 logger = logging.getLogger(__name__)
 
-PodUsage = Callable[[], Awaitable[Mapping[PodUID, Usage]]]
-ContainerUsage = Callable[[], Mapping[PodUID, Mapping[str, Usage]]]
+ReadPodUsage = Callable[[], Awaitable[Mapping[PodUID, Usage]]]
+ReadContainerUsage = Callable[[], Mapping[PodUID, Mapping[str, Usage]]]
 
 
 async def _no_pods() -> Mapping[PodUID, Usage]:
     return {}
 
 
-SOON_SECONDS = 2.0
+FAST_PERIOD_SECONDS = 2.0
 """Until the next snapshot, where one is wanted soon."""
 
 
@@ -31,14 +31,14 @@ class NodeUsage:
 
     def __init__(
         self,
-        disk: SlowDisk,
+        disk: DiskReader,
         *,
         clock: Clock,
-        pods: PodUsage = _no_pods,
-        containers: ContainerUsage = dict,
+        pods: ReadPodUsage = _no_pods,
+        containers: ReadContainerUsage = dict,
         read: Callable[[], MachineReading] = read_machine,
         period: float = 10.0,
-        beat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None] = lambda: None,
         on_reading: Callable[[MachineReading], bool] = lambda _: False,
     ) -> None:
         """`containers` tells of those of the pods that were told of last; `on_reading` returns
@@ -50,7 +50,7 @@ class NodeUsage:
         self._containers = containers
         self._read = read
         self._period = period
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._on_reading = on_reading
         self._snapshot: UsageSnapshot | None = None
         self._forecast = DiskForecast()
@@ -72,7 +72,7 @@ class NodeUsage:
     async def run(self) -> None:
         """Take snapshots until cancelled."""
         while True:
-            self._beat()
+            self._heartbeat()
             soon = False
             try:
                 taken = await self.sample_once()
@@ -80,7 +80,7 @@ class NodeUsage:
             except Exception:
                 # Too many open files, say: the last snapshot has to do.
                 logger.warning("the machine cannot be read, will retry", exc_info=True)
-            await self._clock.wait(min(self._period, SOON_SECONDS) if soon else self._period)
+            await self._clock.wait(min(self._period, FAST_PERIOD_SECONDS) if soon else self._period)
 
     async def sample_once(self) -> UsageSnapshot:
         """Take a snapshot now."""
@@ -98,7 +98,7 @@ class NodeUsage:
         )
         self._snapshot = taken
         if disk is not None:
-            self._forecast.read(disk, at)
+            self._forecast.add_sample(disk, at)
         return taken
 
     async def _read_pods(self) -> Mapping[PodUID, Usage]:

@@ -39,7 +39,7 @@ def _node(name: str, snapshot: UsageSnapshot, *, only_some: bool) -> dict[str, A
     machine, at = snapshot.machine, snapshot.at
     stats = {
         "nodeName": name,
-        "startTime": _time(machine.booted),
+        "startTime": _time(machine.booted_at),
         **_used(snapshot.node, available=machine.memory_available_bytes),
     }
     if only_some:

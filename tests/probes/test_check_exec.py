@@ -9,7 +9,13 @@ from podstatus.kube.objects.containers import Container, EnvVar, EnvVarSource, E
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec, probe_command
 from podstatus.probes.check_result import CheckError, CheckResult
-from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
+from podstatus.runtime.streams import (
+    OutputStream,
+    ProcessStream,
+    StreamOptions,
+    StreamUnavailableError,
+    TerminalSize,
+)
 from podstatus.testing.clock import FakeClock
 from tests.support.node_in_memory import in_loop
 from tests.support.world_in_memory import TroubledRuntime
@@ -25,13 +31,13 @@ class Command:
         self._code = code
         self.is_closed = False
 
-    async def read(self) -> tuple[Channel, bytes] | None:
-        return (Channel.ERR, self._said.pop(0)) if self._said else None
+    async def read(self) -> tuple[OutputStream, bytes] | None:
+        return (OutputStream.STDERR, self._said.pop(0)) if self._said else None
 
     async def write(self, data: bytes) -> None:
         raise AssertionError
 
-    async def end_input(self) -> None:
+    async def close_stdin(self) -> None:
         raise AssertionError
 
     def resize(self, size: TerminalSize) -> None:
@@ -54,14 +60,14 @@ class Talker(TroubledRuntime):
         self.asked: list[tuple[str, ...]] = []
 
     async def exec(
-        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
-    ) -> Talk:
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
+    ) -> ProcessStream:
         self.asked.append((uid, container_id, *command))
         if self._command is None:
-            raise NoStreamError("container c is not running")
+            raise StreamUnavailableError("container c is not running")
         return self._command
 
-    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+    async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
         raise AssertionError
 
 

@@ -56,7 +56,7 @@ class StartsTwice(Honest):
     """Each start makes an attempt, also one that is repeated."""
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
-        record = self._world.record(pod.uid)
+        record = self._state.record(pod.uid)
         assert record is not None
         numbers = [attempt.restart_count for attempt in record.attempts]
         count = max([*(number + 1 for number in numbers), restart_count])
@@ -97,7 +97,7 @@ class StopsInTheBackground(Honest):
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         now = self.clock.now()
-        self._ask(uid, container_id, asked=now, forced=now + round(grace_seconds * 1e9))
+        self._request_stop(uid, container_id, stop_at=now, kill_at=now + round(grace_seconds * 1e9))
 
 
 class KnowsNoGrace(Honest):
@@ -118,11 +118,13 @@ class WaitsForTheWholeGrace(Honest):
 class KeepsTheFirstGrace(Honest):
     """Lets nobody shorten a stop that is under way."""
 
-    def _ask(self, uid: PodUID, container_id: str, *, asked: int | None, forced: int) -> None:
-        record = self._world.record(uid)
+    def _request_stop(
+        self, uid: PodUID, container_id: str, *, stop_at: int | None, kill_at: int
+    ) -> None:
+        record = self._state.record(uid)
         found = record.find(container_id) if record else None
         if found is None or found.forced is None:
-            super()._ask(uid, container_id, asked=asked, forced=forced)
+            super()._request_stop(uid, container_id, stop_at=stop_at, kill_at=kill_at)
 
 
 class DoesOneThingAtATime(Honest):
@@ -145,7 +147,7 @@ class KnowsOnlyItsOwn(Honest):
     """Takes it ill to be asked about what is not there."""
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
-        record = self._world.record(uid)
+        record = self._state.record(uid)
         if record is None or record.find(container_id) is None:
             raise KeyError(container_id)
         await super().remove_container(uid, container_id)
@@ -156,7 +158,7 @@ class ForgetsWithTheStop(Honest):
 
     async def stop_pod(self, uid: PodUID) -> None:
         await super().stop_pod(uid)
-        self._world.forget(uid)
+        self._state.remove(uid)
 
 
 class LeavesTheSandbox(Honest):

@@ -10,7 +10,7 @@ import pytest
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.runtime import port, streams
-from podstatus.runtime.instrumented import measured
+from podstatus.runtime.instrumented import instrument
 from podstatus.runtime.port import CannotStartError, Runtime
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
@@ -85,7 +85,7 @@ class TestMeasured(Simulated):
     @asynccontextmanager
     async def open_runtime(self) -> AsyncIterator[Runtime]:
         async with super().open_runtime() as runtime:
-            yield measured(runtime, Heard(), self.clock)
+            yield instrument(runtime, Heard(), self.clock)
 
 
 def runtimes() -> list[Any]:
@@ -96,27 +96,27 @@ def runtimes() -> list[Any]:
 @pytest.mark.parametrize("number", range(4))
 def test_it_offers_what_the_runtime_offers_and_nothing_else(number: int) -> None:
     runtime = runtimes()[number]
-    wrapped = measured(runtime, Heard(), FakeClock())
+    wrapped = instrument(runtime, Heard(), FakeClock())
     assert [isinstance(wrapped, it) for it in OFFERS] == [isinstance(runtime, it) for it in OFFERS]
     assert all(isinstance(wrapped, it) for it in OFFERS) is isinstance(runtime, Offering)
 
 
 def test_all_that_a_runtime_may_offer_is_known() -> None:
     assert {kind.__name__ for kind in OFFERS} == {
-        "Metered",
-        "MeteredInside",
-        "Resizing",
-        "Labelled",
-        "SelfHooking",
-        "SelfProbing",
-        "Logging",
-        "Talking",
+        "PodStats",
+        "ContainerStats",
+        "ResizesPods",
+        "NodeLabels",
+        "RunsHooks",
+        "ReportsProbes",
+        "Logs",
+        "Streaming",
     }
 
 
 def test_what_it_offers_is_passed_on() -> None:
     async def main() -> list[object]:
-        it: Any = measured(runtimes()[-1], heard, FakeClock())
+        it: Any = instrument(runtimes()[-1], heard, FakeClock())
         uid = PodUID("p")
         return [
             it.node_labels,
@@ -153,7 +153,7 @@ def test_what_it_offers_is_passed_on() -> None:
 def test_operations_are_counted_by_name_with_their_time_and_whether_they_failed() -> None:
     async def main() -> None:
         clock = FakeClock()
-        runtime = measured(SimulatedRuntime(clock), heard, clock)
+        runtime = instrument(SimulatedRuntime(clock), heard, clock)
         script = {"podstatus.dev/simulate": "start=2s, fail=RunContainerError"}
         pod = make_pod("p", annotations=script)
         await runtime.start_pod(pod)
@@ -182,7 +182,7 @@ def test_operations_are_counted_by_name_with_their_time_and_whether_they_failed(
 def test_an_operation_that_is_given_up_is_counted_and_has_not_failed() -> None:
     async def main() -> None:
         clock = FakeClock()
-        runtime = measured(SimulatedRuntime(clock), heard, clock)
+        runtime = instrument(SimulatedRuntime(clock), heard, clock)
         pod = make_pod("p", annotations={"podstatus.dev/simulate": "start=1h"})
         await runtime.start_pod(pod)
         container = (pod.spec.containers or ())[0]

@@ -12,8 +12,8 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated.model.script import (
     CONTAINER_PREFIX,
+    FIELD_PARSERS,
     POD_ANNOTATION,
-    WORDS,
     Script,
     parse_script,
     script_for,
@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs" / "runtimes.md").read_text()
 SCRIPTS = re.findall(r"^\| [^`|]+ \| `([^`]*=[^`]*)` \|$", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", FIELD_PARSERS)
 def test_the_page_has_every_word_with_values_that_can_be_read(word: str) -> None:
     row = re.search(rf"^\| `{word}` \| ([^|]+) \|", PAGE, re.MULTILINE)
     assert row, f"{word} is not on the page"
@@ -36,7 +36,7 @@ def test_the_page_has_every_word_with_values_that_can_be_read(word: str) -> None
 
 def test_the_page_has_no_word_that_there_is_not() -> None:
     table = PAGE.partition("| word |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(WORDS)
+    assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(FIELD_PARSERS)
 
 
 def test_the_scripts_on_the_page_can_be_read() -> None:

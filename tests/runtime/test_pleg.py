@@ -13,7 +13,7 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
@@ -76,12 +76,12 @@ class Scene:
         self.changed: list[PodUID] = []
         self.beats = 0
         self.ahead = 0
-        self.view = RuntimeView(
+        self.view = Pleg(
             self.runtime,
             clock=self.clock,
             on_change=self.changed.append,
-            beat=self.beat,
-            chance=lambda: 0.0,
+            heartbeat=self.beat,
+            random=lambda: 0.0,
             monotonic=lambda: self.clock.now() - self.ahead,
         )
 
@@ -309,13 +309,13 @@ def test_a_runtime_that_was_never_listed_is_a_problem_with_a_reason() -> None:
     async def main() -> None:
         scene = Scene(pod(A))
         never = "PLEG is not healthy: pleg has yet to be successful"
-        assert scene.view.problem() == never
+        assert scene.view.unhealthy_reason() == never
         scene.runtime.down = RuntimeDownError("no answer at the socket")
         await scene.view.relist_once()
-        assert scene.view.problem() == f"{never}: no answer at the socket"
+        assert scene.view.unhealthy_reason() == f"{never}: no answer at the socket"
         scene.runtime.down = None
         await scene.view.relist_once()
-        assert scene.view.problem() is None
+        assert scene.view.unhealthy_reason() is None
 
     asyncio.run(main())
 
@@ -327,16 +327,16 @@ def test_a_runtime_that_was_not_listed_for_three_minutes_is_a_problem() -> None:
         scene.runtime.down = RuntimeDownError("no answer")
         await scene.clock.advance(180)
         await scene.view.relist_once()
-        assert scene.view.problem() is None
+        assert scene.view.unhealthy_reason() is None
         await scene.clock.advance(1)
-        assert scene.view.problem() == (
+        assert scene.view.unhealthy_reason() == (
             "PLEG is not healthy: pleg was last seen active 3m1s ago; threshold is 3m0s"
         )
         await scene.clock.advance(3600)
-        assert "1h3m1s ago" in str(scene.view.problem())
+        assert "1h3m1s ago" in str(scene.view.unhealthy_reason())
         scene.runtime.down = None
         await scene.view.relist_once()
-        assert scene.view.problem() is None
+        assert scene.view.unhealthy_reason() is None
 
     asyncio.run(main())
 
@@ -346,7 +346,7 @@ def test_a_clock_that_is_set_ahead_makes_no_runtime_a_problem() -> None:
         scene = Scene(pod(A))
         await scene.view.relist_once()
         scene.set_ahead(3600)
-        assert scene.view.problem() is None
+        assert scene.view.unhealthy_reason() is None
         assert scene.view.age_seconds == 0
 
     asyncio.run(main())
@@ -360,7 +360,7 @@ def test_a_clock_that_is_set_back_hides_no_runtime_that_is_down() -> None:
         scene.set_ahead(-3600)
         await scene.clock.advance(181)
         await scene.view.relist_once()
-        assert "3m1s ago" in str(scene.view.problem())
+        assert "3m1s ago" in str(scene.view.unhealthy_reason())
 
     asyncio.run(main())
 
@@ -371,7 +371,7 @@ def test_a_list_that_hangs_is_a_problem_too() -> None:
         async with scene.running():
             scene.runtime.gate = asyncio.Event()
             await scene.clock.advance(182)
-            assert "3m" in str(scene.view.problem())
+            assert "3m" in str(scene.view.unhealthy_reason())
             assert scene.beats == 2
 
     asyncio.run(main())
@@ -385,7 +385,7 @@ def test_a_hundred_idle_simulated_pods_are_not_compared() -> None:
             made = make_pod(f"p{number}")
             await runtime.start_pod(made)
             await runtime.start_container(made, only_container(made), restart_count=0)
-        view = RuntimeView(runtime, clock=clock, on_change=changed.append)
+        view = Pleg(runtime, clock=clock, on_change=changed.append)
         await view.relist_once()
         assert len(changed) == 110
         before = await runtime.list_pods()

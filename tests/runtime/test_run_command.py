@@ -8,14 +8,14 @@ import pytest
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.run_command import (
-    MOST_OUTPUT,
-    CannotRunCommandError,
+    MAX_OUTPUT_BYTES,
+    CommandError,
     CommandResult,
     run_command,
 )
-from podstatus.runtime.streams import Channel, NoStreamError, TalkRequest
+from podstatus.runtime.streams import OutputStream, StreamOptions, StreamUnavailableError
 from podstatus.testing.clock import FakeClock
-from tests.support.fake_exec_runtime import FakeTalk, MuteRuntime, TalkingRuntime
+from tests.support.fake_exec_runtime import FakeExecStream, MuteRuntime, TalkingRuntime
 
 UID = PodUID("u")
 COMMAND = ("sh", "-c", "true")
@@ -25,20 +25,26 @@ async def run(runtime: Runtime, seconds: float | None, clock: FakeClock) -> Comm
     return await run_command(runtime, UID, "id", COMMAND, seconds=seconds, clock=clock)
 
 
-def result_of(*pieces: tuple[Channel, bytes], code: int = 0) -> tuple[CommandResult, FakeTalk]:
-    async def main() -> tuple[CommandResult, FakeTalk]:
+def result_of(
+    *pieces: tuple[OutputStream, bytes], code: int = 0
+) -> tuple[CommandResult, FakeExecStream]:
+    async def main() -> tuple[CommandResult, FakeExecStream]:
         clock = FakeClock()
-        talk = FakeTalk(clock, pieces=pieces, code=code)
+        talk = FakeExecStream(clock, pieces=pieces, code=code)
         runtime = TalkingRuntime(lambda: talk)
         result = await run(runtime, None, clock)
-        assert runtime.asked == [(UID, "id", COMMAND, TalkRequest())]
+        assert runtime.asked == [(UID, "id", COMMAND, StreamOptions())]
         return result, talk
 
     return asyncio.run(main())
 
 
 def test_output_and_errors_are_kept_as_they_come() -> None:
-    pieces = ((Channel.OUT, b"one "), (Channel.ERR, b"two "), (Channel.OUT, b"three"))
+    pieces = (
+        (OutputStream.STDOUT, b"one "),
+        (OutputStream.STDERR, b"two "),
+        (OutputStream.STDOUT, b"three"),
+    )
     result, talk = result_of(*pieces, code=3)
     assert result == CommandResult(exit_code=3, output="one two three")
     assert talk.is_closed
@@ -47,20 +53,20 @@ def test_output_and_errors_are_kept_as_they_come() -> None:
 @pytest.mark.parametrize(
     "pieces",
     [
-        [b"a" * (MOST_OUTPUT + 1)],
-        [b"a" * (MOST_OUTPUT - 1), b"ab", b"b"],
+        [b"a" * (MAX_OUTPUT_BYTES + 1)],
+        [b"a" * (MAX_OUTPUT_BYTES - 1), b"ab", b"b"],
         [b"a" * 100] * 5000,
     ],
     ids=["one", "over", "many"],
 )
 def test_of_much_output_the_beginning_is_kept_and_all_is_read(pieces: Sequence[bytes]) -> None:
-    result, talk = result_of(*((Channel.OUT, piece) for piece in pieces))
-    assert result.output == "a" * MOST_OUTPUT
+    result, talk = result_of(*((OutputStream.STDOUT, piece) for piece in pieces))
+    assert result.output == "a" * MAX_OUTPUT_BYTES
     assert talk.is_read
 
 
 def test_what_is_no_text_is_replaced() -> None:
-    result, _ = result_of((Channel.OUT, b"\xffa"))
+    result, _ = result_of((OutputStream.STDOUT, b"\xffa"))
     assert result.output == "\ufffda"
 
 
@@ -68,7 +74,7 @@ def test_what_is_no_text_is_replaced() -> None:
 def test_a_command_that_takes_too_long_is_ended(seconds: float) -> None:
     async def main() -> None:
         clock = FakeClock()
-        talk = FakeTalk(clock, takes=10)
+        talk = FakeExecStream(clock, takes=10)
         running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), seconds, clock))
         await clock.advance(seconds - 0.1)
         was_closed = talk.is_closed
@@ -83,7 +89,7 @@ def test_a_command_that_takes_too_long_is_ended(seconds: float) -> None:
 def test_a_command_may_take_as_long_as_it_likes_if_nobody_minds() -> None:
     async def main() -> None:
         clock = FakeClock()
-        talk = FakeTalk(clock, takes=1e6, code=1)
+        talk = FakeExecStream(clock, takes=1e6, code=1)
         running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), None, clock))
         await clock.advance(1e6)
         assert (await running).exit_code == 1
@@ -95,7 +101,7 @@ def test_a_command_may_take_as_long_as_it_likes_if_nobody_minds() -> None:
 def test_who_gives_up_ends_the_command(seconds: float | None) -> None:
     async def main() -> None:
         clock = FakeClock()
-        talk = FakeTalk(clock, takes=10)
+        talk = FakeExecStream(clock, takes=10)
         running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), seconds, clock))
         await clock.advance(1)
         running.cancel()
@@ -107,14 +113,14 @@ def test_who_gives_up_ends_the_command(seconds: float | None) -> None:
 
 
 def test_a_command_that_cannot_be_executed_says_why() -> None:
-    def refuse() -> FakeTalk:
-        raise NoStreamError("sh: no such file")
+    def refuse() -> FakeExecStream:
+        raise StreamUnavailableError("sh: no such file")
 
     async def main() -> None:
         clock = FakeClock()
         await run(TalkingRuntime(refuse), 1, clock)
 
-    with pytest.raises(CannotRunCommandError, match="sh: no such file"):
+    with pytest.raises(CommandError, match="sh: no such file"):
         asyncio.run(main())
 
 
@@ -123,12 +129,12 @@ def test_a_runtime_that_does_not_talk_is_named() -> None:
         clock = FakeClock()
         await run(MuteRuntime(), 1, clock)
 
-    with pytest.raises(CannotRunCommandError, match="the runtime mute cannot run commands"):
+    with pytest.raises(CommandError, match="the runtime mute cannot run commands"):
         asyncio.run(main())
 
 
 def test_a_runtime_that_is_down_is_no_matter_of_the_command() -> None:
-    def refuse() -> FakeTalk:
+    def refuse() -> FakeExecStream:
         raise RuntimeDownError("no answer")
 
     async def main() -> None:
@@ -140,9 +146,9 @@ def test_a_runtime_that_is_down_is_no_matter_of_the_command() -> None:
 
 
 def test_a_talk_that_breaks_is_closed() -> None:
-    async def main() -> FakeTalk:
+    async def main() -> FakeExecStream:
         clock = FakeClock()
-        talk = FakeTalk(clock, breaks=OSError("gone"))
+        talk = FakeExecStream(clock, breaks=OSError("gone"))
         with pytest.raises(OSError, match="gone"):
             await run(TalkingRuntime(lambda: talk), 5, clock)
         return talk

@@ -5,7 +5,7 @@ import random
 import signal
 import sys
 
-from podstatus.runtime.process.sandbox.isolation import NoBubblewrapError, find_bubblewrap
+from podstatus.runtime.process.sandbox.isolation import BubblewrapUnavailableError, find_bubblewrap
 from tests.soak.campaign import Campaign, Plan, ViolatedError, logs
 from tests.soak.report import Report
 from tests.soak.stage import stage
@@ -47,7 +47,7 @@ def _isolation(seed: int) -> str:
     """By the seed, where there is a choice."""
     try:
         find_bubblewrap()
-    except NoBubblewrapError:
+    except BubblewrapUnavailableError:
         return "none"
     return random.Random(seed).choice(("none", "bubblewrap"))
 

@@ -12,7 +12,7 @@ import psutil
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
-from podstatus.runtime.process.records.models import Launch, ShimRecord, StartRecord
+from podstatus.runtime.process.records.models import LaunchRecord, ShimRecord, StartRecord
 from tests.soak.churn import Churn
 from tests.soak.proxy import Way
 from tests.soak.skewed_agent import set_offset
@@ -227,13 +227,13 @@ class Faults:
         self._chance.shuffle(names)
         return [PodFolder(self._stage.node.runtime_dir, PodUID(name)) for name in names]
 
-    def _launches(self, folder: PodFolder) -> list[tuple[ContainerFolder, Launch]]:
+    def _launches(self, folder: PodFolder) -> list[tuple[ContainerFolder, LaunchRecord]]:
         found = []
         with suppress(OSError):
             for path in sorted(folder.containers.iterdir()):
                 with suppress(OSError, msgspec.DecodeError):
                     place = ContainerFolder(path)
-                    found.append((place, read(place.launch, Launch)))
+                    found.append((place, read(place.launch, LaunchRecord)))
         return found
 
 

@@ -160,7 +160,7 @@ def _shims(node: MortalNode) -> Iterator[tuple[int, str]]:
 def _cgroups(name: str) -> set[str]:
     """The cgroups of pods, of an agent whose cgroup has this name."""
     mounts = parse_mounts(Path("/proc/self/mountinfo").read_text())
-    tops = {mount.top for mount in (*mounts.v1.values(), mounts.v2) if mount is not None}
+    tops = {mount.mount_point for mount in (*mounts.v1.values(), mounts.v2) if mount is not None}
     found = set()
     for top in tops:
         for path, folders, _ in os.walk(top):

@@ -11,9 +11,9 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
 from podstatus.probes.workers import CheckFunction, ProbeWorkers
-from podstatus.runtime.instrumented import measured
-from podstatus.runtime.pleg import RuntimeView
-from podstatus.runtime.port import Resizing, SelfProbing
+from podstatus.runtime.instrumented import instrument
+from podstatus.runtime.pleg import Pleg
+from podstatus.runtime.port import ReportsProbes, ResizesPods
 from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.metrics import Counters
@@ -69,15 +69,15 @@ class AgentInMemory:
         """`check`: the agent probes by it; otherwise the runtime says what probes find."""
         self._runtime = runtime
         self.work = WorkCounts()
-        counted = measured(runtime, self.work, clock)
+        counted = instrument(runtime, self.work, clock)
         self.directory = PodManager()
         self.lives = PodRegistry(self.directory, all_sources_ready=self.all_delivered)
-        self.view = RuntimeView(
+        self.view = Pleg(
             counted,
             clock=clock,
             on_change=self.wake,
             period=relist,
-            chance=lambda: 0.5,
+            random=lambda: 0.5,
             observer=self.work,
             monotonic=clock.now,
         )
@@ -231,7 +231,7 @@ class AgentInMemory:
         self.resizes.retry()
 
     def _decide(self, pod: Pod, granted: Pod, others: RequestedResources) -> ResizeDecision:
-        can = isinstance(self._runtime, Resizing)
+        can = isinstance(self._runtime, ResizesPods)
         return decide_resize(
             pod, granted, node=NODE, others=others, max_pods=110, supports_resize=can
         )
@@ -243,6 +243,6 @@ class AgentInMemory:
             self.broken.append(error)
             raise
 
-    async def _follow_probes(self, runtime: SelfProbing) -> None:
+    async def _follow_probes(self, runtime: ReportsProbes) -> None:
         async for result in runtime.probe_results():
             self.book.record(result)

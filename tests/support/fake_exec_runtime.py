@@ -7,20 +7,20 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.streams import Channel, Talk, TalkRequest, TerminalSize
+from podstatus.runtime.streams import OutputStream, ProcessStream, StreamOptions, TerminalSize
 from podstatus.testing.clock import FakeClock
 
-Asked = tuple[PodUID, str, tuple[str, ...], TalkRequest]
+Asked = tuple[PodUID, str, tuple[str, ...], StreamOptions]
 
 
-class FakeTalk:
+class FakeExecStream:
     """A command that writes these pieces, takes so many seconds, and ends with this code."""
 
     def __init__(
         self,
         clock: FakeClock,
         *,
-        pieces: Sequence[tuple[Channel, bytes]] = (),
+        pieces: Sequence[tuple[OutputStream, bytes]] = (),
         takes: float = 0,
         code: int = 0,
         breaks: Exception | None = None,
@@ -37,7 +37,7 @@ class FakeTalk:
         """Whether nothing is left to read."""
         return not self._pieces
 
-    async def read(self) -> tuple[Channel, bytes] | None:
+    async def read(self) -> tuple[OutputStream, bytes] | None:
         if self._breaks is not None:
             raise self._breaks
         return self._pieces.pop(0) if self._pieces else None
@@ -45,7 +45,7 @@ class FakeTalk:
     async def write(self, data: bytes) -> None:
         raise AssertionError("nobody talks to it")
 
-    async def end_input(self) -> None:
+    async def close_stdin(self) -> None:
         raise AssertionError("nobody talks to it")
 
     def resize(self, size: TerminalSize) -> None:
@@ -99,16 +99,16 @@ class MuteRuntime:
 class TalkingRuntime(MuteRuntime):
     """It runs commands, too, and remembers which."""
 
-    def __init__(self, talk: Callable[[], Talk], ips: Sequence[str] = ()) -> None:
+    def __init__(self, talk: Callable[[], ProcessStream], ips: Sequence[str] = ()) -> None:
         super().__init__(ips)
         self._talk = talk
         self.asked: list[Asked] = []
 
     async def exec(
-        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
-    ) -> Talk:
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
+    ) -> ProcessStream:
         self.asked.append((uid, container_id, command, request))
         return self._talk()
 
-    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+    async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
         raise AssertionError("nobody talks to it")

@@ -167,7 +167,7 @@ class TroubledRuntime(SimulatedRuntime):
     async def crash(self, uid: str) -> None:
         """The containers of a pod are made to end, and not by the agent."""
         for container in self._containers(PodUID(uid)):
-            self._ask(PodUID(uid), container.id, asked=None, forced=self._clock.now())
+            self._request_stop(PodUID(uid), container.id, stop_at=None, kill_at=self._clock.now())
 
     async def running(self, uid: str) -> list[str]:
         """The containers of a pod that run, also while the runtime does not answer."""
@@ -187,7 +187,7 @@ class TroubledRuntime(SimulatedRuntime):
         return bool(await SimulatedRuntime.list_pods(self, PodUID(uid)))
 
     def _containers(self, uid: PodUID) -> Sequence[ContainerFacts]:
-        pod = self._world.listed(uid)
+        pod = self._state.runtime_pod(uid)
         return () if pod is None else pod.facts.containers
 
     def _does(self, verb: str, uid: PodUID, what: str) -> bool:

@@ -11,7 +11,7 @@ from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
@@ -50,7 +50,7 @@ def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureF
         directory = PodManager()
         lives = PodRegistry(directory, all_sources_ready=lambda: True)
         statuses = StatusManager(None, directory, lives, state=state, clock=clock)
-        view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
+        view = Pleg(runtime, clock=clock, on_change=lambda _: None)
         policy = WorkerPolicy()
         steps = PodSyncer(
             runtime,

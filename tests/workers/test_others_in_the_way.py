@@ -5,7 +5,7 @@ import pytest
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.pod_changes import PodAdded, PodReconciled, PodRemoved
 from podstatus.status.manager import StatusManager
@@ -42,7 +42,7 @@ class World:
         clock = FakeClock()
         recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
         runtime = SimulatedRuntime(clock)
-        view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
+        view = Pleg(runtime, clock=clock, on_change=lambda _: None)
         self.directory = PodManager()
         self.lives = PodRegistry(self.directory, all_sources_ready=lambda: True)
         self.statuses = StatusManager(None, self.directory, self.lives, clock=clock)

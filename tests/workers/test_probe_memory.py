@@ -6,7 +6,7 @@ from podstatus.checkpoint.state import MemoryState
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.runtime.simulated.model.script import POD_ANNOTATION
@@ -34,7 +34,7 @@ def test_verdicts_of_ended_containers_are_forgotten_and_those_of_others_kept() -
         statuses = StatusManager(
             None, directory, FakeDeletionSafety(), state=MemoryState(), clock=clock
         )
-        view = RuntimeView(runtime, clock=clock, on_change=lambda _: None)
+        view = Pleg(runtime, clock=clock, on_change=lambda _: None)
         book = ProbeResultStore(statuses, lambda _: None)
         steps = PodSyncer(
             runtime,

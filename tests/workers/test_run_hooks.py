@@ -13,11 +13,11 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.probes.http_target import HttpTarget
 from podstatus.runtime.port import Runtime, RuntimeDownError
-from podstatus.runtime.streams import Channel, NoStreamError, TalkRequest
+from podstatus.runtime.streams import OutputStream, StreamOptions, StreamUnavailableError
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.hooks import HookRunner
-from tests.support.fake_exec_runtime import FakeTalk, MuteRuntime, TalkingRuntime
+from tests.support.fake_exec_runtime import FakeExecStream, MuteRuntime, TalkingRuntime
 from tests.support.world_in_memory import ListeningRecorder
 
 WHERE = 'for Container "a" in Pod "p_ns(uid-p)" failed - error: '
@@ -81,15 +81,15 @@ def a_pod(**hooks: dict[str, Any]) -> Pod:
 
 
 def talking(clock: FakeClock | None = None, *, code: int = 0, said: bytes = b"") -> TalkingRuntime:
-    pieces = [(Channel.ERR, said)] if said else []
-    talk = FakeTalk(clock or FakeClock(), pieces=pieces, code=code)
+    pieces = [(OutputStream.STDERR, said)] if said else []
+    talk = FakeExecStream(clock or FakeClock(), pieces=pieces, code=code)
     return TalkingRuntime(lambda: talk, ips=("10.1.2.3", "fd00::3"))
 
 
 def test_a_command_is_run_where_the_container_is() -> None:
     runtime = talking()
     assert Trial(runtime).post_start(EXEC) == ""
-    assert runtime.asked == [("uid-p", "id", ("sh", "-c", "exit 6"), TalkRequest())]
+    assert runtime.asked == [("uid-p", "id", ("sh", "-c", "exit 6"), StreamOptions())]
 
 
 @pytest.mark.parametrize("said", ["", "no", 'say "hi"\n'])
@@ -103,15 +103,15 @@ def test_a_command_that_fails_is_quoted_in_the_waiting_message_and_in_no_event(s
     assert trial.told == ["spec.containers{a} FailedPostStartHook: PostStartHook failed"]
 
 
-def refuse() -> FakeTalk:
-    raise NoStreamError("the container has ended")
+def refuse() -> FakeExecStream:
+    raise StreamUnavailableError("the container has ended")
 
 
-def be_down() -> FakeTalk:
+def be_down() -> FakeExecStream:
     raise RuntimeDownError("no answer")
 
 
-def be_broken() -> FakeTalk:
+def be_broken() -> FakeExecStream:
     raise ZeroDivisionError
 
 
@@ -229,7 +229,7 @@ def test_a_container_that_the_spec_does_not_know_has_no_hook() -> None:
 def test_a_command_that_is_cut_short_has_ended_when_the_stop_goes_on() -> None:
     async def main() -> None:
         clock = FakeClock()
-        talk = FakeTalk(clock, takes=100)
+        talk = FakeExecStream(clock, takes=100)
         trial = Trial(TalkingRuntime(lambda: talk), clock=clock)
         attempt = ContainerFacts(name="a", state=ContainerRunState.RUNNING, id="id")
         stopping = asyncio.ensure_future(

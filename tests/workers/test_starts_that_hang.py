@@ -11,7 +11,7 @@ from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.status.manager import StatusManager
@@ -57,7 +57,7 @@ def test_it_is_not_asked_again_at_once(state: ContainerRunState, *, failed: bool
         )
         steps = PodSyncer(
             runtime,
-            RuntimeView(runtime, clock=clock, on_change=lambda _: None),
+            Pleg(runtime, clock=clock, on_change=lambda _: None),
             statuses,
             recorder,
             executor=PodExecutor(

@@ -43,10 +43,10 @@ from podstatus.client.rest.transport import Timeouts
 from podstatus.client.sync_client import SyncClient
 from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.scalars.time import Time
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.sandbox.isolation import (
+    BubblewrapUnavailableError,
     Isolation,
-    NoBubblewrapError,
     find_bubblewrap,
 )
 
@@ -205,7 +205,7 @@ def _runtime(settings: AgentSettings) -> Iterator[Finding]:
         yield _bubblewrap(must=settings.isolation == Isolation.BUBBLEWRAP.value)
     try:
         found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
-    except NoCgroupsError as error:
+    except CgroupsUnavailableError as error:
         yield Finding("limits", HINT, f"not enforced: {error}")
         return
     found.close()
@@ -218,7 +218,7 @@ def _runtime(settings: AgentSettings) -> Iterator[Finding]:
 def _bubblewrap(*, must: bool) -> Finding:
     try:
         found = find_bubblewrap()
-    except NoBubblewrapError as error:
+    except BubblewrapUnavailableError as error:
         if must:
             return Finding("runtime", PROBLEM, f"process, but {error}")
         return Finding("runtime", HINT, f"process, pods are not isolated: {error}")

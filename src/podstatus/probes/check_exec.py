@@ -12,7 +12,7 @@ from podstatus.kube.scalars.go_text import go_duration
 from podstatus.probes.check_result import CheckError, CheckResult
 from podstatus.probes.loop_lag import MAX_LAG_SECONDS, LagClock, loop_blocked_error
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.run_command import CannotRunCommandError, run_command
+from podstatus.runtime.run_command import CommandError, run_command
 
 
 async def check_exec(
@@ -36,7 +36,7 @@ async def check_exec(
         after = go_duration(seconds)
         output = f'command timed out: "{" ".join(command)}" timed out after {after}'
         return CheckResult(success=False, output=output)
-    except CannotRunCommandError as error:
+    except CommandError as error:
         raise CheckError(str(error)) from error
     return CheckResult(success=result.exit_code == 0, output=result.output)
 

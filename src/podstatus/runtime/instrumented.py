@@ -18,17 +18,17 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.port import (
-    Labelled,
-    Metered,
-    MeteredInside,
+    ContainerStats,
+    NodeLabels,
+    PodStats,
     ProbeResult,
-    Resizing,
+    ReportsProbes,
+    ResizesPods,
+    RunsHooks,
     Runtime,
     RuntimePod,
-    SelfHooking,
-    SelfProbing,
 )
-from podstatus.runtime.streams import Logging, LogOptions, Talk, Talking, TalkRequest
+from podstatus.runtime.streams import LogOptions, Logs, ProcessStream, Streaming, StreamOptions
 
 RUN_POD = "run_podsandbox"
 START_CONTAINER = "start_container"
@@ -37,7 +37,7 @@ REMOVE_CONTAINER = "remove_container"
 STOP_POD = "stop_podsandbox"
 REMOVE_POD = "remove_podsandbox"
 LIST_PODS = "list_podsandbox"
-LOOK_AT_POD = "podsandbox_status"
+POD_STATUS = "podsandbox_status"
 USAGE = "list_podsandbox_stats"
 RESIZE = "update_podsandbox_resources"
 EXEC = "exec"
@@ -51,10 +51,12 @@ class OperationObserver(Protocol):
         """An operation came to its end."""
 
 
-def measured(runtime: Runtime, observer: OperationObserver, clock: Clock) -> Runtime:
+def instrument(runtime: Runtime, observer: OperationObserver, clock: Clock) -> Runtime:
     """The runtime, with its operations counted."""
-    offers = tuple(offer for kind, offer in _OFFERS.items() if isinstance(runtime, kind))
-    made = type("MeasuredRuntime", (*offers, _Measured), {})
+    offers = tuple(
+        offer for kind, offer in _CAPABILITY_WRAPPERS.items() if isinstance(runtime, kind)
+    )
+    made = type("MeasuredRuntime", (*offers, _InstrumentedRuntime), {})
     wrapped: Runtime = made(runtime, observer, clock)
     return wrapped
 
@@ -80,7 +82,7 @@ class _Wrapper:
             self._observer.runtime_operation(operation, elapsed.seconds(), failed=failed)
 
 
-class _Measured(_Wrapper):
+class _InstrumentedRuntime(_Wrapper):
     """The eight methods."""
 
     _runtime: Runtime
@@ -118,60 +120,60 @@ class _Measured(_Wrapper):
             await self._runtime.remove_pod(uid)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
-        with self._measure(LIST_PODS if uid is None else LOOK_AT_POD):
+        with self._measure(LIST_PODS if uid is None else POD_STATUS):
             return await self._runtime.list_pods(uid)
 
     def changes(self) -> AsyncIterator[PodUID]:
         return self._runtime.changes()
 
 
-class _Metered(_Wrapper):
-    _runtime: Metered
+class _InstrumentedPodStats(_Wrapper):
+    _runtime: PodStats
 
     async def usage(self) -> Mapping[PodUID, Usage]:
         with self._measure(USAGE):
             return await self._runtime.usage()
 
 
-class _MeteredInside(_Wrapper):
-    _runtime: MeteredInside
+class _InstrumentedContainerStats(_Wrapper):
+    _runtime: ContainerStats
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
         return self._runtime.container_usage()
 
 
-class _Resizing(_Wrapper):
-    _runtime: Resizing
+class _InstrumentedResizer(_Wrapper):
+    _runtime: ResizesPods
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
         with self._measure(RESIZE):
             await self._runtime.resize_pod(pod, containers)
 
 
-class _Labelled(_Wrapper):
-    _runtime: Labelled
+class _InstrumentedNodeLabels(_Wrapper):
+    _runtime: NodeLabels
 
     @property
     def node_labels(self) -> Mapping[str, str]:
         return self._runtime.node_labels
 
 
-class _SelfHooking(_Wrapper):
-    _runtime: SelfHooking
+class _InstrumentedHooks(_Wrapper):
+    _runtime: RunsHooks
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
         return await self._runtime.run_hook(uid, container_id, hook)
 
 
-class _SelfProbing(_Wrapper):
-    _runtime: SelfProbing
+class _InstrumentedProbes(_Wrapper):
+    _runtime: ReportsProbes
 
     def probe_results(self) -> AsyncIterator[ProbeResult]:
         return self._runtime.probe_results()
 
 
-class _Logging(_Wrapper):
-    _runtime: Logging
+class _InstrumentedLogs(_Wrapper):
+    _runtime: Logs
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions
@@ -179,28 +181,28 @@ class _Logging(_Wrapper):
         return self._runtime.container_logs(uid, container_id, options)
 
 
-class _Talking(_Wrapper):
-    _runtime: Talking
+class _InstrumentedStreaming(_Wrapper):
+    _runtime: Streaming
 
     async def exec(
-        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
-    ) -> Talk:
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
+    ) -> ProcessStream:
         with self._measure(EXEC):
             return await self._runtime.exec(uid, container_id, command, request)
 
-    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+    async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
         with self._measure(ATTACH):
             return await self._runtime.attach(uid, container_id, request)
 
 
-_OFFERS: Mapping[type, type] = {
-    Metered: _Metered,
-    MeteredInside: _MeteredInside,
-    Resizing: _Resizing,
-    Labelled: _Labelled,
-    SelfHooking: _SelfHooking,
-    SelfProbing: _SelfProbing,
-    Logging: _Logging,
-    Talking: _Talking,
+_CAPABILITY_WRAPPERS: Mapping[type, type] = {
+    PodStats: _InstrumentedPodStats,
+    ContainerStats: _InstrumentedContainerStats,
+    ResizesPods: _InstrumentedResizer,
+    NodeLabels: _InstrumentedNodeLabels,
+    RunsHooks: _InstrumentedHooks,
+    ReportsProbes: _InstrumentedProbes,
+    Logs: _InstrumentedLogs,
+    Streaming: _InstrumentedStreaming,
 }
 """What a runtime may offer besides, and what offers the same."""

@@ -22,76 +22,80 @@ from podstatus.runtime.port import RuntimePod
 class _Entry(msgspec.Struct, frozen=True):
     """A pod as the runtime gave it, and as it is shown."""
 
-    given: RuntimePod
-    shown: RuntimePod
+    reported: RuntimePod
+    pod: RuntimePod
 
 
-class KnownPods:
+class PodCache:
     """The pods as last answered. For one event loop."""
 
     def __init__(self) -> None:
         self._entries: dict[PodUID, _Entry] = {}
-        self._shown: dict[PodUID, RuntimePod] = {}
-        self._asked = 0
-        self._listed = 0
+        self._pods: dict[PodUID, RuntimePod] = {}
+        self._last_request = 0
+        self._list_request = 0
         """The number of the newest list of all pods that was taken over."""
-        self._single: dict[PodUID, int] = {}
+        self._pod_requests: dict[PodUID, int] = {}
         """The pods that were asked for alone since that list was, and when."""
 
-    def ask(self) -> int:
+    def next_request(self) -> int:
         """The number of a question that is about to be asked."""
-        self._asked += 1
-        return self._asked
+        self._last_request += 1
+        return self._last_request
 
     def pods(self) -> Mapping[PodUID, RuntimePod]:
         """All pods, at this moment; what is learned later does not show in it."""
-        return MappingProxyType(self._shown.copy())
+        return MappingProxyType(self._pods.copy())
 
     def find(self, uid: PodUID) -> RuntimePod | None:
         """This pod, if there is something of it."""
-        return self._shown.get(uid)
+        return self._pods.get(uid)
 
-    def take_list(self, asked: int, pods: Iterable[RuntimePod]) -> list[PodUID]:
+    def apply_list(self, request: int, pods: Iterable[RuntimePod]) -> list[PodUID]:
         """Take over a list of all pods; those that differ from what was known, also gone ones."""
-        if asked <= self._listed:
+        if request <= self._list_request:
             return []
-        self._listed = asked
-        self._single = {uid: at for uid, at in self._single.items() if at > asked}
+        self._list_request = request
+        self._pod_requests = {uid: at for uid, at in self._pod_requests.items() if at > request}
         listed = {pod.uid: pod for pod in pods}
         uids = [*listed, *(uid for uid in self._entries if uid not in listed)]
-        return [uid for uid in uids if uid not in self._single and self._put(uid, listed.get(uid))]
+        return [
+            uid
+            for uid in uids
+            if uid not in self._pod_requests and self._store(uid, listed.get(uid))
+        ]
 
-    def take_one(self, asked: int, uid: PodUID, pod: RuntimePod | None) -> bool:
+    def apply_pod(self, request: int, uid: PodUID, pod: RuntimePod | None) -> bool:
         """Take over what there is of one pod; whether it differs from what was known."""
-        if asked <= max(self._listed, self._single.get(uid, 0)):
+        if request <= max(self._list_request, self._pod_requests.get(uid, 0)):
             return False
-        self._single[uid] = asked
-        return self._put(uid, pod)
+        self._pod_requests[uid] = request
+        return self._store(uid, pod)
 
-    def _put(self, uid: PodUID, pod: RuntimePod | None) -> bool:
+    def _store(self, uid: PodUID, pod: RuntimePod | None) -> bool:
         old = self._entries.get(uid)
-        if old is not None and old.given is pod:
+        if old is not None and old.reported is pod:
             return False
         if pod is None:
-            self._shown.pop(uid, None)
+            self._pods.pop(uid, None)
             return self._entries.pop(uid, None) is not None
-        shown = _with_known_addresses(pod, old.shown.facts) if old is not None else pod
-        changed = old is None or shown != old.shown
+        shown = _with_previous_ips(pod, old.pod.facts) if old is not None else pod
+        changed = old is None or shown != old.pod
         if old is not None and not changed:
-            shown = old.shown
+            shown = old.pod
         self._entries[uid] = _Entry(pod, shown)
-        self._shown[uid] = shown
+        self._pods[uid] = shown
         return changed
 
 
-def _with_known_addresses(pod: RuntimePod, known: PodFacts) -> RuntimePod:
+def _with_previous_ips(pod: RuntimePod, previous: PodFacts) -> RuntimePod:
     """The pod with the addresses it had, if it has none because its sandbox is over.
 
     The API shows the addresses of pods that have ended.
     """
     facts = pod.facts
-    if facts.ips or not known.ips:
+    if facts.ips or not previous.ips:
         return pod
     if any(sandbox.state is SandboxState.READY for sandbox in facts.sandboxes):
         return pod
-    return structs.replace(pod, facts=structs.replace(facts, ips=known.ips))
+    return structs.replace(pod, facts=structs.replace(facts, ips=previous.ips))

@@ -124,7 +124,7 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @runtime_checkable
-class Metered(Protocol):
+class PodStats(Protocol):
     """A runtime that knows what pods use."""
 
     async def usage(self) -> Mapping[PodUID, Usage]:
@@ -132,7 +132,7 @@ class Metered(Protocol):
 
 
 @runtime_checkable
-class MeteredInside(Metered, Protocol):
+class ContainerStats(PodStats, Protocol):
     """A runtime that knows what their containers use, too. Must not wait."""
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
@@ -140,7 +140,7 @@ class MeteredInside(Metered, Protocol):
 
 
 @runtime_checkable
-class Resizing(Protocol):
+class ResizesPods(Protocol):
     """A runtime that can give running containers other resources than they were started with."""
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
@@ -154,7 +154,7 @@ class Resizing(Protocol):
 
 
 @runtime_checkable
-class Labelled(Protocol):
+class NodeLabels(Protocol):
     """A runtime that has something to say about itself on the Node."""
 
     @property
@@ -163,7 +163,7 @@ class Labelled(Protocol):
 
 
 @runtime_checkable
-class SelfHooking(Protocol):
+class RunsHooks(Protocol):
     """A runtime in whose containers nothing can be run or asked: it does itself what hooks do."""
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
@@ -171,7 +171,7 @@ class SelfHooking(Protocol):
 
 
 @runtime_checkable
-class SelfProbing(Protocol):
+class ReportsProbes(Protocol):
     """A runtime whose containers cannot be probed from outside: it says itself what came of it."""
 
     def probe_results(self) -> AsyncIterator[ProbeResult]:

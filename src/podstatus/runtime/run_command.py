@@ -9,13 +9,18 @@ from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.streams import NoStreamError, Talk, Talking, TalkRequest
+from podstatus.runtime.streams import (
+    ProcessStream,
+    Streaming,
+    StreamOptions,
+    StreamUnavailableError,
+)
 
-MOST_OUTPUT = 10 * 1024
+MAX_OUTPUT_BYTES = 10 * 1024
 """Bytes of what a command writes that are kept: the first. Upstream's, for probes."""
 
 
-class CannotRunCommandError(Exception):
+class CommandError(Exception):
     """The command could not be run; the message says why."""
 
 
@@ -41,19 +46,19 @@ async def run_command(
     It is ended after so many seconds; None: it may take as long as it likes. Raises
     CannotRunCommandError, and TimeoutError.
     """
-    if not isinstance(runtime, Talking):
-        raise CannotRunCommandError(f"the runtime {runtime.name} cannot run commands in containers")
+    if not isinstance(runtime, Streaming):
+        raise CommandError(f"the runtime {runtime.name} cannot run commands in containers")
     # What was started is ended before anybody starts it once more.
     return await run_with_timeout(seconds, clock, _run(runtime, uid, container_id, command))
 
 
 async def _run(
-    runtime: Talking, uid: PodUID, container_id: str, command: tuple[str, ...]
+    runtime: Streaming, uid: PodUID, container_id: str, command: tuple[str, ...]
 ) -> CommandResult:
     try:
-        talk = await runtime.exec(uid, container_id, command, TalkRequest())
-    except NoStreamError as error:
-        raise CannotRunCommandError(str(error)) from error
+        talk = await runtime.exec(uid, container_id, command, StreamOptions())
+    except StreamUnavailableError as error:
+        raise CommandError(str(error)) from error
     try:
         output = await _read(talk)
         return CommandResult(exit_code=await talk.wait(), output=output)
@@ -61,8 +66,8 @@ async def _run(
         await talk.close()
 
 
-async def _read(talk: Talk) -> str:
+async def _read(stream: ProcessStream) -> str:
     kept = bytearray()
-    while (piece := await talk.read()) is not None:
-        kept += piece[1][: MOST_OUTPUT - len(kept)]
+    while (piece := await stream.read()) is not None:
+        kept += piece[1][: MAX_OUTPUT_BYTES - len(kept)]
     return kept.decode(errors="replace")

@@ -12,15 +12,15 @@ import msgspec
 from podstatus.kube.objects.pod import PodUID
 
 
-class NoStreamError(Exception):
+class StreamUnavailableError(Exception):
     """There is nothing to read from or to talk to; the message says why, for whoever asked."""
 
 
-class Channel(Enum):
+class OutputStream(Enum):
     """What a process writes to."""
 
-    OUT = "stdout"
-    ERR = "stderr"
+    STDOUT = "stdout"
+    STDERR = "stderr"
 
 
 class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,12 +36,12 @@ class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Only what was written from this moment on, in nanoseconds since the Unix epoch."""
     limit_bytes: int | None = None
     """At most so many bytes."""
-    channel: Channel | None = None
+    stream: OutputStream | None = None
     """Only what was written there."""
 
 
 @runtime_checkable
-class Logging(Protocol):
+class Logs(Protocol):
     """A runtime that keeps what containers write."""
 
     def container_logs(
@@ -57,7 +57,7 @@ class TerminalSize(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
 
 
-class TalkRequest(msgspec.Struct, frozen=True, kw_only=True):
+class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What whoever talks to a process wants; as `v1.PodExecOptions` and `v1.PodAttachOptions`."""
 
     stdin: bool = False
@@ -66,16 +66,16 @@ class TalkRequest(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
 
 
-class Talk(Protocol):
+class ProcessStream(Protocol):
     """A process that somebody talks to. `close` must be called in the end, whatever happened."""
 
-    async def read(self) -> tuple[Channel, bytes] | None:
+    async def read(self) -> tuple[OutputStream, bytes] | None:
         """The next piece it wrote; None when there is no more."""
 
     async def write(self, data: bytes) -> None:
         """Hand it input; if it does not want any, nothing happens."""
 
-    async def end_input(self) -> None:
+    async def close_stdin(self) -> None:
         """Let it see the end of its input."""
 
     def resize(self, size: TerminalSize) -> None:
@@ -89,15 +89,15 @@ class Talk(Protocol):
 
 
 @runtime_checkable
-class Talking(Protocol):
+class Streaming(Protocol):
     """A runtime that can run more processes in a container, and pass on what it reads and says."""
 
     async def exec(
-        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
-    ) -> Talk:
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
+    ) -> ProcessStream:
         """Run a command where a running container is. Raises NoStreamError if that cannot be."""
 
-    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+    async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
         """Talk to a running container itself. Raises NoStreamError if that cannot be.
 
         Hanging up leaves the container as it is.

@@ -18,7 +18,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.status_view import Observatory
-from podstatus.runtime.streams import Logging, Talking, TalkRequest
+from podstatus.runtime.streams import Logs, Streaming, StreamOptions
 from podstatus.web.errors import SAFE, Refusal, bad_request, not_found
 from podstatus.web.kubelet.channel_protocol import PROTOCOLS, choose_protocol
 from podstatus.web.kubelet.exec import LAST_SECONDS, MOST_MESSAGE, Begin, Conversation
@@ -58,7 +58,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     pods: NodePods | None = None
     """Of a node; None where there is none."""
     runtime: object = None
-    """Logs and processes, if it is `Logging` and `Talking`."""
+    """Logs and processes, if it is `Logs` and `Streaming`."""
     logs: Path
     """The folder of the agent's own logs."""
     drain: Drain | None = None
@@ -181,7 +181,7 @@ class Answers:
         check_container(pod, container)
         attempt = container_with_logs(pod, container, previous=asked.previous)
         runtime = self._sources.runtime
-        if not isinstance(runtime, Logging):
+        if not isinstance(runtime, Logs):
             raise _not_offered("keeps no logs")
         with self._stream():
             pieces = runtime.container_logs(pod.uid, attempt, asked.options)
@@ -195,7 +195,7 @@ class Answers:
         pod = self._pod(found, "pod does not exist")
         attempt = self._running(pod, found.names["container"])
         runtime = self._sources.runtime
-        if not isinstance(runtime, Talking):
+        if not isinstance(runtime, Streaming):
             raise _not_offered("cannot run commands in containers")
         talk = _Talk(wanted, lambda: runtime.exec(pod.uid, attempt, command, wanted))
         return await self._converse(request, talk)
@@ -209,7 +209,7 @@ class Answers:
         tty = has_terminal(pod, container)
         wanted = msgspec.structs.replace(wanted, tty=tty, stderr=wanted.stderr and not tty)
         runtime = self._sources.runtime
-        if not isinstance(runtime, Talking):
+        if not isinstance(runtime, Streaming):
             raise _not_offered("cannot attach to containers")
         talk = _Talk(wanted, lambda: runtime.attach(pod.uid, attempt, wanted), attached=True)
         return await self._converse(request, talk)
@@ -298,7 +298,7 @@ class Answers:
 class _Talk(msgspec.Struct, frozen=True):
     """What somebody wants to talk to, and how."""
 
-    wanted: TalkRequest
+    wanted: StreamOptions
     begin: Begin
     attached: bool = False
 

@@ -14,16 +14,16 @@ from podstatus.kube.objects.authentication import (
 from podstatus.kube.objects.pod import Pod
 from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.streams import Logging, Talking
+from podstatus.runtime.streams import Logs, Streaming
 
 __all__ = [
     "AboutAgent",
     "Drain",
-    "Logging",
+    "Logs",
     "Machine",
     "NodePods",
     "Reviews",
-    "Talking",
+    "Streaming",
     "Wishes",
 ]
 

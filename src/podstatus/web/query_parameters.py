@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from podstatus.kube.scalars.time import Time, TimeError
-from podstatus.runtime.streams import Channel, LogOptions, TalkRequest
+from podstatus.runtime.streams import LogOptions, OutputStream, StreamOptions
 from podstatus.web.errors import Refusal, bad_request
 
 Query = Mapping[str, Sequence[str]]
@@ -23,7 +23,7 @@ _WHOLE = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 """Not more digits than a number can have here: Python refuses to read very long ones."""
 _MOST = 2**63 - 1
 _SECOND = 1_000_000_000
-_STREAMS = {"All": None, "Stdout": Channel.OUT, "Stderr": Channel.ERR}
+_STREAMS = {"All": None, "Stdout": OutputStream.STDOUT, "Stderr": OutputStream.STDERR}
 
 
 class LogRequest(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def log_request(query: Query, now: int) -> LogRequest:
         tail_lines=tail_lines,
         since=_since(query, now),
         limit_bytes=limit_bytes,
-        channel=_STREAMS[stream],
+        stream=_STREAMS[stream],
     )
     return LogRequest(options, previous=_truth(query, "previous"))
 
@@ -81,7 +81,7 @@ def _since(query: Query, now: int) -> int | None:
     return max(0, now - seconds * _SECOND)
 
 
-def talk_request(query: Query) -> TalkRequest:
+def talk_request(query: Query) -> StreamOptions:
     """Which streams are wanted, by the kubelet's names or the API server's. Raises Refusal."""
     tty = _is_on(query, "tty")
     stdin = _is_on(query, "input", "stdin")
@@ -90,7 +90,7 @@ def talk_request(query: Query) -> TalkRequest:
     stderr = _is_on(query, "error", "stderr") and not tty
     if not (stdin or stdout or stderr):
         raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
-    return TalkRequest(stdin=stdin, stdout=stdout, stderr=stderr, tty=tty)
+    return StreamOptions(stdin=stdin, stdout=stdout, stderr=stderr, tty=tty)
 
 
 def command_of(query: Query) -> tuple[str, ...]:

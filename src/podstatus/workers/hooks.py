@@ -20,8 +20,8 @@ from podstatus.kube.objects.containers import Container, HTTPGetAction, Lifecycl
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.probes.http_target import BadTargetError, HttpTarget, http_target
-from podstatus.runtime.port import Runtime, SelfHooking
-from podstatus.runtime.run_command import CannotRunCommandError, run_command
+from podstatus.runtime.port import RunsHooks, Runtime
+from podstatus.runtime.run_command import CommandError, run_command
 from podstatus.workers.actions.compute import format_pod
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class HookRunner:
         """Raises HookFailedError, and what a runtime of somebody else's raises."""
         if handler.sleep is not None:
             await self._clock.wait(handler.sleep.seconds)
-        elif isinstance(self._runtime, SelfHooking):
+        elif isinstance(self._runtime, RunsHooks):
             if not await self._runtime.run_hook(pod.uid, container_id, hook):
                 raise _hook_error(self._runtime.name, hook, pod, container, "its script says so")
         elif handler.exec is not None:
@@ -127,7 +127,7 @@ class HookRunner:
             result = await run_command(
                 self._runtime, pod.uid, container_id, command, seconds=None, clock=self._clock
             )
-        except CannotRunCommandError as error:
+        except CommandError as error:
             why = f'{error}, message: ""'
             raise _hook_error("Exec", f"[{text}]", pod, container, why) from error
         if result.exit_code:

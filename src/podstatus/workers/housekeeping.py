@@ -10,7 +10,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.status.manager import StatusManager
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.pod_syncer import PodSyncer
@@ -29,7 +29,7 @@ class Housekeeping:
         workers: PodWorkers,
         syncer: PodSyncer,
         statuses: StatusManager,
-        pleg: RuntimeView,
+        pleg: Pleg,
         *,
         all_sources_ready: Callable[[], bool],
         clock: Clock,

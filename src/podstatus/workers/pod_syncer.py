@@ -23,7 +23,7 @@ from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.phase import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import Runtime
 from podstatus.status.manager import StatusManager
 from podstatus.workers.actions.compute import compute_pod_actions
@@ -68,7 +68,7 @@ class PodSyncer:
     def __init__(
         self,
         runtime: Runtime,
-        pleg: RuntimeView,
+        pleg: Pleg,
         statuses: StatusManager,
         recorder: EventRecorder,
         *,
@@ -261,7 +261,7 @@ class PodSyncer:
         )
 
     async def _facts(self, uid: PodUID) -> PodFacts:
-        return await self._pleg.refresh(uid, tell=False)
+        return await self._pleg.refresh(uid, notify=False)
 
     def _cached_status(self, pod: Pod) -> PodStatus | None:
         return self._statuses.pod_status(pod.uid)

@@ -15,7 +15,7 @@ from podstatus.events.event import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimePod
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle.state_machine import (
@@ -46,7 +46,7 @@ class PodWorkers:
         self,
         registry: PodRegistry,
         syncer: PodSyncer,
-        pleg: RuntimeView,
+        pleg: Pleg,
         recorder: EventRecorder,
         *,
         clock: Clock,

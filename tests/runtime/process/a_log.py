@@ -5,7 +5,7 @@ from pathlib import Path
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.logs.cri_format import log_time
 from podstatus.runtime.process.records.layout import ContainerFolder
-from podstatus.runtime.process.records.models import ExitRecord, Launch
+from podstatus.runtime.process.records.models import ExitRecord, LaunchRecord
 
 START = Time.parse("2026-11-15T20:00:00Z").unix_nanos()
 
@@ -39,7 +39,7 @@ class ALog:
             old.unlink()
 
 
-def a_launch(**changes: object) -> Launch:
+def a_launch(**changes: object) -> LaunchRecord:
     fields: dict[str, object] = {
         "id": "process://1",
         "container": "a",
@@ -56,7 +56,7 @@ def a_launch(**changes: object) -> Launch:
         "log_max_bytes": 10 << 20,
         "log_max_files": 5,
     }
-    return Launch(**fields | changes)  # type: ignore[arg-type]
+    return LaunchRecord(**fields | changes)  # type: ignore[arg-type]
 
 
 def an_exit(code: int, *, reason: str = "", message: str = "") -> ExitRecord:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from podstatus.kube.encoding.codec import to_document
-from podstatus.runtime.process.sandbox.isolation import NoBubblewrapError, find_bubblewrap
+from podstatus.runtime.process.sandbox.isolation import BubblewrapUnavailableError, find_bubblewrap
 from tests.runtime.process.shim_on_trial import ShimOnTrial, shim_on_trial
 from tests.support.processes.process_pods import pod_of
 from tests.support.processes.process_runtime import AS_NOBODY, NOBODY
@@ -29,7 +29,7 @@ def bubblewrap_works() -> None:
     """Skip if there is no bubblewrap; in CI there must be one."""
     try:
         find_bubblewrap()
-    except NoBubblewrapError as error:
+    except BubblewrapUnavailableError as error:
         if os.environ.get("CI") == "true":
             pytest.fail(str(error))
         pytest.skip(str(error))

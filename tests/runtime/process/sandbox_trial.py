@@ -20,15 +20,15 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.preparer import Command, Preparer
+from podstatus.runtime.process.preparer import ContainerPreparer, PreparedCommand
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.sandbox.isolation import find_bubblewrap
-from podstatus.runtime.process.shim.host_paths import open_all
+from podstatus.runtime.process.shim.host_paths import open_host_paths
 from podstatus.testing.clock import FakeClock
 from tests.support.processes.process_pods import ObjectsInMemory
 
 
-def outlives(command: Command) -> bool:
+def outlives(command: PreparedCommand) -> bool:
     """Whether the command is still there some time after its bubblewrap was killed."""
     handed = handed_files(command)
     told = os.pipe()
@@ -54,10 +54,10 @@ def outlives(command: Command) -> bool:
     return not gone
 
 
-def handed_files(command: Command) -> list[int]:
+def handed_files(command: PreparedCommand) -> list[int]:
     """The file with bubblewrap's arguments, and those of the host that they name."""
     arguments = list(command.bubblewrap or ())
-    opened = open_all([msgspec.structs.asdict(path) for path in command.host_paths])
+    opened = open_host_paths([msgspec.structs.asdict(path) for path in command.host_paths])
     for wanted, file in zip(command.host_paths, opened, strict=True):
         arguments[wanted.argument] = str(file)
     words = b"".join(argument.encode() + b"\0" for argument in arguments[1:])
@@ -71,12 +71,12 @@ def _in_memory(content: bytes) -> int:
     return handle
 
 
-def run(command: Command) -> subprocess.CompletedProcess[str]:
+def run(command: PreparedCommand) -> subprocess.CompletedProcess[str]:
     """Run it as the shim does: nothing of ours in its arguments or environment."""
     return run_with(command, handed_files(command))
 
 
-def run_with(command: Command, handed: list[int]) -> subprocess.CompletedProcess[str]:
+def run_with(command: PreparedCommand, handed: list[int]) -> subprocess.CompletedProcess[str]:
     """The same, with files that were opened before; they are closed."""
     handles = {"--args": handed[0]}
     if command.seccomp:
@@ -108,7 +108,7 @@ async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:
     for name, texts in asked.get("secrets", {}).items():
         objects.put_secret(name, **{key: text.encode() for key, text in texts.items()})
     root, pod = Path(asked["root"]), from_document(asked["pod"], Pod)
-    preparer = Preparer(
+    preparer = ContainerPreparer(
         root,
         bubblewrap=find_bubblewrap(),
         objects=objects,

@@ -19,7 +19,7 @@ from podstatus.runtime.process import run_shim
 from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
 from podstatus.runtime.process.records.models import (
     ExitRecord,
-    Launch,
+    LaunchRecord,
     ProcessIdentity,
     ShimRecord,
     StartRecord,
@@ -130,7 +130,7 @@ class ShimOnTrial:
         self._count += 1
         name = f"{self._count:032x}"
         launch = msgspec.structs.replace(
-            Launch(
+            LaunchRecord(
                 id=name,
                 container="main",
                 restart_count=0,

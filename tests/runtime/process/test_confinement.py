@@ -13,8 +13,8 @@ import pytest
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.spec.capabilities import DEFAULT, USUAL, capability_numbers
-from podstatus.runtime.streams import TalkRequest
+from podstatus.runtime.process.spec.capabilities import DEFAULT, SANDBOX_DEFAULT, capability_numbers
+from podstatus.runtime.streams import StreamOptions
 from tests.support.processes.process_pods import pod_of
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
@@ -67,7 +67,7 @@ async def _both(
     id = await runtime.start_container(pod, container, restart_count=0)
     async with asyncio.timeout(60):
         first = await asyncio.to_thread(_first_line, folder)
-        talk = await runtime.exec(pod.uid, id, (PYTHON, "-I", "-c", CALLS), TalkRequest())
+        talk = await runtime.exec(pod.uid, id, (PYTHON, "-I", "-c", CALLS), StreamOptions())
         said = b""
         while (piece := await talk.read()) is not None:
             said += piece[1]
@@ -98,7 +98,7 @@ def isolated(request: pytest.FixtureRequest) -> bool:
 
 @need_root
 def test_root_keeps_the_default_capabilities_and_a_filter(folder: Path, *, isolated: bool) -> None:
-    kept = bits(USUAL if isolated else DEFAULT)
+    kept = bits(SANDBOX_DEFAULT if isolated else DEFAULT)
     capabilities = dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd"), kept)
     expected = {**REFUSED, **capabilities, "NoNewPrivs": "1", "Seccomp": "2"}
     assert seen_by(folder, pod_with({}), isolated=isolated) == (expected, expected)

@@ -12,7 +12,7 @@ import pytest
 
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from tests.support.processes.process_leftovers import Picture, Seen, take_picture, what_is_left
 
 
@@ -104,14 +104,14 @@ def test_real_cgroups_are_found_by_the_name_of_the_agent() -> None:
     name = f"podstatus-left-{os.getpid()}"
     try:
         cgroups = find_cgroups(name)
-    except NoCgroupsError as error:
+    except CgroupsUnavailableError as error:
         pytest.skip(f"no cgroups: {error}")
     try:
         before = take_picture(cgroups=name)
-        place = cgroups.make(PodUID("u"), "c1", ResourceRequirements())
+        place = cgroups.create(PodUID("u"), "c1", ResourceRequirements())
         left = what_is_left(before, take_picture(cgroups=name))
     finally:
-        cgroups.sweep([])
+        cgroups.retain_only([])
         cgroups.close()
     assert len(left) == len(place.procs) > 0
     assert all(line.endswith("/podu is still there") for line in left)

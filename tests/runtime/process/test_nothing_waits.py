@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.logs.cri_format import Entry
+from podstatus.runtime.process.logs.cri_format import LogEntry
 from podstatus.runtime.process.logs.files import LogFile
 from podstatus.runtime.process.logs.reader import LogReader
-from podstatus.runtime.process.preparer import Preparer
-from podstatus.runtime.process.sandbox.unsandboxed import Outside
+from podstatus.runtime.process.preparer import ContainerPreparer
+from podstatus.runtime.process.sandbox.unsandboxed import UnsandboxedFiles
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.a_log import ALog
 from tests.support.processes.process_runtime import NoObjects
@@ -28,7 +28,7 @@ def test_who_hangs_up_does_not_wait_for_a_disk_that_hangs(
     log.write("line")
     reading, works_again = threading.Event(), threading.Event()
 
-    def hang(_: LogFile) -> list[Entry] | None:
+    def hang(_: LogFile) -> list[LogEntry] | None:
         reading.set()
         works_again.wait(10)
         return None
@@ -54,8 +54,10 @@ def test_what_lies_outside_is_removed_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[threading.Thread] = []
-    monkeypatch.setattr(Outside, "remove", lambda *_: threads.append(threading.current_thread()))
-    preparer = Preparer(
+    monkeypatch.setattr(
+        UnsandboxedFiles, "remove", lambda *_: threads.append(threading.current_thread())
+    )
+    preparer = ContainerPreparer(
         tmp_path,
         bubblewrap=None,
         objects=NoObjects(),

@@ -15,10 +15,10 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import remove_tree
-from podstatus.runtime.process.preparer import Command, Preparer
+from podstatus.runtime.process.preparer import ContainerPreparer, PreparedCommand
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.sandbox.isolation import Bubblewrap
-from podstatus.runtime.process.sandbox.unsandboxed import MARK
+from podstatus.runtime.process.sandbox.unsandboxed import OWNER_MARK
 from podstatus.testing.clock import FakeClock
 from tests.support.processes.process_pods import UID, ObjectsInMemory, pod_of
 
@@ -35,9 +35,9 @@ class Setting:
         self.clock = FakeClock()
         self.preparer = self.another(bubblewrap)
 
-    def another(self, bubblewrap: Bubblewrap | None) -> Preparer:
+    def another(self, bubblewrap: Bubblewrap | None) -> ContainerPreparer:
         """The same after a restart of the agent."""
-        return Preparer(
+        return ContainerPreparer(
             self.root,
             bubblewrap=bubblewrap,
             objects=self.objects,
@@ -47,11 +47,11 @@ class Setting:
             clock=self.clock,
         )
 
-    def start(self, pod: Pod, attempt: str = "1") -> Command:
+    def start(self, pod: Pod, attempt: str = "1") -> PreparedCommand:
         """Prepare the pod and its first container."""
         place = PodFolder(self.root, pod.uid).container(attempt)
 
-        async def prepare() -> Command:
+        async def prepare() -> PreparedCommand:
             await self.preparer.prepare_pod(pod)
             first = (pod.spec.containers or ())[0]
             return await self.preparer.prepare_container(pod, first, place)
@@ -173,7 +173,7 @@ def test_what_the_server_denies_is_told(plain: Setting) -> None:
 def test_a_folder_below_tmp_is_made_marked_and_removed(plain: Setting, name: str) -> None:
     pod = with_mount(name)
     plain.start(pod)
-    assert (Path(name) / MARK).read_text() == UID
+    assert (Path(name) / OWNER_MARK).read_text() == UID
     assert stat.S_IMODE(Path(name).stat().st_mode) == 0o777
     (Path(name) / "kept").touch()
     plain.start(pod, "2")
@@ -194,7 +194,7 @@ def test_a_folder_of_somebody_else_is_neither_used_nor_removed(plain: Setting, n
 def test_a_folder_that_became_somebody_elses_is_not_removed(plain: Setting, name: str) -> None:
     pod = with_mount(name)
     plain.start(pod)
-    (Path(name) / MARK).write_text("another pod")
+    (Path(name) / OWNER_MARK).write_text("another pod")
     plain.remove(pod)
     assert Path(name).is_dir()
 
@@ -207,11 +207,11 @@ def test_a_link_in_place_of_a_folder_is_not_followed(
     remove_tree(Path(name))
     victim = tmp_path / "victim"
     victim.mkdir()
-    (victim / MARK).write_text(UID)
+    (victim / OWNER_MARK).write_text(UID)
     Path(name).symlink_to(victim)
     assert "is not the pod's" in plain.refusal(pod).message
     plain.remove(pod)
-    assert (victim / MARK).exists()
+    assert (victim / OWNER_MARK).exists()
 
 
 def test_links_inside_of_a_folder_are_removed_and_not_followed(
@@ -231,9 +231,9 @@ def test_links_inside_of_a_folder_are_removed_and_not_followed(
 def test_an_agent_that_died_while_it_made_a_folder_goes_on(plain: Setting, name: str) -> None:
     pod = with_mount(name)
     plain.start(pod)
-    (Path(name) / MARK).unlink()
+    (Path(name) / OWNER_MARK).unlink()
     plain.start(pod)
-    assert (Path(name) / MARK).read_text() == UID
+    assert (Path(name) / OWNER_MARK).read_text() == UID
 
 
 @pytest.mark.parametrize(

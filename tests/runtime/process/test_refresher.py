@@ -11,7 +11,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.refresher import MAX_AT_ONCE, Refresher
+from podstatus.runtime.process.refresher import MAX_CONCURRENT_REFRESHES, Refresher
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.test_preparer import BWRAP, Setting
@@ -178,7 +178,7 @@ def test_a_slow_pod_keeps_no_other_waiting() -> None:
         task = asyncio.create_task(refresher.refresh_once())
         await until(lambda: len(runtime.done) == 19)
         assert not task.done()
-        assert runtime.most == MAX_AT_ONCE
+        assert runtime.most == MAX_CONCURRENT_REFRESHES
         task.cancel()
         await asyncio.wait([task])
 

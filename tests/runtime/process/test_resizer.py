@@ -16,9 +16,9 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import PodFacts, ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.port import CannotResizeError, Resizing
+from podstatus.runtime.port import CannotResizeError, ResizesPods
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.tree import Cgroups
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.cgroups.test_cgroups import Machine
@@ -69,7 +69,7 @@ def bare(folder: Path) -> Iterator[Node]:
 def limited(folder: Path) -> Iterator[Node]:
     try:
         cgroups = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
-    except NoCgroupsError as error:
+    except CgroupsUnavailableError as error:
         pytest.skip(f"no cgroups: {error}")
     if lacking := {"cpu", "memory"}.intersection(cgroups.missing):
         cgroups.close()
@@ -105,7 +105,7 @@ def holds(request: str, limit: str, memory: str) -> ResourceFacts:
 
 async def resized_and_known_to_the_next(node: Node) -> None:
     async with node.open() as runtime:
-        assert isinstance(runtime, Resizing)
+        assert isinstance(runtime, ResizesPods)
         ids = await start(runtime, asking(resources("100m 32Mi", "200m 64Mi")))
         await runtime.resize_pod(asking(resources("150m 48Mi", "300m 100M")), ids)
         before = await facts(runtime)
@@ -137,7 +137,9 @@ def test_the_kernel_has_the_last_word(limited: Node) -> None:
             ids = await start(runtime, pod)
             await runtime.resize_pod(asking(resources("100m 32Mi", "300m 96Mi")), ids)
         assert limited.cgroups is not None
-        limited.cgroups.make(pod.uid, ids["app"].removeprefix("process://"), resources("", "100m"))
+        limited.cgroups.create(
+            pod.uid, ids["app"].removeprefix("process://"), resources("", "100m")
+        )
         async with limited.open() as runtime:
             (app,) = (await facts(runtime)).containers
             assert app.resources is not None

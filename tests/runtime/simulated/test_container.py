@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.simulated.model.container import (
-    Attempt,
-    End,
+    ContainerExit,
     ProbeName,
-    find_end,
+    SimulatedAttempt,
+    find_exit,
     has_ended,
-    probe_verdicts,
+    probe_outcomes,
 )
 from podstatus.runtime.simulated.model.pod_record import (
-    PodRecord,
-    Sandbox,
-    next_end,
-    next_moment,
+    SimulatedPodRecord,
+    SimulatedSandbox,
+    next_change,
+    next_exit,
     runtime_pod,
 )
 from podstatus.runtime.simulated.model.script import Script, parse_script
@@ -30,40 +30,42 @@ S = 1_000_000_000
 ALL: tuple[ProbeName, ...] = ("startup", "readiness", "liveness")
 
 
-def attempt(script: Script | str = "", *, id: str = "simulated://1", **fields: object) -> Attempt:
+def attempt(
+    script: Script | str = "", *, id: str = "simulated://1", **fields: object
+) -> SimulatedAttempt:
     told = parse_script(script)[0] if isinstance(script, str) else script
     plain = {"name": "app", "sandbox": "s", "restart_count": 0, "image": "i", "image_ref": "r"}
-    return Attempt(**{**plain, "id": id, "script": told, "began": 0, **fields})  # type: ignore[arg-type]
+    return SimulatedAttempt(**{**plain, "id": id, "script": told, "began": 0, **fields})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("script", "asked", "forced", "end"),
     [
         ("", None, None, None),
-        ("run=3s", None, None, End(3 * S, 0, "Completed")),
-        ('run=3s, exit=3, message="bye"', None, None, End(3 * S, 3, "Error", "bye")),
-        ("run=3s, exit=oom", None, None, End(3 * S, 137, "OOMKilled")),
-        ("", 5, 35, End(5 * S, 0, "Completed")),
-        ("stop=2s, stop-exit=5", 5, 35, End(7 * S, 5, "Error")),
-        ("stop=40s", 5, 35, End(35 * S, 137, "Error")),
-        ("stop=never", 5, 35, End(35 * S, 137, "Error")),
-        ("stop=never", 5, 5, End(5 * S, 137, "Error")),
-        ("stop-exit=4", 5, 5, End(5 * S, 4, "Error")),
-        ("stop=never, kill=10s", 5, 35, End(45 * S, 137, "Error")),
+        ("run=3s", None, None, ContainerExit(3 * S, 0, "Completed")),
+        ('run=3s, exit=3, message="bye"', None, None, ContainerExit(3 * S, 3, "Error", "bye")),
+        ("run=3s, exit=oom", None, None, ContainerExit(3 * S, 137, "OOMKilled")),
+        ("", 5, 35, ContainerExit(5 * S, 0, "Completed")),
+        ("stop=2s, stop-exit=5", 5, 35, ContainerExit(7 * S, 5, "Error")),
+        ("stop=40s", 5, 35, ContainerExit(35 * S, 137, "Error")),
+        ("stop=never", 5, 35, ContainerExit(35 * S, 137, "Error")),
+        ("stop=never", 5, 5, ContainerExit(5 * S, 137, "Error")),
+        ("stop-exit=4", 5, 5, ContainerExit(5 * S, 4, "Error")),
+        ("stop=never, kill=10s", 5, 35, ContainerExit(45 * S, 137, "Error")),
         ("stop=never, kill=never", 5, 35, None),
-        ("run=6s, exit=1, stop=2s", 5, 35, End(6 * S, 1, "Error")),
-        ("", None, 5, End(5 * S, 137, "Error")),
+        ("run=6s, exit=1, stop=2s", 5, 35, ContainerExit(6 * S, 1, "Error")),
+        ("", None, 5, ContainerExit(5 * S, 137, "Error")),
     ],
 )
 def test_how_and_when_an_attempt_ends(
-    script: str, asked: int | None, forced: int | None, end: End | None
+    script: str, asked: int | None, forced: int | None, end: ContainerExit | None
 ) -> None:
     told = attempt(script, asked=asked and asked * S, forced=forced and forced * S)
-    assert find_end(told) == end
+    assert find_exit(told) == end
 
 
 def test_what_could_not_run_ended_when_it_began() -> None:
-    assert find_end(attempt(start_error="no")) == End(0, 128, "StartError", "no")
+    assert find_exit(attempt(start_error="no")) == ContainerExit(0, 128, "StartError", "no")
 
 
 @pytest.mark.parametrize(
@@ -83,19 +85,19 @@ def test_what_probes_say(
     script: str, seconds: int, said: dict[str, bool], until: int | None
 ) -> None:
     moment = None if until is None else until * S
-    assert probe_verdicts(attempt(script, probes=ALL), seconds * S) == (said, moment)
+    assert probe_outcomes(attempt(script, probes=ALL), seconds * S) == (said, moment)
 
 
 def test_readiness_may_change_when_it_is_asked_to_end() -> None:
     stopping = attempt("stop=5s, stop-ready=-", probes=ALL, asked=10 * S, forced=30 * S)
-    said, _ = probe_verdicts(stopping, 11 * S)
+    said, _ = probe_outcomes(stopping, 11 * S)
     assert said["readiness"] is False
-    unasked, _ = probe_verdicts(attempt("stop-ready=-", probes=ALL), 11 * S)
+    unasked, _ = probe_outcomes(attempt("stop-ready=-", probes=ALL), 11 * S)
     assert unasked["readiness"] is True
 
 
 def test_a_container_has_only_the_probes_of_its_spec() -> None:
-    assert probe_verdicts(attempt("ready=-"), 0) == ({}, None)
+    assert probe_outcomes(attempt("ready=-"), 0) == ({}, None)
 
 
 def lines() -> st.SearchStrategy[str]:
@@ -126,33 +128,35 @@ def scripts() -> st.SearchStrategy[str]:
     )
 
 
-def records() -> st.SearchStrategy[PodRecord]:
+def records() -> st.SearchStrategy[SimulatedPodRecord]:
     moments = st.none() | st.integers(0, 20).map(lambda seconds: seconds * S)
     attempts = st.builds(
         attempt, scripts(), asked=moments, forced=moments, probes=st.sampled_from([(), ALL])
     )
     return st.builds(
-        PodRecord,
+        SimulatedPodRecord,
         uid=st.just(PodUID("uid")),
         namespace=st.just("default"),
         name=st.just("pod"),
-        sandboxes=st.sampled_from([(), (Sandbox(id="s", ip="10.88.0.2"),)]),
+        sandboxes=st.sampled_from([(), (SimulatedSandbox(id="s", ip="10.88.0.2"),)]),
         attempts=st.lists(attempts, max_size=3).map(tuple),
     )
 
 
 @given(records())
-def test_a_record_reads_back_as_it_was_written(record: PodRecord) -> None:
-    assert msgspec.json.decode(msgspec.json.encode(record), type=PodRecord) == record
+def test_a_record_reads_back_as_it_was_written(record: SimulatedPodRecord) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(record), type=SimulatedPodRecord) == record
 
 
 @given(records())
-def test_nothing_changes_before_the_moment_at_which_something_does(record: PodRecord) -> None:
+def test_nothing_changes_before_the_moment_at_which_something_does(
+    record: SimulatedPodRecord,
+) -> None:
     def seen(now: int) -> object:
-        return runtime_pod(record, now)[0], [probe_verdicts(a, now)[0] for a in record.attempts]
+        return runtime_pod(record, now)[0], [probe_outcomes(a, now)[0] for a in record.attempts]
 
     now, steps = 0, 0
-    while (moment := next_moment(record, now, next_end(record, now))) is not None and steps < 30:
+    while (moment := next_change(record, now, next_exit(record, now))) is not None and steps < 30:
         assert moment > now
         assert seen(moment - 1) == seen(now)
         now, steps = moment, steps + 1
@@ -161,9 +165,9 @@ def test_nothing_changes_before_the_moment_at_which_something_does(record: PodRe
 
 
 @given(records())
-def test_facts_change_when_a_container_ends_and_an_end_stays(record: PodRecord) -> None:
+def test_facts_change_when_a_container_ends_and_an_end_stays(record: SimulatedPodRecord) -> None:
     moments = [0]
-    while (end := next_end(record, moments[-1])) is not None:
+    while (end := next_exit(record, moments[-1])) is not None:
         moments.append(end)
     for before, after in pairwise(moments):
         assert runtime_pod(record, before)[0] == runtime_pod(record, after - 1)[0]
@@ -174,7 +178,7 @@ def test_facts_change_when_a_container_ends_and_an_end_stays(record: PodRecord) 
 
 
 def test_of_older_attempts_the_newest_is_kept_and_whatever_runs() -> None:
-    record = PodRecord(uid=PodUID("uid"), namespace="default", name="pod")
+    record = SimulatedPodRecord(uid=PodUID("uid"), namespace="default", name="pod")
     for number, script in enumerate(["run=1s", "stop=never", "run=1s", "run=1s", "run=1s"]):
         made = attempt(script, id=f"{number}", restart_count=number, began=number * 2 * S)
         record = record.with_attempt(made)

@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.runtime.simulated.model.probe_timeline import Step, Timeline, parse_timeline
+from podstatus.runtime.simulated.model.probe_timeline import Timeline, TimelineStep, parse_timeline
 from podstatus.runtime.simulated.model.script import (
-    WORDS,
+    FIELD_PARSERS,
     Script,
     ScriptError,
     parse_script,
@@ -38,10 +38,10 @@ S = 1_000_000_000
         ("stop=never", Script(stop=None)),
         ("kill=30s", Script(kill=30 * S)),
         ("kill=never", Script(kill=None)),
-        ("ready=-", Script(ready=Timeline((Step(False),)))),
-        ("stop-ready=-", Script(stop_ready=Timeline((Step(False),)))),
-        ("started=?4s+", Script(started=Timeline((Step(None, 4 * S), Step(True))))),
-        ("alive=+3s-", Script(alive=Timeline((Step(True, 3 * S), Step(False))))),
+        ("ready=-", Script(ready=Timeline((TimelineStep(False),)))),
+        ("stop-ready=-", Script(stop_ready=Timeline((TimelineStep(False),)))),
+        ("started=?4s+", Script(started=Timeline((TimelineStep(None, 4 * S), TimelineStep(True))))),
+        ("alive=+3s-", Script(alive=Timeline((TimelineStep(True, 3 * S), TimelineStep(False))))),
         ("cpu=250m, memory=64Mi", Script(cpu_cores=0.25, memory_bytes=64 * 2**20)),
         ("run = 3s ,exit =  1", Script(run=3 * S, exit=1)),
         ("run=3s,", Script(run=3 * S)),
@@ -185,13 +185,13 @@ def test_any_text_is_a_script_or_a_mistake(text: str) -> None:
 
 
 def test_a_text_that_is_all_mistakes_is_told_in_few_words() -> None:
-    words = [f"{word}=%" for word in WORDS if word != "message"]
+    words = [f"{word}=%" for word in FIELD_PARSERS if word != "message"]
     text = ", ".join([*words, "run=1s, run=1s", "x=1", "oops"] * 2000)
     assert len(str(mistake_in(text))) < 3000
 
 
 @given(
-    st.sampled_from(sorted(WORDS)),
+    st.sampled_from(sorted(FIELD_PARSERS)),
     st.text(alphabet="0123456789.smh+-?*neverfoom", min_size=1, max_size=12),
 )
 def test_any_value_is_read_or_a_mistake_that_names_its_word(word: str, value: str) -> None:

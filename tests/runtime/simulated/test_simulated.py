@@ -17,14 +17,14 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.port import (
     CannotStartError,
-    Metered,
+    PodStats,
     ProbeResult,
+    ReportsProbes,
+    RunsHooks,
     RuntimeDownError,
-    SelfHooking,
-    SelfProbing,
 )
 from podstatus.runtime.simulated import SimulatedRuntime
-from podstatus.runtime.simulated.model.addresses import Addresses
+from podstatus.runtime.simulated.model.addresses import AddressPool
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle
 
@@ -86,9 +86,9 @@ def play(story: Callable[[Node], Awaitable[None]], folder: Path | None = None) -
 
 def test_it_meters_and_probes_itself() -> None:
     runtime = SimulatedRuntime(FakeClock())
-    assert isinstance(runtime, Metered)
-    assert isinstance(runtime, SelfProbing)
-    assert isinstance(runtime, SelfHooking)
+    assert isinstance(runtime, PodStats)
+    assert isinstance(runtime, ReportsProbes)
+    assert isinstance(runtime, RunsHooks)
 
 
 def test_attempts_of_a_crash_loop_differ_as_scripted() -> None:
@@ -237,14 +237,14 @@ def test_a_pod_in_the_network_of_its_node_has_no_address() -> None:
 
 
 def test_addresses_are_unique_and_come_again_late() -> None:
-    addresses = Addresses("10.0.0.0/29")
-    taken = [addresses.take() for _ in range(6)]
+    addresses = AddressPool("10.0.0.0/29")
+    taken = [addresses.allocate() for _ in range(6)]
     assert taken == ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", None]
-    addresses.give_back("10.0.0.4")
-    assert addresses.take() == "10.0.0.4"
-    addresses.give_back("10.0.0.2")
-    addresses.give_back("10.0.0.6")
-    assert [addresses.take(), addresses.take()] == ["10.0.0.6", "10.0.0.2"]
+    addresses.release("10.0.0.4")
+    assert addresses.allocate() == "10.0.0.4"
+    addresses.release("10.0.0.2")
+    addresses.release("10.0.0.6")
+    assert [addresses.allocate(), addresses.allocate()] == ["10.0.0.6", "10.0.0.2"]
 
 
 def test_a_stopped_pod_gives_its_address_back_and_gets_another_sandbox() -> None:

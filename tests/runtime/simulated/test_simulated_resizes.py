@@ -9,7 +9,7 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.port import CannotResizeError, Resizing
+from podstatus.runtime.port import CannotResizeError, ResizesPods
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
@@ -41,7 +41,7 @@ async def cpu(node: Node, pod: Pod) -> Quantity | None:
 
 
 def test_it_resizes() -> None:
-    assert isinstance(SimulatedRuntime(FakeClock()), Resizing)
+    assert isinstance(SimulatedRuntime(FakeClock()), ResizesPods)
 
 
 def test_a_resize_takes_as_long_as_scripted() -> None:

@@ -16,11 +16,11 @@ import pytest
 
 from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
 from podstatus.runtime.process.records.models import (
     ExitRecord,
-    Launch,
+    LaunchRecord,
     ProcessIdentity,
     ShimRecord,
     StartRecord,
@@ -99,9 +99,9 @@ class MortalNode(AgentProcess):
         """The agent, and whatever it and those before it have started, with their cgroups."""
         self.kill()
         end_family(processes_with("run_shim.py", str(self.runtime_dir)))
-        with suppress(NoCgroupsError):
+        with suppress(CgroupsUnavailableError):
             cgroups = find_cgroups(cgroups_name(self.node, self.root_dir))
-            cgroups.sweep([])
+            cgroups.retain_only([])
             cgroups.close()
 
     def container_logs(self, pod: Document, query: str = "") -> str:
@@ -139,8 +139,8 @@ class AttemptOnDisk:
         self.place = place
 
     @property
-    def launch(self) -> Launch:
-        return read(self.place.launch, Launch)
+    def launch(self) -> LaunchRecord:
+        return read(self.place.launch, LaunchRecord)
 
     @property
     def started(self) -> StartRecord:

@@ -159,7 +159,7 @@ def _below(folder: Path) -> Iterable[Path]:
 
 def _cgroups(name: str) -> Iterable[str]:
     mounts = parse_mounts(Path("/proc/self/mountinfo").read_text())
-    tops = {mount.top for mount in (*mounts.v1.values(), mounts.v2) if mount is not None}
+    tops = {mount.mount_point for mount in (*mounts.v1.values(), mounts.v2) if mount is not None}
     for top in tops:
         for path, folders, _ in os.walk(top):
             yield from (

@@ -21,10 +21,10 @@ import pytest
 
 from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.base.net.sockets import shutdown_sockets, transport_socket
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.models import ShimRecord
-from podstatus.runtime.process.sandbox.isolation import NoBubblewrapError, find_bubblewrap
+from podstatus.runtime.process.sandbox.isolation import BubblewrapUnavailableError, find_bubblewrap
 from podstatus.runtime.process.state.process_identity import send_signal
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
@@ -160,9 +160,9 @@ class ProcessNode(AgentProcess):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(family, SECONDS)
-        with suppress(NoCgroupsError):
+        with suppress(CgroupsUnavailableError):
             cgroups = find_cgroups(cgroups_name(self.node, self.root_dir))
-            cgroups.sweep([])
+            cgroups.retain_only([])
             cgroups.close()
 
 
@@ -192,7 +192,7 @@ def need_bubblewrap() -> None:
     """Skip if there is no bubblewrap; in CI there must be one."""
     try:
         find_bubblewrap()
-    except NoBubblewrapError as error:
+    except BubblewrapUnavailableError as error:
         skip(str(error))
 
 

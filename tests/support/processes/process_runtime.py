@@ -15,11 +15,11 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
 from podstatus.runtime.process.cgroups.tree import Cgroups
-from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.preparer import ContainerPreparer
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,
+    BubblewrapUnavailableError,
     Isolation,
-    NoBubblewrapError,
     find_bubblewrap,
 )
 
@@ -27,7 +27,7 @@ from podstatus.runtime.process.sandbox.isolation import (
 def _bubblewrap() -> tuple[Bubblewrap | None, str]:
     try:
         return find_bubblewrap(), ""
-    except NoBubblewrapError as error:
+    except BubblewrapUnavailableError as error:
         return None, str(error)
 
 
@@ -68,7 +68,7 @@ async def open_process_runtime(
 ) -> AsyncIterator[ProcessRuntime]:
     """A runtime as an agent has it; what it started runs on afterwards."""
     clock = clock or SystemClock()
-    preparer = Preparer(
+    preparer = ContainerPreparer(
         folder,
         bubblewrap=BUBBLEWRAP if isolated else None,
         objects=NoObjects(),

@@ -7,10 +7,10 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.streams import (
-    Channel,
     LogOptions,
-    NoStreamError,
-    TalkRequest,
+    OutputStream,
+    StreamOptions,
+    StreamUnavailableError,
     TerminalSize,
 )
 
@@ -48,10 +48,10 @@ class FakeLog:
             self.readers -= 1
 
 
-class FakeTalk:
+class FakeProcessStream:
     """A process by its command: see `_run`."""
 
-    def __init__(self, command: Sequence[str], request: TalkRequest) -> None:
+    def __init__(self, command: Sequence[str], request: StreamOptions) -> None:
         self.command = tuple(command)
         self.request = request
         self.sizes: list[TerminalSize] = []
@@ -59,18 +59,18 @@ class FakeTalk:
         self.input_ended = False
         self.written = 0
         self._stdin: asyncio.Queue[bytes | None] = asyncio.Queue(1)
-        self._output: asyncio.Queue[tuple[Channel, bytes] | None] = asyncio.Queue(1)
+        self._output: asyncio.Queue[tuple[OutputStream, bytes] | None] = asyncio.Queue(1)
         self._code = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 
-    async def read(self) -> tuple[Channel, bytes] | None:
+    async def read(self) -> tuple[OutputStream, bytes] | None:
         return await self._output.get()
 
     async def write(self, data: bytes) -> None:
         await self._stdin.put(data)
         self.written += len(data)
 
-    async def end_input(self) -> None:
+    async def close_stdin(self) -> None:
         self.input_ended = True
         await self._stdin.put(None)
 
@@ -98,7 +98,7 @@ class FakeTalk:
                 return 0
             case ("both",):
                 await self._say(b"out")
-                await self._say(b"err", Channel.ERR)
+                await self._say(b"err", OutputStream.STDERR)
                 return 0
             case ("exit", code):
                 return int(code)
@@ -113,7 +113,7 @@ class FakeTalk:
                 await asyncio.Event().wait()
                 raise AssertionError("unreachable")
 
-    async def _say(self, data: bytes, channel: Channel = Channel.OUT) -> None:
+    async def _say(self, data: bytes, channel: OutputStream = OutputStream.STDOUT) -> None:
         await self._output.put((channel, data))
 
 
@@ -123,7 +123,7 @@ class FakeRuntime:
     def __init__(self) -> None:
         self.logs: dict[str, FakeLog] = {}
         self.asked: list[tuple[str, LogOptions]] = []
-        self.talks: list[FakeTalk] = []
+        self.talks: list[FakeProcessStream] = []
         self.attached: list[str] = []
         self.problem: Exception | None = None
 
@@ -132,7 +132,7 @@ class FakeRuntime:
     ) -> AsyncIterator[bytes]:
         self.asked.append((container_id, options))
         if container_id not in self.logs:
-            raise NoStreamError(f"the log of {container_id} is gone")
+            raise StreamUnavailableError(f"the log of {container_id} is gone")
         reading = self.logs[container_id].read(options)
         try:
             async for piece in reading:
@@ -141,14 +141,16 @@ class FakeRuntime:
             await reading.aclose()  # type: ignore[attr-defined]
 
     async def exec(
-        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
-    ) -> FakeTalk:
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
+    ) -> FakeProcessStream:
         if self.problem is not None:
             raise self.problem
-        self.talks.append(FakeTalk(command, request))
+        self.talks.append(FakeProcessStream(command, request))
         return self.talks[-1]
 
-    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> FakeTalk:
+    async def attach(
+        self, uid: PodUID, container_id: str, request: StreamOptions
+    ) -> FakeProcessStream:
         self.attached.append(container_id)
         return await self.exec(uid, container_id, ("cat", "7"), request)
 

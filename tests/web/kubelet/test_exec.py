@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from aiohttp import WSMsgType
 
-from podstatus.runtime.streams import NoStreamError, TalkRequest, TerminalSize
+from podstatus.runtime.streams import StreamOptions, StreamUnavailableError, TerminalSize
 from podstatus.testing.clock import FakeClock
 from tests.support.web.node_server import Scene, app_pod, play, until
 
@@ -118,7 +118,7 @@ def test_the_terminal_is_resized(tmp_path: Path) -> None:
             ):
                 await socket.send_bytes(b"\x04" + size)
             await until(lambda: len(scene.runtime.talks[0].sizes) == 2)
-            assert scene.runtime.talks[0].request == TalkRequest(
+            assert scene.runtime.talks[0].request == StreamOptions(
                 stdin=True, stdout=True, stderr=False, tty=True
             )
             return scene.runtime.talks[0].sizes
@@ -262,7 +262,7 @@ def test_the_agent_stops(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("problem", "why"),
     [
-        (NoStreamError("it has just ended"), "it has just ended"),
+        (StreamUnavailableError("it has just ended"), "it has just ended"),
         (ZeroDivisionError("oops"), "ZeroDivisionError: oops"),
     ],
 )

@@ -22,7 +22,7 @@ from podstatus.kube.objects.pod_status import (
     ContainerStatus,
     PodStatus,
 )
-from podstatus.runtime.streams import Channel, LogOptions, NoStreamError
+from podstatus.runtime.streams import LogOptions, OutputStream, StreamUnavailableError
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle
 from podstatus.web.errors import Refusal
@@ -134,7 +134,7 @@ def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None
                 await asyncio.Event().wait()
                 yield b""
             finally:
-                raise NoStreamError("the log is gone")
+                raise StreamUnavailableError("the log is gone")
 
         request, idle = make_mocked_request("GET", LOGS), IdleWatch(None, 0, FakeClock())
         sending = asyncio.ensure_future(
@@ -226,8 +226,12 @@ def test_what_is_wrong_is_told(tmp_path: Path, path: str, code: int, text: str) 
         ("sinceTime=2023-11-15T00:13:20%2B02:00", LogOptions(since=NOW), False),
         ("sinceTime=", LogOptions(), False),
         ("stream=All&tailLines=1", LogOptions(tail_lines=1), False),
-        ("stream=Stderr", LogOptions(channel=Channel.ERR), False),
-        ("stream=Stdout&insecureSkipTLSVerifyBackend=true", LogOptions(channel=Channel.OUT), False),
+        ("stream=Stderr", LogOptions(stream=OutputStream.STDERR), False),
+        (
+            "stream=Stdout&insecureSkipTLSVerifyBackend=true",
+            LogOptions(stream=OutputStream.STDOUT),
+            False,
+        ),
     ],
 )
 def test_a_query_says_which_part(query: str, options: LogOptions, previous: bool) -> None:

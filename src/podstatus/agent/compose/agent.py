@@ -42,9 +42,9 @@ from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.runtime.instrumented import measured
-from podstatus.runtime.pleg import RuntimeView
-from podstatus.runtime.port import MeteredInside, Runtime, SelfProbing
+from podstatus.runtime.instrumented import instrument
+from podstatus.runtime.pleg import Pleg
+from podstatus.runtime.port import ContainerStats, ReportsProbes, Runtime
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.refresher import Refresher
 from podstatus.status.ports import OutboxEntry
@@ -97,12 +97,12 @@ class NodeAgent:
         )
         self._runtime = runtime or self._find_runtime(surroundings.root.folder("runtime"))
         work = WorkCounts()
-        counted = measured(self._runtime, work, clock)
-        self._view = RuntimeView(
+        counted = instrument(self._runtime, work, clock)
+        self._view = Pleg(
             counted,
             clock=clock,
             on_change=self._wake_pod,
-            beat=self._heartbeats.register("relist", max_silent_seconds=180),
+            heartbeat=self._heartbeats.register("relist", max_silent_seconds=180),
             observer=work,
         )
         drains = NodeDrain()
@@ -111,7 +111,7 @@ class NodeAgent:
             self._node_client,
             counted,
             self._recorder,
-            runtime_problem=self._view.problem,
+            runtime_problem=self._view.unhealthy_reason,
             shutting_down=drains.problem,
             on_recovered=self._reconcile,
             heartbeats=self._heartbeats,
@@ -170,7 +170,7 @@ class NodeAgent:
             alerts=alerts,
             requests=contact.requests,
             watching=(watching := WatchCounts()),
-            metered=isinstance(counted, MeteredInside),
+            metered=isinstance(counted, ContainerStats),
             heartbeats=self._heartbeats,
             checks=self._checks,
             clock=clock,
@@ -318,7 +318,7 @@ class NodeAgent:
                 tasks.create_task(refresher.run(), name="volumes")
             if self._alerts is not None:
                 tasks.create_task(self._alerts.watchman.run(), name="alerts")
-            if isinstance(self._runtime, SelfProbing):
+            if isinstance(self._runtime, ReportsProbes):
                 tasks.create_task(self._follow_probes(self._runtime), name="probes")
             else:
                 tasks.create_task(self._pods.probes.run(), name="probes")
@@ -331,7 +331,7 @@ class NodeAgent:
             runtime,
             self._pods.directory.pods,
             clock=self._clock,
-            beat=self._heartbeats.register("volumes", max_silent_seconds=300),
+            heartbeat=self._heartbeats.register("volumes", max_silent_seconds=300),
         )
 
     async def _listen(self, stack: AsyncExitStack) -> str:
@@ -357,7 +357,7 @@ class NodeAgent:
         checks = heartbeat_checks(self._heartbeats)
         if self._settings.history:
             checks["history"] = self._history.health
-        return checks | {"syncloop": checks["housekeeping"], "runtime": self._view.problem}
+        return checks | {"syncloop": checks["housekeeping"], "runtime": self._view.unhealthy_reason}
 
     def _wake_pod(self, uid: PodUID) -> None:
         self._pods.wake(uid)
@@ -397,7 +397,7 @@ class NodeAgent:
     def _report_lost_history(self, happened: str) -> None:
         self._node.events.warn(reasons.HISTORY_LOST, f"{happened}; a new one begins")
 
-    async def _follow_probes(self, runtime: SelfProbing) -> None:
+    async def _follow_probes(self, runtime: ReportsProbes) -> None:
         """Take what probes find; no failure of a runtime ends this."""
         while True:
             try:

@@ -36,7 +36,7 @@ from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.observe.status_view import Observatory
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class AlertSide:
         pods: PodSide,
         node: NodeSide,
         taints: OwnTaints,
-        view: RuntimeView,
+        view: Pleg,
         recorder: EventRecorder,
         client: ApiClient,
         *,

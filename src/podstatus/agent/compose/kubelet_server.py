@@ -24,7 +24,7 @@ from podstatus.client.typed.reviews import HttpReviews
 from podstatus.kube.objects.pod import Pod
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.manager import StatusManager
 from podstatus.web.auth.authorizer import Gate
@@ -173,7 +173,7 @@ def _wishes(settings: AgentSettings, token: str, node_name: str) -> Wishes:
 class AgentPods:
     """Pods of the directory with what is decided about them; and those of the runtime."""
 
-    def __init__(self, directory: PodManager, statuses: StatusManager, view: RuntimeView) -> None:
+    def __init__(self, directory: PodManager, statuses: StatusManager, view: Pleg) -> None:
         self._directory = directory
         self._statuses = statuses
         self._view = view

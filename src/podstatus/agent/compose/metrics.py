@@ -29,7 +29,7 @@ from podstatus.observe.metrics.sli_collector import Check, HealthMetrics
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.observe.status_view import Observatory
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 
 
 def make_pages(
@@ -37,7 +37,7 @@ def make_pages(
     work: WorkCounts,
     pods: PodSide,
     node: NodeSide,
-    view: RuntimeView,
+    view: Pleg,
     recorder: EventRecorder,
     observatory: Observatory,
     *,

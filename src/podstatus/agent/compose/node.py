@@ -21,7 +21,7 @@ from podstatus.node.machine.usage import NodeUsage
 from podstatus.node.ports import NodeHealth, NodeHealthCheck
 from podstatus.node.pressure_monitor import PressureMonitor
 from podstatus.node.settings import NodeSettings
-from podstatus.runtime.port import Labelled, Metered, MeteredInside, Resizing, Runtime
+from podstatus.runtime.port import ContainerStats, NodeLabels, PodStats, ResizesPods, Runtime
 
 
 class _EventsOfNode:
@@ -64,7 +64,7 @@ class NodeSide:
             DiskReader(settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
-            containers=runtime.container_usage if isinstance(runtime, MeteredInside) else dict,
+            containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
             heartbeat=heartbeats.register("usage", max_silent_seconds=60),
             on_reading=shortage.observe,
         )
@@ -116,8 +116,8 @@ def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> No
     return NodeSettings(
         name=settings.node_name,
         labels=dict(settings.node_labels),
-        supports_resize=isinstance(runtime, Resizing),
-        runtime_labels=dict(runtime.node_labels) if isinstance(runtime, Labelled) else {},
+        supports_resize=isinstance(runtime, ResizesPods),
+        runtime_labels=dict(runtime.node_labels) if isinstance(runtime, NodeLabels) else {},
         taints=settings.register_with_taints,
         register_node=settings.register_node,
         node_ips=() if settings.node_ip is None else (settings.node_ip,),
@@ -136,7 +136,7 @@ def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> No
 
 
 def _pod_usage(runtime: Runtime) -> Callable[[], Awaitable[Mapping[PodUID, Usage]]]:
-    if isinstance(runtime, Metered):
+    if isinstance(runtime, PodStats):
         return runtime.usage
     return _unknown_usage
 

@@ -24,8 +24,8 @@ from podstatus.pods.pod_manager import PodManager
 from podstatus.probes.checks import ProbeChecker
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.workers import ProbeWorkers
-from podstatus.runtime.pleg import RuntimeView
-from podstatus.runtime.port import ProbeResult, Resizing, Runtime, SelfProbing
+from podstatus.runtime.pleg import Pleg
+from podstatus.runtime.port import ProbeResult, ReportsProbes, ResizesPods, Runtime
 from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import OutboxEntry
@@ -78,7 +78,7 @@ class PodSide:
         self,
         around: Beside,
         runtime: Runtime,
-        view: RuntimeView,
+        view: Pleg,
         pod_api: HttpPodApi,
         state: FileState,
         outbox: FileOutbox[OutboxEntry],
@@ -110,7 +110,7 @@ class PodSide:
             keep_terminated_pod_volumes=settings.keep_terminated_pod_volumes,
             gates=settings.feature_gates,
         )
-        probes_itself = isinstance(runtime, SelfProbing)
+        probes_itself = isinstance(runtime, ReportsProbes)
         # Of checks that we make, each is told about that fails, not only the last.
         unhealthy = self._unhealthy if probes_itself else _told_already
         self.book = ProbeResultStore(self.statuses, self.wake, unhealthy, _watching_since(around))
@@ -262,5 +262,5 @@ def _decide_resize(
         node=node,
         others=others,
         max_pods=pod_capacity(node, around.settings.max_pods),
-        supports_resize=isinstance(runtime, Resizing),
+        supports_resize=isinstance(runtime, ResizesPods),
     )

@@ -28,18 +28,21 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
-from podstatus.runtime.process.cgroups.tree import Cgroups, no_cgroups
-from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.cgroups.tree import Cgroups, unavailable_cgroups
+from podstatus.runtime.process.preparer import ContainerPreparer
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,
+    BubblewrapUnavailableError,
     Isolation,
-    NoBubblewrapError,
     find_bubblewrap,
 )
-from podstatus.runtime.process.sandbox.seccomp_support import NoSeccompError, find_architecture
+from podstatus.runtime.process.sandbox.seccomp_support import (
+    SeccompUnavailableError,
+    find_architecture,
+)
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 
 logger = logging.getLogger(__name__)
@@ -69,7 +72,7 @@ def build_process_runtime(around: Around) -> ProcessRuntime:
     bubblewrap = find_isolation(settings.isolation)
     _warn_without_seccomp()
     isolation = Isolation.BUBBLEWRAP if bubblewrap is not None else Isolation.NONE
-    preparer = Preparer(
+    preparer = ContainerPreparer(
         around.folder,
         bubblewrap=bubblewrap,
         objects=HttpPodObjects(around.client),
@@ -114,7 +117,7 @@ def find_isolation(wanted: str) -> Bubblewrap | None:
         return None
     try:
         return find_bubblewrap()
-    except NoBubblewrapError as error:
+    except BubblewrapUnavailableError as error:
         if wanted != _AUTO:
             raise CannotRunError(f"--isolation: {error}", code=MISTAKE) from error
         logger.warning("pods are not isolated from this machine: %s", error)
@@ -124,7 +127,7 @@ def find_isolation(wanted: str) -> Bubblewrap | None:
 def _warn_without_seccomp() -> None:
     try:
         find_architecture()
-    except NoSeccompError as error:
+    except SeccompUnavailableError as error:
         logger.warning("system calls of containers are not filtered: %s", error)
 
 
@@ -141,9 +144,9 @@ def cgroups_name(node_name: str, root_dir: Path) -> str:
 def _cgroups(settings: AgentSettings) -> Cgroups:
     try:
         found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
-    except NoCgroupsError as error:
+    except CgroupsUnavailableError as error:
         logger.info("limits of containers are not enforced: %s", error)
-        return no_cgroups(str(error))
+        return unavailable_cgroups(str(error))
     if why := {found.missing[name] for name in _LIMITED if name in found.missing}:
         logger.info("limits of containers are not all enforced: %s", "; ".join(sorted(why)))
     return found

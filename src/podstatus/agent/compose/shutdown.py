@@ -12,7 +12,7 @@ from podstatus.agent.daemon.systemd import machine_stops
 from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.workers.admission.admit import AdmissionRejected
 from podstatus.workers.shutdown.manager import ShutdownManager
 from podstatus.workers.shutdown.plan import total_seconds
@@ -33,7 +33,7 @@ class NodeDrain:
         settings: AgentSettings,
         pods: PodSide,
         node: NodeSide,
-        view: RuntimeView,
+        view: Pleg,
         clock: Clock,
     ) -> ShutdownManager:
         """With what it ends, and whom it tells."""

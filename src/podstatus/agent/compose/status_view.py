@@ -17,7 +17,7 @@ from podstatus.observe.history.store import Moment
 from podstatus.observe.snapshot_cache import Board
 from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
 from podstatus.observe.summary.node import requested, summarize_node, used_fractions
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 
 
 class AgentObservatory:
@@ -27,7 +27,7 @@ class AgentObservatory:
         self,
         pods: PodSide,
         node: NodeSide,
-        view: RuntimeView,
+        view: Pleg,
         *,
         contact: ServerHealth,
         history: KeptHistory,

@@ -18,7 +18,7 @@ from podstatus.kube.objects.pod import ApiUID, Pod, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.workers.probe_results import ProbeResultStore
 
 
@@ -45,7 +45,7 @@ class KnownPods:
 class RestartContainer:
     """`restartContainer`, by the pod's own worker, as after a failed liveness probe."""
 
-    def __init__(self, pods: KnownPods, view: RuntimeView, book: ProbeResultStore) -> None:
+    def __init__(self, pods: KnownPods, view: Pleg, book: ProbeResultStore) -> None:
         self._pods = pods
         self._view = view
         self._book = book

@@ -17,28 +17,33 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.port import CannotStartError, RuntimePod
 from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
-from podstatus.runtime.process.cgroups.tree import Cgroups, no_cgroups
+from podstatus.runtime.process.cgroups.tree import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.exec.start import attach_to, exec_in
 from podstatus.runtime.process.logs.reader import read_log
-from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.preparer import ContainerPreparer
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.records.models import StartRecord
-from podstatus.runtime.process.records.store import Shelf
+from podstatus.runtime.process.records.store import RecordStore
 from podstatus.runtime.process.resizer import Resizer
-from podstatus.runtime.process.shim_control import Machinery
+from podstatus.runtime.process.shim_control import ShimControl
 from podstatus.runtime.process.starter import Starter
 from podstatus.runtime.process.state.pod_state import (
     NAME,
-    Attempt,
+    ContainerAttempt,
     PodState,
     container_id,
     folder_name,
 )
-from podstatus.runtime.process.state.pod_table import Book
+from podstatus.runtime.process.state.pod_table import PodTable
 from podstatus.runtime.process.stopper import Stopper
-from podstatus.runtime.process.usage.collector import PodUsage, ProcessUsage, RunningContainer
-from podstatus.runtime.process.usage.disk_usage import FolderSizes
-from podstatus.runtime.streams import LogOptions, NoStreamError, Talk, TalkRequest
+from podstatus.runtime.process.usage.collector import PodUsage, RunningContainer, UsageCollector
+from podstatus.runtime.process.usage.disk_usage import DiskUsageCache
+from podstatus.runtime.streams import (
+    LogOptions,
+    ProcessStream,
+    StreamOptions,
+    StreamUnavailableError,
+)
 
 ISOLATION_LABEL = "podstatus.dev/isolation"
 
@@ -49,7 +54,7 @@ class ProcessRuntime:
     def __init__(
         self,
         folder: Path,
-        preparer: Preparer,
+        preparer: ContainerPreparer,
         *,
         isolation: str,
         version: str = "1.0",
@@ -64,20 +69,20 @@ class ProcessRuntime:
         self._isolation = isolation
         self._version = version
         self._clock = clock
-        cgroups = cgroups or no_cgroups("cgroups are not used")
-        self._shelf = Shelf(folder)
+        cgroups = cgroups or unavailable_cgroups("cgroups are not used")
+        self._records = RecordStore(folder)
         limits = LimitEnforcer(cgroups, on_unlimited)
-        book = Book(self._shelf, host_ips, limits, clock.now)
-        self._machinery = Machinery(self._shelf, book, limits)
+        book = PodTable(self._records, host_ips, limits, clock.now)
+        self._shim_control = ShimControl(self._records, book, limits)
         self._starter = Starter(
-            self._machinery, preparer, clock=clock, log_limits=log_limits or LogLimits()
+            self._shim_control, preparer, clock=clock, log_limits=log_limits or LogLimits()
         )
-        self._stopper = Stopper(self._machinery)
-        self._resizer = Resizer(self._machinery)
-        sizes = FolderSizes(lambda uid: self._shelf.folder(uid).path)
-        self._usage = ProcessUsage(cgroups, sizes, clock=clock)
-        self._used: Mapping[PodUID, PodUsage] = {}
-        self._has_swept = False
+        self._stopper = Stopper(self._shim_control)
+        self._resizer = Resizer(self._shim_control)
+        sizes = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path)
+        self._usage = UsageCollector(cgroups, sizes, clock=clock)
+        self._last_usage: Mapping[PodUID, PodUsage] = {}
+        self._garbage_collected = False
 
     @property
     def name(self) -> str:
@@ -96,9 +101,9 @@ class ProcessRuntime:
 
     async def start_pod(self, pod: Pod) -> None:
         """Make a folder for the pod, with its volumes, and start its shim."""
-        state = self._machinery.book.find(pod.uid)
+        state = self._shim_control.pods.find(pod.uid)
         if state is not None:
-            if state.is_ready or await self._machinery.came_up(state.record):
+            if state.is_ready or await self._shim_control.wait_ready(state.record):
                 return
             # An agent before this one may have ended in the middle of a stop.
             await self._stopper.stop_pod(pod.uid)
@@ -106,13 +111,13 @@ class ProcessRuntime:
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
         """Have the shim start an attempt; its ID."""
-        state = self._machinery.book.find(pod.uid)
+        state = self._shim_control.pods.find(pod.uid)
         if state is None or not state.is_ready:
             raise CannotStartError("RunContainerError", "the pod has no shim any more")
         attempt = await self._starter.start_container(
             pod, container, state, restart_count=restart_count
         )
-        await self._forget_outdated(pod.uid, container.name)
+        await self._prune_attempts(pod.uid, container.name)
         return container_id(attempt.launch.id)
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
@@ -121,22 +126,22 @@ class ProcessRuntime:
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         """Send the stop signal, after the grace SIGKILL; come back when all of it has ended."""
-        attempt = self._machinery.find(uid, folder_name(container_id))
+        attempt = self._shim_control.find(uid, folder_name(container_id))
         if attempt is not None and not attempt.has_ended:
             await self._stopper.stop_container(uid, attempt, grace_seconds)
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
         """Forget an attempt that has ended, with its log; one that runs stays."""
         id = folder_name(container_id)
-        attempt = self._machinery.find(uid, id)
+        attempt = self._shim_control.find(uid, id)
         if attempt is None or not attempt.has_ended:
             return
         self._stopper.forget(id)
-        await self._machinery.remove(uid, id)
+        await self._shim_control.remove(uid, id)
 
-    async def _forget_outdated(self, uid: PodUID, container: str) -> None:
-        state = self._machinery.book.find(uid)
-        for attempt in state.outdated(container) if state is not None else ():
+    async def _prune_attempts(self, uid: PodUID, container: str) -> None:
+        state = self._shim_control.pods.find(uid)
+        for attempt in state.prunable_attempts(container) if state is not None else ():
             await self.remove_container(uid, container_id(attempt.launch.id))
 
     async def stop_pod(self, uid: PodUID) -> None:
@@ -145,7 +150,7 @@ class ProcessRuntime:
 
     async def remove_pod(self, uid: PodUID) -> None:
         """Let go of all there is of the pod; what still runs is ended."""
-        state = self._machinery.book.find(uid)
+        state = self._shim_control.pods.find(uid)
         await self._stopper.stop_pod(uid)
         # Also without a sandbox: there may be volumes of one that could not be started.
         await self._preparer.remove_pod(uid)
@@ -154,88 +159,92 @@ class ProcessRuntime:
             return
         for attempt in state.attempts:
             self._stopper.forget(attempt.launch.id)
-        self._machinery.book.drop(uid)
+        self._shim_control.pods.remove(uid)
 
     def _remove_pod(self, uid: PodUID) -> None:
-        self._machinery.limits.remove_pod(uid)
-        self._shelf.remove(self._shelf.folder(uid).path)
+        self._shim_control.limits.remove_pod(uid)
+        self._records.remove(self._records.pod_folder(uid).path)
 
     async def refresh_pod(self, pod: Pod) -> None:
         """Put what changed of configMaps, secrets and tokens into the volumes of a pod that runs.
 
         Raises CannotStartError.
         """
-        state = self._machinery.book.find(pod.uid)
+        state = self._shim_control.pods.find(pod.uid)
         if state is not None and state.is_ready:
             await self._preparer.refresh_pod(pod)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         """All pods, or this one alone."""
-        book = self._machinery.book
-        self._machinery.shims.reap()
-        if not self._has_swept:
-            self._has_swept = True
-            await asyncio.to_thread(self._shelf.sweep)
-        return book.listed() if uid is None else book.listed_one(uid)
+        book = self._shim_control.pods
+        self._shim_control.shims.reap()
+        if not self._garbage_collected:
+            self._garbage_collected = True
+            await asyncio.to_thread(self._records.collect_garbage)
+        return book.runtime_pods() if uid is None else book.runtime_pod_list(uid)
 
     def changes(self) -> AsyncIterator[PodUID]:
         """The pods that are to be looked at again."""
-        return self._machinery.book.hints.ask()
+        return self._shim_control.pods.changes.subscribe()
 
     async def usage(self) -> Mapping[PodUID, Usage]:
         """What each pod uses now."""
-        states = self._machinery.book.states()
-        self._used = await self._usage.read({state.record.uid: _running(state) for state in states})
-        return {uid: usage.pod for uid, usage in self._used.items()}
+        states = self._shim_control.pods.states()
+        self._last_usage = await self._usage.read(
+            {state.record.uid: _running_containers(state) for state in states}
+        )
+        return {uid: usage.pod for uid, usage in self._last_usage.items()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
         """What those that run used when `usage` was asked last, by name."""
-        return {uid: usage.containers for uid, usage in self._used.items()}
+        return {uid: usage.containers for uid, usage in self._last_usage.items()}
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
         """What an attempt wrote. Raises NoStreamError."""
-        id = self._must_find(uid, container_id).launch.id
+        id = self._require_attempt(uid, container_id).launch.id
         return read_log(
-            self._shelf.folder(uid).container(id),
+            self._records.pod_folder(uid).container(id),
             options,
-            has_ended=lambda: self._machinery.has_ended(uid, id),
+            has_ended=lambda: self._shim_control.has_ended(uid, id),
             clock=self._clock,
         )
 
     async def exec(
-        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: TalkRequest
-    ) -> Talk:
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
+    ) -> ProcessStream:
         """Run a command where a running container is. Raises NoStreamError."""
-        attempt, started = self._must_run(uid, container_id)
+        attempt, started = self._require_running(uid, container_id)
         return await exec_in(started.process, attempt.launch, command, request, clock=self._clock)
 
-    async def attach(self, uid: PodUID, container_id: str, request: TalkRequest) -> Talk:
+    async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
         """Talk to a running container itself. Raises NoStreamError."""
-        attempt, started = self._must_run(uid, container_id)
-        place = self._shelf.folder(uid).container(attempt.launch.id)
+        attempt, started = self._require_running(uid, container_id)
+        place = self._records.pod_folder(uid).container(attempt.launch.id)
         return await attach_to(place, attempt.launch, started, request, clock=self._clock)
 
     def close(self) -> None:
         """Watch nobody any more; all that runs goes on."""
         self._preparer.close()
-        self._machinery.close()
+        self._shim_control.close()
 
-    def _must_find(self, uid: PodUID, container_id: str) -> Attempt:
-        attempt = self._machinery.find(uid, folder_name(container_id))
+    def _require_attempt(self, uid: PodUID, container_id: str) -> ContainerAttempt:
+        attempt = self._shim_control.find(uid, folder_name(container_id))
         if attempt is None:
-            raise NoStreamError(f"container {container_id} is not there any more")
+            raise StreamUnavailableError(f"container {container_id} is not there any more")
         return attempt
 
-    def _must_run(self, uid: PodUID, container_id: str) -> tuple[Attempt, StartRecord]:
-        attempt = self._must_find(uid, container_id)
+    def _require_running(
+        self, uid: PodUID, container_id: str
+    ) -> tuple[ContainerAttempt, StartRecord]:
+        attempt = self._require_attempt(uid, container_id)
         if attempt.started is None or attempt.has_ended:
-            raise NoStreamError(f"container {container_id} is not running")
+            raise StreamUnavailableError(f"container {container_id} is not running")
         return attempt, attempt.started
 
 
-def _running(state: PodState) -> dict[str, RunningContainer]:
+def _running_containers(state: PodState) -> dict[str, RunningContainer]:
     """The containers of a pod that run, by name."""
     return {
         attempt.launch.container: RunningContainer(

@@ -15,8 +15,8 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.paths.safe_paths import make_private
-from podstatus.runtime.process.pod_objects import PodObjects, References
+from podstatus.runtime.process.paths.safe_paths import create_private
+from podstatus.runtime.process.pod_objects import PodObjects, ReferenceResolver
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import HostPathArgument
 from podstatus.runtime.process.sandbox.bubblewrap.argument_limits import (
@@ -27,31 +27,38 @@ from podstatus.runtime.process.sandbox.bubblewrap.argument_limits import (
 from podstatus.runtime.process.sandbox.bubblewrap.arguments import (
     BubblewrapArgs,
     bubblewrap_args,
-    kept_capabilities,
-    switch_user,
+    retained_capabilities,
+    setpriv_args,
 )
-from podstatus.runtime.process.sandbox.builder import Placed, SandboxBuilder
+from podstatus.runtime.process.sandbox.builder import ResolvedMount, SandboxBuilder
 from podstatus.runtime.process.sandbox.isolation import Bubblewrap
-from podstatus.runtime.process.sandbox.seccomp_support import NoSeccompError, find_architecture
-from podstatus.runtime.process.sandbox.unsandboxed import Outside, own_folders, own_message
+from podstatus.runtime.process.sandbox.seccomp_support import (
+    SeccompUnavailableError,
+    find_architecture,
+)
+from podstatus.runtime.process.sandbox.unsandboxed import (
+    UnsandboxedFiles,
+    create_folders,
+    create_message_file,
+)
 from podstatus.runtime.process.seccomp.selection import seccomp_program
 from podstatus.runtime.process.spec.capabilities import capability_numbers
-from podstatus.runtime.process.spec.config_errors import config_error, not_honoured
-from podstatus.runtime.process.spec.downward_api import Surroundings
+from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
+from podstatus.runtime.process.spec.downward_api import DownwardContext
 from podstatus.runtime.process.spec.environment import (
     declared_environment,
     full_environment,
     referenced_names,
 )
-from podstatus.runtime.process.spec.mount_plan import PlannedMount, plan_mounts, target_of
-from podstatus.runtime.process.spec.security import Credentials, Possible, credentials
+from podstatus.runtime.process.spec.mount_plan import PlannedMount, mount_target, plan_mounts
+from podstatus.runtime.process.spec.security import HostSupport, ProcessCredentials, credentials
 from podstatus.runtime.process.spec.unsupported_fields import check_fields
 from podstatus.runtime.process.volumes.host_paths import PROC, read_mount_table
-from podstatus.runtime.process.volumes.volume_manager import Volumes
+from podstatus.runtime.process.volumes.volume_manager import VolumeManager
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
-_HOSTNAME_LENGTH = 63
-_EXEC_RESERVE = 64 * 1024
+_MAX_HOSTNAME_LENGTH = 63
+_EXEC_RESERVED_BYTES = 64 * 1024
 """Bytes: PATH, HOME and HOSTNAME, and the words of the programs before the command."""
 _NO_COMMAND = (
     "no command specified: an image is only a label here, and nothing of it runs; "
@@ -64,7 +71,7 @@ _OLD_BUBBLEWRAP = (
 _SANDBOX_HOME = "/tmp"  # noqa: S108 - its own, and the one place where it may surely write
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """How to start a container, as in `records.Launch`."""
 
     argv: tuple[str, ...]
@@ -83,7 +90,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return f"Command(argv={self.argv[:1]}, …)"
 
 
-class Preparer:
+class ContainerPreparer:
     """Makes what pods and containers need before they are started."""
 
     def __init__(
@@ -99,12 +106,14 @@ class Preparer:
     ) -> None:
         """`root` has the pods' folders; `hidden` are files and folders for no container."""
         self._bubblewrap = bubblewrap
-        self._references = References(objects, clock)
+        self._resolver = ReferenceResolver(objects, clock)
         self._host_ips = host_ips
         self._allocatable = allocatable
         self._hidden = tuple(os.path.realpath(path) for path in (root, *hidden))
-        self._outside = Outside(root)
-        self._volumes = Volumes(root, self._references, self._around, self._hidden, clock)
+        self._unsandboxed_files = UnsandboxedFiles(root)
+        self._volumes = VolumeManager(
+            root, self._resolver, self._downward_context, self._hidden, clock
+        )
 
     async def prepare_pod(self, pod: Pod) -> None:
         """Make the volumes; what is there already is brought up to date.
@@ -112,113 +121,117 @@ class Preparer:
         Raises CannotStartError.
         """
         if self._bubblewrap is not None:
-            await self._volumes.make(pod, self._possible())
+            await self._volumes.create_volumes(pod, self._host_support())
 
     async def refresh_pod(self, pod: Pod) -> None:
         """Let configMaps, secrets and tokens in volumes follow. Raises CannotStartError."""
         if self._bubblewrap is not None:
-            await self._volumes.refresh(pod, self._possible())
+            await self._volumes.refresh_volumes(pod, self._host_support())
 
     async def remove_pod(self, uid: PodUID) -> None:
         """Remove what lies outside of the pod's folder, before that itself is removed."""
         await self._volumes.forget(uid)
-        self._references.forget(uid)
-        await asyncio.to_thread(self._outside.remove, uid)
+        self._resolver.forget(uid)
+        await asyncio.to_thread(self._unsandboxed_files.remove, uid)
 
     def close(self) -> None:
         """Write to no volume any more."""
         self._volumes.close()
 
     async def prepare_container(
-        self, pod: Pod, container: Container, place: ContainerFolder
-    ) -> Command:
+        self, pod: Pod, container: Container, directory: ContainerFolder
+    ) -> PreparedCommand:
         """How to start a container, and what it needs made. Raises CannotStartError."""
-        can = self._possible()
+        can = self._host_support()
         check_fields(pod, container, isolated=can.isolated)
         if can.isolated:
             check_spec(container)
         who = credentials(pod, container, can)
         program = seccomp_program(pod, container, who, can)
-        objects = await self._references.fetch(pod, *referenced_names(container))
+        objects = await self._resolver.fetch(pod, *referenced_names(container))
         budget = ExecBudget(max_exec_bytes())
-        declared = declared_environment(pod, container, objects, self._around(), budget)
+        declared = declared_environment(pod, container, objects, self._downward_context(), budget)
         argv = _argv(container, declared, budget)
         if self._bubblewrap is None:
-            return self._plain(pod, container, argv, declared, who, program)
+            return self._unsandboxed_command(pod, container, argv, declared, who, program)
         bubblewrap = self._bubblewrap
-        return self._isolated(bubblewrap, pod, container, place, argv, declared, who, program)
+        return self._sandboxed_command(
+            bubblewrap, pod, container, directory, argv, declared, who, program
+        )
 
-    def _plain(
+    def _unsandboxed_command(
         self,
         pod: Pod,
         container: Container,
         argv: tuple[str, ...],
         declared: Mapping[str, str],
-        who: Credentials,
+        run_as: ProcessCredentials,
         program: bytes,
-    ) -> Command:
-        own_folders(pod, container, declared, self._outside)
-        env = full_environment(declared, hostname=socket.gethostname(), home=_home(who.user))
+    ) -> PreparedCommand:
+        create_folders(pod, container, declared, self._unsandboxed_files)
+        env = full_environment(declared, hostname=socket.gethostname(), home=_home(run_as.user))
         changes = os.geteuid() == 0
-        return Command(
+        return PreparedCommand(
             argv=argv,
             env=env,
             cwd=container.working_dir or "/",
-            user=who.user if changes else None,
-            group=who.group if changes else None,
-            groups=who.groups,
-            capabilities=capability_numbers(who.capabilities) if changes else None,
+            user=run_as.user if changes else None,
+            group=run_as.group if changes else None,
+            groups=run_as.groups,
+            capabilities=capability_numbers(run_as.capabilities) if changes else None,
             seccomp=program,
-            message_path=own_message(pod, container, self._outside, who),
+            message_path=create_message_file(pod, container, self._unsandboxed_files, run_as),
         )
 
-    def _isolated(
+    def _sandboxed_command(
         self,
         bubblewrap: Bubblewrap,
         pod: Pod,
         container: Container,
-        place: ContainerFolder,
+        directory: ContainerFolder,
         argv: tuple[str, ...],
         declared: Mapping[str, str],
-        who: Credentials,
+        run_as: ProcessCredentials,
         program: bytes,
-    ) -> Command:
+    ) -> PreparedCommand:
         check_variables(declared)
         planned_mounts = plan_mounts(pod, container, declared)
-        things = [self._placed(bubblewrap, pod, container, mount) for mount in planned_mounts]
+        things = [
+            self._resolve_mount(bubblewrap, pod, container, mount) for mount in planned_mounts
+        ]
         message = container.termination_message_path or DEFAULT_MESSAGE_PATH
-        target = target_of(message, "terminationMessagePath")
-        things.append(Placed(source=place.message, target=target))
-        _make_own(place)
+        target = mount_target(message, "terminationMessagePath")
+        things.append(ResolvedMount(source=directory.message, target=target))
+        _create_container_files(directory)
         hostname = "" if pod.spec.host_network else _hostname(pod)
         env = full_environment(
             declared, hostname=hostname or socket.gethostname(), home=_SANDBOX_HOME
         )
-        builder = SandboxBuilder(pod, container, self._unseen())
-        box = builder.build(things, tmp=place.tmp, env=env, hostname=hostname)
-        switched = switch_user(bubblewrap.setpriv, who) if who.groups is not None else ()
+        builder = SandboxBuilder(pod, container, self._hidden_paths())
+        box = builder.build(things, tmp=directory.tmp, env=env, hostname=hostname)
+        switched = setpriv_args(bubblewrap.setpriv, run_as) if run_as.groups is not None else ()
         root = os.geteuid() == 0
-        arguments = bubblewrap_args(bubblewrap.program, box, who, root=root)
-        _check_words(arguments.words)
-        check_arguments(arguments.words, (*switched, *argv), env, len(things))
-        return Command(
+        arguments = bubblewrap_args(bubblewrap.program, box, run_as, root=root)
+        _check_arguments(arguments.argv)
+        check_arguments(arguments.argv, (*switched, *argv), env, len(things))
+        return PreparedCommand(
             argv=(*switched, *argv),
             env=env,
             cwd="",
-            bubblewrap=arguments.words,
+            bubblewrap=arguments.argv,
             host_paths=_host_paths(arguments),
-            capabilities=capability_numbers(kept_capabilities(who)) if root else None,
+            capabilities=capability_numbers(retained_capabilities(run_as)) if root else None,
             seccomp=program,
-            message_path=str(place.message),
+            message_path=str(directory.message),
         )
 
-    def _placed(
+    def _resolve_mount(
         self, bubblewrap: Bubblewrap, pod: Pod, container: Container, planned: PlannedMount
-    ) -> Placed:
+    ) -> ResolvedMount:
         host_path = self._volumes.host_path(planned)
-        if host_path is not None and not bubblewrap.binds_descriptors:
-            raise not_honoured("volumes.hostPath.path", host_path.path, _OLD_BUBBLEWRAP)
-        return Placed(
+        if host_path is not None and not bubblewrap.supports_bind_fd:
+            raise unsupported_field("volumes.hostPath.path", host_path.path, _OLD_BUBBLEWRAP)
+        return ResolvedMount(
             source=Path(host_path.path)
             if host_path is not None
             else self._volumes.source(pod, planned, container.name),
@@ -228,23 +241,23 @@ class Preparer:
             read_only=planned.read_only,
         )
 
-    def _unseen(self) -> tuple[str, ...]:
+    def _hidden_paths(self) -> tuple[str, ...]:
         """What no container sees: what is the agent's, wherever it is mounted, and each procfs."""
         table = read_mount_table()
-        return (*table.places_of(self._hidden), *(m.point for m in table.of_kind(PROC)))
+        return (*table.visible_paths(self._hidden), *(m.mount_point for m in table.of_type(PROC)))
 
-    def _around(self) -> Surroundings:
-        return Surroundings(self._host_ips(), self._allocatable())
+    def _downward_context(self) -> DownwardContext:
+        return DownwardContext(self._host_ips(), self._allocatable())
 
-    def _possible(self) -> Possible:
-        return Possible(
+    def _host_support(self) -> HostSupport:
+        return HostSupport(
             user=os.geteuid(),
             group=os.getegid(),
             groups=tuple(os.getgroups()),
             isolated=self._bubblewrap is not None,
-            switches_user=self._bubblewrap is not None and bool(self._bubblewrap.setpriv),
+            can_switch_user=self._bubblewrap is not None and bool(self._bubblewrap.setpriv),
             machine=os.uname().machine,
-            no_seccomp=_why_no_seccomp(),
+            seccomp_unavailable=_seccomp_unavailable_reason(),
         )
 
 
@@ -258,7 +271,7 @@ def _host_paths(arguments: BubblewrapArgs) -> tuple[HostPathArgument, ...]:
 def max_exec_bytes() -> int:
     """What is left for variables and arguments under this process's limit of the stack."""
     limit = os.sysconf("SC_ARG_MAX")
-    return MAX_TOTAL_BYTES if limit <= 0 else min(MAX_TOTAL_BYTES, limit - _EXEC_RESERVE)
+    return MAX_TOTAL_BYTES if limit <= 0 else min(MAX_TOTAL_BYTES, limit - _EXEC_RESERVED_BYTES)
 
 
 def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> tuple[str, ...]:
@@ -272,26 +285,26 @@ def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> t
                 raise config_error(f"{field}[{number}]: {error}; shorten it") from error
     if not argv:
         raise CannotStartError("CreateContainerError", _NO_COMMAND)
-    _check_words((*argv, container.working_dir))
+    _check_arguments((*argv, container.working_dir))
     return tuple(argv)
 
 
-def _check_words(words: Sequence[str]) -> None:
+def _check_arguments(arguments: Sequence[str]) -> None:
     """A NUL ends an argument: what is behind it would be another one, of bubblewrap's as well."""
-    if any("\0" in word for word in words):
+    if any("\0" in word for word in arguments):
         raise config_error("a command, an argument or a path has a NUL in it; leave it out")
 
 
-def _make_own(place: ContainerFolder) -> None:
+def _create_container_files(directory: ContainerFolder) -> None:
     """What only this attempt has: its /tmp, and the file for its last words.
 
     They are for any user, as the one that a container runs as may change; nobody but it gets here.
     """
-    make_private(place.path)
-    place.tmp.mkdir(exist_ok=True)
-    place.tmp.chmod(0o1777)
+    create_private(directory.path)
+    directory.tmp.mkdir(exist_ok=True)
+    directory.tmp.chmod(0o1777)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    made = os.open(place.message, flags, 0o600)
+    made = os.open(directory.message, flags, 0o600)
     try:
         os.fchmod(made, 0o666)
     finally:
@@ -301,13 +314,13 @@ def _make_own(place: ContainerFolder) -> None:
 def _hostname(pod: Pod) -> str:
     """Upstream: GeneratePodHostNameAndDomain, kubelet_pods.go v1.36.4; without the domain."""
     name = pod.spec.hostname_override or pod.spec.hostname or pod.name
-    return name[:_HOSTNAME_LENGTH].rstrip("-.") or "pod"
+    return name[:_MAX_HOSTNAME_LENGTH].rstrip("-.") or "pod"
 
 
-def _why_no_seccomp() -> str:
+def _seccomp_unavailable_reason() -> str:
     try:
         find_architecture()
-    except NoSeccompError as error:
+    except SeccompUnavailableError as error:
         return str(error)
     return ""
 

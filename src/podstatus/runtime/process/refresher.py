@@ -11,13 +11,13 @@ from podstatus.runtime.port import CannotStartError
 
 logger = logging.getLogger(__name__)
 
-PERIOD = 60.0
+REFRESH_SECONDS = 60.0
 """Seconds. Upstream does it with every sync of a pod, which is once a minute."""
-MAX_AT_ONCE = 4
+MAX_CONCURRENT_REFRESHES = 4
 """Pods. Each asks the API server for what it refers to."""
 
 
-class Refreshing(Protocol):
+class RefreshesPods(Protocol):
     """What can be told to look again."""
 
     async def refresh_pod(self, pod: Pod) -> None:
@@ -29,23 +29,23 @@ class Refresher:
 
     def __init__(
         self,
-        runtime: Refreshing,
+        runtime: RefreshesPods,
         pods: Callable[[], Iterable[Pod]],
         *,
         clock: Clock,
-        period: float = PERIOD,
-        beat: Callable[[], None] = lambda: None,
+        period: float = REFRESH_SECONDS,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._runtime = runtime
         self._pods = pods
         self._clock = clock
         self._period = period
-        self._beat = beat
+        self._heartbeat = heartbeat
 
     async def run(self) -> None:
         """Look until cancelled; no pod's trouble is another one's."""
         while True:
-            self._beat()
+            self._heartbeat()
             await self._clock.wait(self._period)
             await self.refresh_once()
 
@@ -58,11 +58,11 @@ class Refresher:
                 await self._refresh(waiting.pop())
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(MAX_AT_ONCE, len(waiting))):
+            for _ in range(min(MAX_CONCURRENT_REFRESHES, len(waiting))):
                 group.create_task(work())
 
     async def _refresh(self, pod: Pod) -> None:
-        self._beat()
+        self._heartbeat()
         try:
             await self._runtime.refresh_pod(pod)
         except CannotStartError as error:

@@ -18,21 +18,21 @@ from podstatus.runtime.port import (
     RuntimePod,
 )
 from podstatus.runtime.resource_limits import pod_limits
-from podstatus.runtime.simulated.model.addresses import NETWORK, Addresses
-from podstatus.runtime.simulated.model.container import Attempt, find_end, has_ended
+from podstatus.runtime.simulated.model.addresses import POD_CIDR, AddressPool
+from podstatus.runtime.simulated.model.container import SimulatedAttempt, find_exit, has_ended
 from podstatus.runtime.simulated.model.container_start import new_attempt, start_failure
 from podstatus.runtime.simulated.model.pod_record import (
-    PodRecord,
-    Sandbox,
+    SimulatedPodRecord,
+    SimulatedSandbox,
     container_usage,
     pod_usage,
 )
-from podstatus.runtime.simulated.model.resize import resize_length, resized_record
+from podstatus.runtime.simulated.model.resize import apply_resize, resize_duration
 from podstatus.runtime.simulated.model.script import START_ERROR, Script, ScriptError, script_for
-from podstatus.runtime.simulated.state import World
-from podstatus.runtime.simulated.store import Records
+from podstatus.runtime.simulated.state import SimulationState
+from podstatus.runtime.simulated.store import SimulatedPodStore
 
-_LONGEST_GRACE = 1e9
+_MAX_GRACE_SECONDS = 1e9
 """Seconds, some 30 years: what is called infinite ends, too."""
 
 
@@ -49,12 +49,12 @@ class SimulatedRuntime:
         *,
         random: Random | None = None,
         folder: Path | None = None,
-        network: str = NETWORK,
+        network: str = POD_CIDR,
     ) -> None:
         self._clock = clock
         self._random = random or SystemRandom()
-        self._addresses = Addresses(network)
-        self._world = World(clock, Records(folder), self._addresses)
+        self._addresses = AddressPool(network)
+        self._state = SimulationState(clock, SimulatedPodStore(folder), self._addresses)
 
     @property
     def name(self) -> str:
@@ -68,19 +68,19 @@ class SimulatedRuntime:
 
     async def start_pod(self, pod: Pod) -> None:
         """Make a sandbox, with an address unless the pod is in the network of its node."""
-        record = self._world.record(pod.uid) or PodRecord(
+        record = self._state.record(pod.uid) or SimulatedPodRecord(
             uid=pod.uid, namespace=pod.namespace, name=pod.name
         )
         if record.sandbox is not None:
             return
         newest = record.sandboxes[0].attempt if record.sandboxes else -1
-        address = self._address_for(pod)
-        sandbox = Sandbox(id=self._new_id(), attempt=newest + 1, ip=address)
+        address = self._allocate_address(pod)
+        sandbox = SimulatedSandbox(id=self._new_id(), attempt=newest + 1, ip=address)
         try:
-            self._world.keep(record.with_sandbox(sandbox, pod_limits(pod)))
+            self._state.put(record.with_sandbox(sandbox, pod_limits(pod)))
         except RuntimeDownError:
             if address is not None:
-                self._addresses.give_back(address)
+                self._addresses.release(address)
             raise
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
@@ -88,28 +88,28 @@ class SimulatedRuntime:
 
         If this attempt was made already, that is it.
         """
-        self._sandbox_of(pod)
+        self._require_sandbox(pod)
         made = self._find_attempt(pod, container, restart_count)
         if made is None:
             script = _script(pod, container, restart_count)
-            await self._pass(pod.uid, script.start)
-            made = self._make(pod, container, script, restart_count)
+            await self._sleep(pod.uid, script.start)
+            made = self._create_attempt(pod, container, script, restart_count)
         if made.start_error:
             raise start_failure(container, made.script)
         return made.id
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
         """Give a pod and these attempts what it asks for now, as their scripts say."""
-        record = self._sandboxed(pod)
-        length = resize_length(record, pod, containers, self._world.now())
-        await self._pass(pod.uid, length)
-        record = self._sandboxed(pod)
-        new = resized_record(record, pod, containers, self._world.now())
+        record = self._require_record(pod)
+        length = resize_duration(record, pod, containers, self._state.now())
+        await self._sleep(pod.uid, length)
+        record = self._require_record(pod)
+        new = apply_resize(record, pod, containers, self._state.now())
         if new != record:
-            self._world.keep(new)
+            self._state.put(new)
 
-    def _sandboxed(self, pod: Pod) -> PodRecord:
-        record = self._world.record(pod.uid)
+    def _require_record(self, pod: Pod) -> SimulatedPodRecord:
+        record = self._state.record(pod.uid)
         if record is None or record.sandbox is None:
             raise CannotResizeError(f"pod {pod.namespace}/{pod.name} has no ready sandbox")
         return record
@@ -119,124 +119,130 @@ class SimulatedRuntime:
 
         One that was asked is made to end even if this is cancelled.
         """
-        now = self._world.now()
-        grace = min(max(0.0, grace_seconds), _LONGEST_GRACE)
-        self._ask(uid, container_id, asked=now, forced=now + round(grace * 1e9))
-        await self._end_of(uid, container_id)
+        now = self._state.now()
+        grace = min(max(0.0, grace_seconds), _MAX_GRACE_SECONDS)
+        self._request_stop(uid, container_id, stop_at=now, kill_at=now + round(grace * 1e9))
+        await self._wait_ended(uid, container_id)
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
         """Forget an attempt that has ended; one that runs stays."""
-        record = self._world.record(uid)
+        record = self._state.record(uid)
         found = record.find(container_id) if record is not None else None
-        if record is not None and found is not None and has_ended(found, self._world.now()):
-            self._world.keep(record.without_attempt(container_id))
+        if record is not None and found is not None and has_ended(found, self._state.now()):
+            self._state.put(record.without_attempt(container_id))
 
     async def stop_pod(self, uid: PodUID) -> None:
         """End at once what still runs of the pod, and its sandbox."""
-        record = self._world.record(uid)
+        record = self._state.record(uid)
         if record is None:
             return
-        now = self._world.now()
-        for attempt in record.running(now):
-            self._ask(uid, attempt.id, asked=None, forced=now)
+        now = self._state.now()
+        for attempt in record.running_attempts(now):
+            self._request_stop(uid, attempt.id, stop_at=None, kill_at=now)
         for attempt in record.attempts:
-            await self._end_of(uid, attempt.id)
-        record = self._world.record(uid)
+            await self._wait_ended(uid, attempt.id)
+        record = self._state.record(uid)
         if record is not None and record.sandbox is not None:
-            self._world.keep(record.stopped())
+            self._state.put(record.with_stopped_sandbox())
 
     async def remove_pod(self, uid: PodUID) -> None:
         """Let go of all there is of the pod; what still runs is ended."""
         await self.stop_pod(uid)
-        self._world.forget(uid)
+        self._state.remove(uid)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         """All pods, or this one alone; the same objects as long as nothing changes."""
-        uids = [record.uid for record in self._world.records()] if uid is None else [uid]
-        listed = (self._world.listed(uid) for uid in uids)
+        uids = [record.uid for record in self._state.records()] if uid is None else [uid]
+        listed = (self._state.runtime_pod(uid) for uid in uids)
         return [pod for pod in listed if pod is not None]
 
     def changes(self) -> AsyncIterator[PodUID]:
         """The pods of which something began, ended, or was removed."""
-        return self._world.changes()
+        return self._state.changes()
 
     def probe_results(self) -> AsyncIterator[ProbeResult]:
         """What probes say: of each container once in the beginning, and then as it changes."""
-        return self._world.probe_results()
+        return self._state.probe_results()
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
         """Take the time that the script gives a hook; it fails with its container, too."""
-        found = self._running(uid, container_id)
+        found = self._find_running(uid, container_id)
         if found is None:
             return False
         script, is_first = found.script, hook == "postStart"
-        await self._pass(uid, script.post_start if is_first else script.pre_stop)
+        await self._sleep(uid, script.post_start if is_first else script.pre_stop)
         code = script.post_start_exit if is_first else script.pre_stop_exit
-        return code == 0 and self._running(uid, container_id) is not None
+        return code == 0 and self._find_running(uid, container_id) is not None
 
     async def usage(self) -> Mapping[PodUID, Usage]:
         """What each pod uses, by its scripts or by what it requests."""
-        now = self._world.now()
-        return {record.uid: pod_usage(record, now) for record in self._world.records()}
+        now = self._state.now()
+        return {record.uid: pod_usage(record, now) for record in self._state.records()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
         """What those that run use, by name."""
-        now = self._world.now()
-        return {record.uid: container_usage(record, now) for record in self._world.records()}
+        now = self._state.now()
+        return {record.uid: container_usage(record, now) for record in self._state.records()}
 
-    async def _pass(self, uid: PodUID, nanos: int | None) -> None:
+    async def _sleep(self, uid: PodUID, nanos: int | None) -> None:
         """Let so much time pass; None: all of it."""
         if nanos is not None:
             await self._clock.wait(nanos / 1e9)
             return
-        with self._world.alarm(uid) as alarm:
+        with self._state.wakeup(uid) as alarm:
             while True:
                 await alarm.wait()
 
-    def _make(self, pod: Pod, container: Container, script: Script, restart_count: int) -> Attempt:
+    def _create_attempt(
+        self, pod: Pod, container: Container, script: Script, restart_count: int
+    ) -> SimulatedAttempt:
         if script.fail and script.fail != START_ERROR:
             raise start_failure(container, script)
-        record, sandbox = self._sandbox_of(pod)
+        record, sandbox = self._require_sandbox(pod)
         made = new_attempt(
             container,
             script,
             sandbox,
             id=f"{self.name}://{self._new_id()}",
             restart_count=restart_count,
-            began=self._world.now(),
+            began=self._state.now(),
         )
-        self._world.keep(record.with_attempt(made))
+        self._state.put(record.with_attempt(made))
         return made
 
-    def _running(self, uid: PodUID, container_id: str) -> Attempt | None:
-        record = self._world.record(uid)
+    def _find_running(self, uid: PodUID, container_id: str) -> SimulatedAttempt | None:
+        record = self._state.record(uid)
         found = record.find(container_id) if record is not None else None
-        return None if found is None or has_ended(found, self._world.now()) else found
+        return None if found is None or has_ended(found, self._state.now()) else found
 
-    def _ask(self, uid: PodUID, container_id: str, *, asked: int | None, forced: int) -> None:
+    def _request_stop(
+        self, uid: PodUID, container_id: str, *, stop_at: int | None, kill_at: int
+    ) -> None:
         """Write down when a container was asked to end, and when it will have to."""
-        record = self._world.record(uid)
+        record = self._state.record(uid)
         found = record.find(container_id) if record is not None else None
-        if record is None or found is None or has_ended(found, self._world.now()):
+        if record is None or found is None or has_ended(found, self._state.now()):
             return
         if found.asked is not None:
-            asked = found.asked
+            stop_at = found.asked
         if found.forced is not None:
-            forced = min(found.forced, forced)
-        self._world.keep(record.replacing(structs.replace(found, asked=asked, forced=forced)))
+            kill_at = min(found.forced, kill_at)
+        self._state.put(
+            record.with_replaced_attempt(structs.replace(found, asked=stop_at, forced=kill_at))
+        )
 
-    async def _end_of(self, uid: PodUID, container_id: str) -> None:
-        with self._world.alarm(uid) as alarm:
+    async def _wait_ended(self, uid: PodUID, container_id: str) -> None:
+        with self._state.wakeup(uid) as alarm:
             while True:
-                record = self._world.record(uid)
+                record = self._state.record(uid)
                 found = record.find(container_id) if record is not None else None
-                if found is None or has_ended(found, self._world.now()):
+                if found is None or has_ended(found, self._state.now()):
                     return
-                end = find_end(found)
+                end = find_exit(found)
                 await alarm.wait(end.at if end is not None else None)
 
-    def _sandbox_of(self, pod: Pod) -> tuple[PodRecord, Sandbox]:
-        record = self._world.record(pod.uid)
+    def _require_sandbox(self, pod: Pod) -> tuple[SimulatedPodRecord, SimulatedSandbox]:
+        record = self._state.record(pod.uid)
         sandbox = record.sandbox if record is not None else None
         if record is None or sandbox is None:
             raise CannotStartError(
@@ -245,14 +251,16 @@ class SimulatedRuntime:
             )
         return record, sandbox
 
-    def _find_attempt(self, pod: Pod, container: Container, restart_count: int) -> Attempt | None:
-        record = self._world.record(pod.uid)
+    def _find_attempt(
+        self, pod: Pod, container: Container, restart_count: int
+    ) -> SimulatedAttempt | None:
+        record = self._state.record(pod.uid)
         return record.find_attempt(container.name, restart_count) if record is not None else None
 
-    def _address_for(self, pod: Pod) -> str | None:
+    def _allocate_address(self, pod: Pod) -> str | None:
         if pod.spec.host_network:
             return None
-        address = self._addresses.take()
+        address = self._addresses.allocate()
         if address is None:
             raise CannotStartError(
                 "FailedCreatePodSandBox",

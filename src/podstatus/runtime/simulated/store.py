@@ -14,16 +14,16 @@ import msgspec
 from podstatus.base.msgspec_json import json_decoder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
-from podstatus.runtime.simulated.model.pod_record import PodRecord
+from podstatus.runtime.simulated.model.pod_record import SimulatedPodRecord
 
 logger = logging.getLogger(__name__)
 
 _SUFFIX = ".json"
-_BROKEN = ".broken"
-_NEW = ".new"
+_DAMAGED_SUFFIX = ".broken"
+_TEMPORARY_SUFFIX = ".new"
 
 
-class Records:
+class SimulatedPodStore:
     """The folder, made for its owner alone; without one nothing is kept.
 
     One process at a time may use it. Raises RuntimeDownError where the disk does not let us.
@@ -31,9 +31,9 @@ class Records:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._decoder = json_decoder(PodRecord)
+        self._decoder = json_decoder(SimulatedPodRecord)
 
-    def read(self) -> list[PodRecord]:
+    def read(self) -> list[SimulatedPodRecord]:
         """All records that can be read; what cannot is set aside beside them."""
         if self._folder is None:
             return []
@@ -41,39 +41,39 @@ class Records:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             records = [self._read(file) for file in sorted(self._folder.glob("*" + _SUFFIX))]
         except OSError as error:
-            raise _no_use_of(self._folder, error) from error
+            raise _unusable_error(self._folder, error) from error
         return [record for record in records if record is not None]
 
-    def _read(self, file: Path) -> PodRecord | None:
+    def _read(self, file: Path) -> SimulatedPodRecord | None:
         try:
             return self._decode(file)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            aside = file.with_name(file.name + _BROKEN)
+            aside = file.with_name(file.name + _DAMAGED_SUFFIX)
             logger.error(
                 "record of a simulated pod is broken, set aside: file=%s error=%s", aside, error
             )
             file.replace(aside)
             return None
 
-    def _decode(self, file: Path) -> PodRecord:
+    def _decode(self, file: Path) -> SimulatedPodRecord:
         record = self._decoder.decode(file.read_bytes())
         if self._file(record.uid) != file:
             raise msgspec.ValidationError(f"it is about pod {record.uid!r}")
         return record
 
-    def write(self, record: PodRecord) -> None:
+    def write(self, record: SimulatedPodRecord) -> None:
         """Make this what is kept of its pod."""
         if self._folder is None:
             return
         file = self._file(record.uid)
-        new = file.with_name(file.name + _NEW)
+        new = file.with_name(file.name + _TEMPORARY_SUFFIX)
         try:
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as writer:
                 writer.write(msgspec.json.encode(record))
             new.replace(file)
         except OSError as error:
-            raise _no_use_of(file, error) from error
+            raise _unusable_error(file, error) from error
 
     def remove(self, uid: PodUID) -> None:
         """Keep nothing of this pod."""
@@ -83,7 +83,7 @@ class Records:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            raise _no_use_of(file, error) from error
+            raise _unusable_error(file, error) from error
 
     def _file(self, uid: PodUID) -> Path:
         assert self._folder is not None  # noqa: S101 - asked only where there is one
@@ -91,7 +91,7 @@ class Records:
         return self._folder / (quote(uid, safe="") + _SUFFIX)
 
 
-def _no_use_of(path: Path, error: OSError) -> RuntimeDownError:
+def _unusable_error(path: Path, error: OSError) -> RuntimeDownError:
     why = error.strerror or str(error)
     return RuntimeDownError(
         f"the simulated runtime cannot use {path}: {why}; make it writable, or name another folder"

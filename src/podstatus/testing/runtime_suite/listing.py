@@ -9,7 +9,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import UNSET_TIME
-from podstatus.runtime.port import Metered, MeteredInside, Runtime
+from podstatus.runtime.port import ContainerStats, PodStats, Runtime
 from podstatus.testing.runtime_suite.scene import (
     LONG_GRACE,
     SOON,
@@ -116,7 +116,7 @@ class Telling(RuntimeUnderTest):
     @played
     async def test_who_meters_knows_every_listed_pod(self, scene: Scene) -> None:
         """And no other one."""
-        if not isinstance(scene.runtime, Metered):
+        if not isinstance(scene.runtime, PodStats):
             pytest.skip("it does not meter")
         await scene.start(Behaviour.OBEYS)
         listed = await scene.soon(scene.runtime.list_pods())
@@ -126,7 +126,7 @@ class Telling(RuntimeUnderTest):
     @played
     async def test_who_meters_inside_knows_every_container_that_runs(self, scene: Scene) -> None:
         """By name, once its pod was metered; and none that has ended."""
-        if not isinstance(scene.runtime, MeteredInside):
+        if not isinstance(scene.runtime, ContainerStats):
             pytest.skip("it does not meter containers")
         pod, _ = await scene.start(Behaviour.OBEYS)
         await scene.soon(_usage(scene.runtime))
@@ -155,5 +155,5 @@ async def _next(changes: AsyncIterator[PodUID]) -> PodUID:
     return await anext(changes)
 
 
-async def _usage(runtime: Metered) -> Mapping[PodUID, Usage]:
+async def _usage(runtime: PodStats) -> Mapping[PodUID, Usage]:
     return await runtime.usage()

@@ -9,7 +9,7 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.port import Resizing
+from podstatus.runtime.port import ResizesPods
 from podstatus.testing.runtime_suite.scene import (
     LONG_GRACE,
     Behaviour,
@@ -88,7 +88,7 @@ class Resizes(RuntimeUnderTest):
         assert await _in_force(scene, pod, again) == _both(LARGE)
 
     async def _start(self, scene: Scene) -> tuple[Pod, str]:
-        if not isinstance(scene.runtime, Resizing):
+        if not isinstance(scene.runtime, ResizesPods):
             pytest.skip("it does not resize")
         pod = _asking(self.make_pod("pod", Behaviour.OBEYS), SMALL)
         await scene.soon(scene.runtime.start_pod(pod))
@@ -102,7 +102,7 @@ def _asking(pod: Pod, amounts: Mapping[str, Quantity]) -> Pod:
 
 
 async def _resize(scene: Scene, pod: Pod, container_id: str | None) -> None:
-    assert isinstance(scene.runtime, Resizing)
+    assert isinstance(scene.runtime, ResizesPods)
     ids = {} if container_id is None else {only_container(pod).name: container_id}
     await scene.soon(scene.runtime.resize_pod(pod, ids))
 

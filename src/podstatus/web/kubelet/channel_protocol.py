@@ -9,7 +9,7 @@ from enum import IntEnum
 import msgspec
 
 from podstatus.base.msgspec_json import decode_json
-from podstatus.runtime.streams import Channel, TalkRequest, TerminalSize
+from podstatus.runtime.streams import OutputStream, StreamOptions, TerminalSize
 
 V5 = "v5.channel.k8s.io"
 V4 = "v4.channel.k8s.io"
@@ -119,18 +119,18 @@ def _close(rest: bytes) -> InputEnds | Broken | None:
     return InputEnds() if rest[0] == Number.STDIN else None
 
 
-def output_message(channel: Channel, data: bytes) -> bytes:
+def output_message(channel: OutputStream, data: bytes) -> bytes:
     """What a process wrote."""
-    number = Number.STDOUT if channel is Channel.OUT else Number.STDERR
+    number = Number.STDOUT if channel is OutputStream.STDOUT else Number.STDERR
     return bytes([number]) + data
 
 
-def is_wanted(channel: Channel, request: TalkRequest) -> bool:
+def is_wanted(channel: OutputStream, request: StreamOptions) -> bool:
     """Whether the client asked for this."""
-    return request.stdout if channel is Channel.OUT else request.stderr
+    return request.stdout if channel is OutputStream.STDOUT else request.stderr
 
 
-def greeting(request: TalkRequest) -> bytes:
+def greeting(request: StreamOptions) -> bytes:
     """The empty message that tells a client that it is connected."""
     if request.stdout:
         return bytes([Number.STDOUT])

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from podstatus.runtime.streams import NoStreamError, Talk, TalkRequest
+from podstatus.runtime.streams import ProcessStream, StreamOptions, StreamUnavailableError
 from podstatus.web.kubelet.channel_protocol import (
     Broken,
     Input,
@@ -28,7 +28,7 @@ from podstatus.web.kubelet.idle_timeout import IdleWatch
 
 logger = logging.getLogger(__name__)
 
-Begin = Callable[[], Awaitable[Talk]]
+Begin = Callable[[], Awaitable[ProcessStream]]
 """Start the process, or find it. Raises NoStreamError."""
 
 MOST_MESSAGE = 2**20
@@ -45,7 +45,7 @@ class Conversation:
     def __init__(
         self,
         socket: web.WebSocketResponse,
-        request: TalkRequest,
+        request: StreamOptions,
         protocol: str,
         idle: IdleWatch,
         *,
@@ -73,10 +73,10 @@ class Conversation:
             # Also for one who is cancelled: the process must not be left behind.
             await asyncio.shield(talk.close())
 
-    async def _begin(self, begin: Begin) -> Talk | None:
+    async def _begin(self, begin: Begin) -> ProcessStream | None:
         try:
             return await begin()
-        except NoStreamError as error:
+        except StreamUnavailableError as error:
             await self._end(self.failure(str(error)))
         except Exception as error:
             # Whatever a runtime of somebody else's raises is for whoever asked, and for the log.
@@ -84,7 +84,7 @@ class Conversation:
             await self._end(self.failure(f"{type(error).__name__}: {error}"))
         return None
 
-    async def _talk(self, talk: Talk) -> bytes | None:
+    async def _talk(self, talk: ProcessStream) -> bytes | None:
         """Pass everything on; what is to be told in the end, None if nobody is there."""
         tasks = [
             asyncio.create_task(self._pass_output(talk), name="output"),
@@ -119,7 +119,7 @@ class Conversation:
         logger.info("talk ended: why=%s", await self._idle.watch())
         return None
 
-    async def _pass_output(self, talk: Talk) -> bytes:
+    async def _pass_output(self, talk: ProcessStream) -> bytes:
         while (piece := await talk.read()) is not None:
             channel, data = piece
             if data and is_wanted(channel, self._request):
@@ -128,7 +128,7 @@ class Conversation:
         code = await talk.wait()
         return exit_message(0 if self._attached else code)
 
-    async def _listen(self, talk: Talk) -> bytes | None:
+    async def _listen(self, talk: ProcessStream) -> bytes | None:
         """Take what the client sends, until it has gone."""
         async for message in self._socket:
             self._idle.touch()
@@ -144,7 +144,7 @@ class Conversation:
                 await self._input.put(told)
         return None
 
-    async def _pass_input(self, talk: Talk) -> bytes | None:
+    async def _pass_input(self, talk: ProcessStream) -> bytes | None:
         has_ended = False
         while True:
             told = await self._input.get()
@@ -152,7 +152,7 @@ class Conversation:
                 continue
             if isinstance(told, InputEnds):
                 has_ended = True
-                await talk.end_input()
+                await talk.close_stdin()
             else:
                 await talk.write(told.data)
                 self._idle.touch()

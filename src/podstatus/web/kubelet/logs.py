@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from podstatus.runtime.streams import NoStreamError
+from podstatus.runtime.streams import StreamUnavailableError
 from podstatus.web.errors import bad_request, not_found
 from podstatus.web.kubelet.idle_timeout import IdleWatch
 
@@ -102,7 +102,7 @@ async def send_container_log(
             await _write(response, piece, idle)
             piece = await anext(pieces, None)
         await response.write_eof()
-    except NoStreamError as error:
+    except StreamUnavailableError as error:
         if not response.prepared:
             raise bad_request(str(error)) from error
         logger.info("log broke off: path=%s error=%s", request.path, error)

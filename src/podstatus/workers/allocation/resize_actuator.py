@@ -15,7 +15,7 @@ from podstatus.kube.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
-from podstatus.runtime.port import CannotResizeError, Resizing, Runtime
+from podstatus.runtime.port import CannotResizeError, ResizesPods, Runtime
 from podstatus.status.manager import StatusManager
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.resize.message import resize_message
@@ -85,7 +85,7 @@ class ResizeActuator:
 
     async def resize(self, pod: Pod, containers: Mapping[str, str]) -> bool:
         """Have the pod, and these of its running containers, resized; whether that was done."""
-        if isinstance(self._runtime, Resizing):
+        if isinstance(self._runtime, ResizesPods):
             try:
                 await self._runtime.resize_pod(pod, containers)
             except CannotResizeError as error:

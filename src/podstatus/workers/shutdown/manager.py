@@ -17,7 +17,7 @@ from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.runtime.pleg import RuntimeView
+from podstatus.runtime.pleg import Pleg
 from podstatus.workers.admission.admit import AdmissionRejected
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
@@ -78,7 +78,7 @@ class ShutdownManager:
         self,
         registry: PodRegistry,
         workers: PodWorkers,
-        pleg: RuntimeView,
+        pleg: Pleg,
         periods: Sequence[ShutdownPeriod],
         *,
         events: NodeEventSink,

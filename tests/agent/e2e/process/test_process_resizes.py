@@ -8,7 +8,7 @@ import pytest
 from podstatus.agent.compose.runtime import cgroups_name
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from tests.support.processes.agent_process import Cluster, Document, container
 from tests.support.processes.process_node import (
     PYTHON,
@@ -38,7 +38,7 @@ def limited() -> Iterator[ProcessNode]:
     with process_node(isolation="none") as node:
         try:
             found = find_cgroups(cgroups_name(node.node, node.root_dir))
-        except NoCgroupsError as error:
+        except CgroupsUnavailableError as error:
             skip(str(error))
         if lacking := {"cpu", "memory"}.intersection(found.missing):
             skip(f"no cgroups for {sorted(lacking)}")
@@ -49,7 +49,7 @@ def in_force(node: ProcessNode, pod: Document) -> ResourceFacts | None:
     """What the kernel says."""
     cgroups = find_cgroups(cgroups_name(node.node, node.root_dir))
     id = container(pod)["containerID"].removeprefix("process://")
-    return cgroups.in_force(PodUID(pod["metadata"]["uid"]), id)
+    return cgroups.actuated_resources(PodUID(pod["metadata"]["uid"]), id)
 
 
 def resize(cluster: Cluster, name: str, resources: Document) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.runtime.process.records.models import PodRecord
-from podstatus.runtime.process.state.process_identity import identity_of
+from podstatus.runtime.process.state.process_identity import read_identity
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
     SECONDS,
@@ -159,14 +159,14 @@ def test_an_upgrade_of_the_agent_is_not_noticed_by_pods(tmp_path: Path, isolatio
         assert "--root-dir" in refused.stderr
 
         assert node.stop() == 0
-        assert all(identity_of(shim.pid) == shim for shim in shims)
+        assert all(read_identity(shim.pid) == shim for shim in shims)
         cluster = node.start_ready()
         wait_until_told(node, cluster)
         after = [cluster.pod(name) for name in names]
         assert [what_lasts(pod) for pod in after] == [what_lasts(pod) for pod in before]
         assert [node.shim(pod) for pod in before] == shims
         assert [node.attempts(pod)[-1].started for pod in before] == started
-        assert all(identity_of(it.process.pid) == it.process for it in started)
+        assert all(read_identity(it.process.pid) == it.process for it in started)
         assert [events_about(cluster, pod) for pod in before] == events
         assert len(node.shims()) == len((*names, "earlier", "later"))
         assert "Traceback" not in node.log()
@@ -182,7 +182,7 @@ def bystander() -> Iterator[subprocess.Popen[bytes]]:
 
 def reboot(node: MortalNode, innocent: int) -> None:
     """As after a reboot: nothing of before runs, and its pids are somebody else's."""
-    seen = identity_of(innocent)
+    seen = read_identity(innocent)
     assert seen is not None
     someone = {"pid": seen.pid, "start_ticks": seen.start_ticks, "boot_id": "the one before"}
     for path in (*node.runtime_dir.rglob("shim.json"), *node.runtime_dir.rglob("started.json")):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from podstatus.runtime.process.cgroups.model.mounts import parse_mounts
-from podstatus.runtime.process.seccomp.default_profile import Refused, decide
+from podstatus.runtime.process.seccomp.default_profile import Denied, decide
 from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES
 from podstatus.runtime.process.spec.capabilities import DEFAULT
 from tests.agent.e2e.security import break_out_kernel
@@ -140,7 +140,7 @@ def _command(scene: Scene, aim: Victims, folder: Path) -> tuple[str, ...]:
     numbers = ARCHITECTURES[os.uname().machine].numbers
     # What is denied to all: without isolation root may call chroot.
     having = DEFAULT if scene.isolation == "none" else ()
-    denied = [name for name in numbers if isinstance(decide(name, having), Refused)]
+    denied = [name for name in numbers if isinstance(decide(name, having), Denied)]
     given = {"numbers": numbers, "denied": denied, "sections": scene.sections, "key": aim.key}
     seen = aim.files
     if scene.cgroup_2_alone:
@@ -157,7 +157,9 @@ def victims() -> Iterator[Victims]:
     mounts = parse_mounts(Path("/proc/self/mountinfo").read_text())
     tops = {"version 2": mounts.v2, "freezer": mounts.v1.get("freezer")}
     name = f"podstatus-victim-{os.getpid()}"
-    folders = {kind: Path(mount.top, name) for kind, mount in tops.items() if mount is not None}
+    folders = {
+        kind: Path(mount.mount_point, name) for kind, mount in tops.items() if mount is not None
+    }
     files = {"cgroup.kill": "version 2", "cgroup.freeze": "version 2", "freezer.state": "freezer"}
     known = {file: str(folders[kind] / file) for file, kind in files.items() if kind in folders}
     processes = [subprocess.Popen(["/bin/sleep", "1000"]) for _ in folders]

@@ -37,7 +37,7 @@ class FakeCgroupFolders(CgroupFolders):
         self._add(top, controllers.split())
         if own:
             (top / "cgroup.subtree_control").write_text(controllers)
-            self.make(top / own)
+            self.create(top / own)
 
     def mountinfo(self) -> str:
         place = str(self.top).replace(" ", "\\040")
@@ -46,7 +46,7 @@ class FakeCgroupFolders(CgroupFolders):
     def put(self, folder: Path, *pids: int) -> None:
         (folder / "cgroup.procs").write_text("\n".join(map(str, pids)))
 
-    def make(self, folder: Path) -> None:
+    def create(self, folder: Path) -> None:
         if not folder.exists():
             folder.mkdir()
             self._add(folder, (folder.parent / "cgroup.subtree_control").read_text().split())
@@ -61,7 +61,7 @@ class FakeCgroupFolders(CgroupFolders):
         elif file.name == "cgroup.procs":
             self._move(file.parent, int(text))
         elif file.name == "cgroup.kill":
-            for folder in self.below(file.parent):
+            for folder in self.subtree(file.parent):
                 self.put(folder, *(pid for pid in self.pids(folder) if pid in self.immortal))
         else:
             file.write_text(text)
@@ -69,7 +69,7 @@ class FakeCgroupFolders(CgroupFolders):
     def remove(self, folder: Path) -> None:
         if not folder.exists():
             return
-        if self.pids(folder) or self.names(folder):
+        if self.pids(folder) or self.child_names(folder):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
         for file in folder.iterdir():
             file.unlink()
@@ -89,13 +89,13 @@ class FakeCgroupFolders(CgroupFolders):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
         on = (folder / "cgroup.subtree_control").read_text().split()
         (folder / "cgroup.subtree_control").write_text(" ".join([*on, controller]))
-        for name in self.names(folder):
+        for name in self.child_names(folder):
             offered = folder / name / "cgroup.controllers"
             for file, text in _FILES[controller].items():
                 (folder / name / file).write_text(text)
             offered.write_text(f"{offered.read_text()} {controller}")
 
     def _move(self, folder: Path, pid: int) -> None:
-        for path in self.below(self.top):
+        for path in self.subtree(self.top):
             self.put(path, *(other for other in self.pids(path) if other != pid))
         self.put(folder, *self.pids(folder), pid)

@@ -11,22 +11,22 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroups.model.interface_files import (
-    Version,
-    facts_from,
-    field_of,
+    CgroupVersion,
+    flat_keyed_value,
+    read_resource_facts,
+    read_usage,
     settings_for,
-    usage_from,
-    weight_of,
+    shares_to_weight,
 )
 from podstatus.runtime.resource_limits import (
-    Limits,
+    CgroupLimits,
     container_limits,
-    cpu_request_of,
-    facts_of,
-    machine_limits,
+    limits_to_facts,
+    milli_cpu_to_quota,
+    milli_cpu_to_shares,
+    node_limits,
     pod_limits,
-    quota_of,
-    shares_of,
+    shares_to_cpu_request,
 )
 
 MI = 2**20
@@ -72,7 +72,7 @@ def pod_of(
     ],
 )
 def test_a_limit_is_a_quota_of_each_tenth_of_a_second(milli: int, quota: int | None) -> None:
-    assert quota_of(milli) == quota
+    assert milli_cpu_to_quota(milli) == quota
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_limit_is_a_quota_of_each_tenth_of_a_second(milli: int, quota: int | N
     ],
 )
 def test_a_request_is_a_share(milli: int, shares: int) -> None:
-    assert shares_of(milli) == shares
+    assert milli_cpu_to_shares(milli) == shares
 
 
 @pytest.mark.parametrize(
@@ -98,40 +98,40 @@ def test_a_request_is_a_share(milli: int, shares: int) -> None:
     [(2, 1), (262_144, 10_000), (28, 1), (29, 2), (102, 4), (1024, 39)],
 )
 def test_a_share_is_a_weight_in_version_2(shares: int, weight: int) -> None:
-    assert weight_of(shares) == weight
+    assert shares_to_weight(shares) == weight
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (resources(), Limits(cpu_shares=2)),
-        (resources("100m 64Mi"), Limits(cpu_shares=102)),
-        (resources("-", "500m"), Limits(cpu_shares=512, cpu_quota=50_000)),
-        (resources("0", "500m"), Limits(cpu_shares=2, cpu_quota=50_000)),
-        (resources("100m", "1m"), Limits(cpu_shares=102, cpu_quota=1000)),
-        (resources("", "- 128Mi"), Limits(cpu_shares=2, memory_bytes=128 * MI)),
-        (resources("", "- 0"), Limits(cpu_shares=2)),
-        (resources("", "- 1500m"), Limits(cpu_shares=2, memory_bytes=2)),
+        (resources(), CgroupLimits(cpu_shares=2)),
+        (resources("100m 64Mi"), CgroupLimits(cpu_shares=102)),
+        (resources("-", "500m"), CgroupLimits(cpu_shares=512, cpu_quota=50_000)),
+        (resources("0", "500m"), CgroupLimits(cpu_shares=2, cpu_quota=50_000)),
+        (resources("100m", "1m"), CgroupLimits(cpu_shares=102, cpu_quota=1000)),
+        (resources("", "- 128Mi"), CgroupLimits(cpu_shares=2, memory_bytes=128 * MI)),
+        (resources("", "- 0"), CgroupLimits(cpu_shares=2)),
+        (resources("", "- 1500m"), CgroupLimits(cpu_shares=2, memory_bytes=2)),
     ],
 )
-def test_what_a_container_gets(given: ResourceRequirements, expected: Limits) -> None:
+def test_what_a_container_gets(given: ResourceRequirements, expected: CgroupLimits) -> None:
     assert container_limits(given) == expected
 
 
-_OWN_200 = Limits(cpu_shares=102, cpu_quota=20_000, memory_bytes=200 * MI)
-_OWN_100 = Limits(cpu_shares=102, cpu_quota=10_000, memory_bytes=100 * MI)
+_OWN_200 = CgroupLimits(cpu_shares=102, cpu_quota=20_000, memory_bytes=200 * MI)
+_OWN_100 = CgroupLimits(cpu_shares=102, cpu_quota=10_000, memory_bytes=100 * MI)
 
 
 @pytest.mark.parametrize(
     ("pod", "expected"),
     # TestResourceConfigForPod, helpers_linux_test.go v1.36.4
     [
-        (pod_of(resources()), Limits(cpu_shares=2)),
-        (pod_of(resources("100m 100Mi")), Limits(cpu_shares=102)),
+        (pod_of(resources()), CgroupLimits(cpu_shares=2)),
+        (pod_of(resources("100m 100Mi")), CgroupLimits(cpu_shares=102)),
         (pod_of(resources("100m 100Mi", "200m 200Mi")), _OWN_200),
         (
             pod_of(resources("100m 100Mi", "200m 200Mi"), resources("100m 100Mi")),
-            Limits(cpu_shares=204),
+            CgroupLimits(cpu_shares=204),
         ),
         (pod_of(resources("100m 100Mi", "100m 100Mi")), _OWN_100),
         (
@@ -140,11 +140,11 @@ _OWN_100 = Limits(cpu_shares=102, cpu_quota=10_000, memory_bytes=100 * MI)
                 resources("100m 100m"),
                 init=(resources("100m 100m", "100m 100Mi"), resources("100m 100m")),
             ),
-            Limits(cpu_shares=204),
+            CgroupLimits(cpu_shares=204),
         ),
-        (pod_of(resources(), own=resources()), Limits(cpu_shares=2)),
-        (pod_of(resources(), own=resources("100m 100Mi")), Limits(cpu_shares=102)),
-        (pod_of(resources("10m 50Mi"), own=resources("100m 100Mi")), Limits(cpu_shares=102)),
+        (pod_of(resources(), own=resources()), CgroupLimits(cpu_shares=2)),
+        (pod_of(resources(), own=resources("100m 100Mi")), CgroupLimits(cpu_shares=102)),
+        (pod_of(resources("10m 50Mi"), own=resources("100m 100Mi")), CgroupLimits(cpu_shares=102)),
         (pod_of(resources(), own=resources("100m 100Mi", "200m 200Mi")), _OWN_200),
         (
             pod_of(resources("10m 50Mi", "50m 100Mi"), own=resources("100m 100Mi", "200m 200Mi")),
@@ -152,7 +152,7 @@ _OWN_100 = Limits(cpu_shares=102, cpu_quota=10_000, memory_bytes=100 * MI)
         ),
         (
             pod_of(resources("200m 200Mi", "200m 200Mi"), own=resources("200m 300Mi")),
-            Limits(cpu_shares=204, cpu_quota=20_000, memory_bytes=200 * MI),
+            CgroupLimits(cpu_shares=204, cpu_quota=20_000, memory_bytes=200 * MI),
         ),
         (pod_of(resources(), own=resources("100m 100Mi", "100m 100Mi")), _OWN_100),
         (
@@ -166,25 +166,25 @@ _OWN_100 = Limits(cpu_shares=102, cpu_quota=10_000, memory_bytes=100 * MI)
         # An init container without a limit may use anything, so the pod may.
         (
             pod_of(resources("100m 1Mi", "100m 1Mi"), init=(resources("1m"),)),
-            Limits(cpu_shares=102),
+            CgroupLimits(cpu_shares=102),
         ),
     ],
 )
-def test_what_a_pod_gets(pod: Pod, expected: Limits) -> None:
+def test_what_a_pod_gets(pod: Pod, expected: CgroupLimits) -> None:
     assert pod_limits(pod) == expected
 
 
 def test_all_pods_together_count_as_the_machine() -> None:
-    assert machine_limits(4) == Limits(cpu_shares=4096)
+    assert node_limits(4) == CgroupLimits(cpu_shares=4096)
 
 
 @pytest.mark.parametrize(
     ("version", "limits", "container", "expected"),
     [
-        (Version.V1, Limits(cpu_shares=2), True, ["cpu.shares=2"]),
+        (CgroupVersion.V1, CgroupLimits(cpu_shares=2), True, ["cpu.shares=2"]),
         (
-            Version.V1,
-            Limits(cpu_shares=102, cpu_quota=1000, memory_bytes=MI),
+            CgroupVersion.V1,
+            CgroupLimits(cpu_shares=102, cpu_quota=1000, memory_bytes=MI),
             True,
             [
                 "cpu.shares=102",
@@ -194,10 +194,10 @@ def test_all_pods_together_count_as_the_machine() -> None:
                 "memory.memsw.limit_in_bytes=1048576",
             ],
         ),
-        (Version.V2, Limits(cpu_shares=2), False, ["cpu.weight=1"]),
+        (CgroupVersion.V2, CgroupLimits(cpu_shares=2), False, ["cpu.weight=1"]),
         (
-            Version.V2,
-            Limits(cpu_shares=102, cpu_quota=1000, memory_bytes=MI),
+            CgroupVersion.V2,
+            CgroupLimits(cpu_shares=102, cpu_quota=1000, memory_bytes=MI),
             True,
             [
                 "cpu.weight=4",
@@ -208,35 +208,35 @@ def test_all_pods_together_count_as_the_machine() -> None:
             ],
         ),
         (
-            Version.V2,
-            Limits(cpu_shares=102, memory_bytes=MI),
+            CgroupVersion.V2,
+            CgroupLimits(cpu_shares=102, memory_bytes=MI),
             False,
             ["cpu.weight=4", "memory.max=1048576 !"],
         ),
     ],
 )
 def test_what_is_written(
-    version: Version, limits: Limits, container: bool, expected: list[str]
+    version: CgroupVersion, limits: CgroupLimits, container: bool, expected: list[str]
 ) -> None:
     settings = settings_for(version, limits, container=container)
-    assert [f"{s.file}={s.text}" + " !" * s.needed for s in settings] == expected
+    assert [f"{s.file}={s.text}" + " !" * s.required for s in settings] == expected
     assert all(s.file.startswith(f"{s.controller}.") for s in settings)
 
 
 @pytest.mark.parametrize(
     ("limits", "cpu_request", "cpu_limit", "memory_limit"),
     [
-        (Limits(cpu_shares=2), "2m", None, None),
-        (Limits(cpu_shares=1024, cpu_quota=200_000), "1", "2", None),
-        (Limits(cpu_shares=102, memory_bytes=100 * MI), "100m", None, "100Mi"),
-        (Limits(cpu_shares=102, memory_bytes=100_000_000), "100m", None, "100000000"),
-        (Limits(cpu_shares=2, memory_bytes=500), "2m", None, "500"),
+        (CgroupLimits(cpu_shares=2), "2m", None, None),
+        (CgroupLimits(cpu_shares=1024, cpu_quota=200_000), "1", "2", None),
+        (CgroupLimits(cpu_shares=102, memory_bytes=100 * MI), "100m", None, "100Mi"),
+        (CgroupLimits(cpu_shares=102, memory_bytes=100_000_000), "100m", None, "100000000"),
+        (CgroupLimits(cpu_shares=2, memory_bytes=500), "2m", None, "500"),
     ],
 )
 def test_what_is_reported(
-    limits: Limits, cpu_request: str, cpu_limit: str | None, memory_limit: str | None
+    limits: CgroupLimits, cpu_request: str, cpu_limit: str | None, memory_limit: str | None
 ) -> None:
-    facts = facts_of(limits)
+    facts = limits_to_facts(limits)
     assert facts.cpu_request == cpu_request
     assert facts.cpu_limit == cpu_limit
     assert facts.memory_limit == memory_limit
@@ -245,11 +245,13 @@ def test_what_is_reported(
 
 @given(st.integers(2, 256_000))
 def test_a_request_is_read_back_as_it_was(milli: int) -> None:
-    assert cpu_request_of(shares_of(milli)).milli_value == milli
+    assert shares_to_cpu_request(milli_cpu_to_shares(milli)).milli_value == milli
 
 
-def _facts(version: Version, files: dict[str, str], asked: Limits | None = None) -> ResourceFacts:
-    return facts_from(version, lambda _controller, file: files.get(file), asked)
+def _facts(
+    version: CgroupVersion, files: dict[str, str], asked: CgroupLimits | None = None
+) -> ResourceFacts:
+    return read_resource_facts(version, lambda _controller, file: files.get(file), asked)
 
 
 _V1 = {"cpu.shares": "102", "cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"}
@@ -257,24 +259,24 @@ _NONE_V1 = {"memory.limit_in_bytes": "9223372036854771712"}
 
 
 def test_no_limit_is_reported_where_there_is_none() -> None:
-    assert _facts(Version.V1, _V1 | _NONE_V1) == ResourceFacts(cpu_request=Quantity("100m"))
+    assert _facts(CgroupVersion.V1, _V1 | _NONE_V1) == ResourceFacts(cpu_request=Quantity("100m"))
     free = {"cpu.weight": "4", "cpu.max": "max 100000", "memory.max": "max"}
-    assert _facts(Version.V2, free) == ResourceFacts()
-    assert _facts(Version.V2, {}) == ResourceFacts()
+    assert _facts(CgroupVersion.V2, free) == ResourceFacts()
+    assert _facts(CgroupVersion.V2, {}) == ResourceFacts()
 
 
 def test_what_was_asked_for_is_reported_in_its_words_while_it_holds() -> None:
-    asked = Limits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100_000_000)
+    asked = CgroupLimits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100_000_000)
     files = {"cpu.weight": "4", "cpu.max": "50000 100000", "memory.max": "99999744"}
-    assert _facts(Version.V2, files, asked) == facts_of(asked)
+    assert _facts(CgroupVersion.V2, files, asked) == limits_to_facts(asked)
     v1 = _V1 | {"cpu.cfs_quota_us": "50000", "memory.limit_in_bytes": "99999744"}
-    assert _facts(Version.V1, v1, asked) == facts_of(asked)
+    assert _facts(CgroupVersion.V1, v1, asked) == limits_to_facts(asked)
 
 
 def test_what_somebody_changed_is_reported_as_it_is() -> None:
-    asked = Limits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100 * MI)
+    asked = CgroupLimits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100 * MI)
     files = {"cpu.weight": "9", "cpu.max": "20000 50000", "memory.max": str(64 * MI)}
-    assert _facts(Version.V2, files, asked) == ResourceFacts(
+    assert _facts(CgroupVersion.V2, files, asked) == ResourceFacts(
         cpu_limit=Quantity("400m"), memory_limit=Quantity("64Mi")
     )
 
@@ -292,15 +294,15 @@ def test_usage_does_not_count_files_that_nobody_reads() -> None:
         "memory.stat": "anon 700\ninactive_file 300",
         "pids.current": "7",
     }
-    for version, files in ((Version.V1, v1), (Version.V2, v2)):
-        used = usage_from(version, lambda _controller, file, files=files: files.get(file))  # type: ignore[misc]
+    for version, files in ((CgroupVersion.V1, v1), (CgroupVersion.V2, v2)):
+        used = read_usage(version, lambda _controller, file, files=files: files.get(file))  # type: ignore[misc]
         assert (used.cpu_seconds, used.memory_bytes, used.pids) == (1.5, 700, 7)
-    nothing = usage_from(Version.V2, lambda *_: None)
+    nothing = read_usage(CgroupVersion.V2, lambda *_: None)
     assert (nothing.cpu_seconds, nothing.memory_bytes, nothing.pids) == (None, None, None)
 
 
 def test_a_field_is_found_by_its_whole_name() -> None:
     events = "oom 3\noom_kill 1\noom_group_kill 0"
-    assert field_of(events, "oom_kill") == 1
-    assert field_of(events, "kill") is None
-    assert field_of(None, "oom_kill") is None
+    assert flat_keyed_value(events, "oom_kill") == 1
+    assert flat_keyed_value(events, "kill") is None
+    assert flat_keyed_value(None, "oom_kill") is None

@@ -14,9 +14,9 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
-from podstatus.runtime.process.cgroups.model.interface_files import Version, field_of
-from podstatus.runtime.process.cgroups.tree import CgroupPlace, Cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
+from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, flat_keyed_value
+from podstatus.runtime.process.cgroups.tree import CgroupPaths, Cgroups
 from tests.runtime.process.cgroups.test_cgroups_limits import pod_of, resources
 
 UID = PodUID("u")
@@ -34,19 +34,19 @@ def cgroups() -> Iterator[Cgroups]:
     name = f"podstatus-test-{uuid.uuid4().hex[:8]}"
     try:
         found = find_cgroups(name)
-    except NoCgroupsError as error:
+    except CgroupsUnavailableError as error:
         pytest.skip(f"no cgroups: {error}")
     try:
         if lacking := {"cpu", "memory"}.intersection(found.missing):
             pytest.skip(f"no cgroups for {sorted(lacking)}: {found.missing}")
         yield found
     finally:
-        found.sweep([])
+        found.retain_only([])
         found.close()
     assert [base for base in found._hierarchies if base.exists()] == []
 
 
-def start(place: CgroupPlace, program: str) -> "subprocess.Popen[str]":
+def start(place: CgroupPaths, program: str) -> "subprocess.Popen[str]":
     """A process that is in the cgroup before it begins with the program."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _BEGIN, program, " ".join(place.procs)],
@@ -67,18 +67,18 @@ def end(process: "subprocess.Popen[str]") -> int:
 
 
 def test_who_eats_too_much_memory_is_killed_and_it_shows(cgroups: Cgroups) -> None:
-    cgroups.make_pod(pod_of(resources("", "- 48Mi")))
-    place = cgroups.make(UID, "c1", resources("", "- 48Mi"))
-    assert field_of(Path(place.oom_events).read_text(), "oom_kill") == 0
+    cgroups.create_pod(pod_of(resources("", "- 48Mi")))
+    place = cgroups.create(UID, "c1", resources("", "- 48Mi"))
+    assert flat_keyed_value(Path(place.oom_events).read_text(), "oom_kill") == 0
     assert end(start(place, "eaten = b'x' * (256 << 20)")) == -9
-    assert field_of(Path(place.oom_events).read_text(), "oom_kill") == 1
-    other = cgroups.make(UID, "c2", resources("", "- 48Mi"))
+    assert flat_keyed_value(Path(place.oom_events).read_text(), "oom_kill") == 1
+    other = cgroups.create(UID, "c2", resources("", "- 48Mi"))
     assert end(start(other, "eaten = b'x' * (8 << 20)")) == 0
-    assert field_of(Path(other.oom_events).read_text(), "oom_kill") == 0
+    assert flat_keyed_value(Path(other.oom_events).read_text(), "oom_kill") == 0
 
 
 def test_a_process_has_a_cgroup_of_its_own_in_every_hierarchy(cgroups: Cgroups) -> None:
-    place = cgroups.make(UID, "c1", ResourceRequirements())
+    place = cgroups.create(UID, "c1", ResourceRequirements())
     process = start(place, "print('ready', flush=True); input()")
     try:
         assert read_line(process) == "ready"
@@ -114,8 +114,8 @@ print(json.dumps(found), flush=True)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount what it does not own")
 def test_whatever_it_mounts_it_sees_no_cgroup_but_its_own(cgroups: Cgroups) -> None:
     """Without a filter of system calls: the cgroup namespace begins below the limits."""
-    place = cgroups.make(UID, "c1", resources("", "- 64Mi"))
-    cgroups.make(UID, "c2", resources("", "- 64Mi"))
+    place = cgroups.create(UID, "c1", resources("", "- 64Mi"))
+    cgroups.create(UID, "c2", resources("", "- 64Mi"))
     process = start(place, _IN_NAMESPACES)
     found = json.loads(read_line(process))
     assert end(process) == 0
@@ -127,7 +127,7 @@ def test_whatever_it_mounts_it_sees_no_cgroup_but_its_own(cgroups: Cgroups) -> N
 
 
 def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
-    place = cgroups.make(UID, "c1", resources("", "200m"))
+    place = cgroups.create(UID, "c1", resources("", "200m"))
     process = start(
         place, "import time\nwhile time.process_time() < 0.3: pass\nprint(time.process_time())"
     )
@@ -135,7 +135,10 @@ def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
     assert end(process) == 0
     counts = (Path(file).parent.with_name("cpu.stat") for file in place.procs)
     counted = next(file for file in counts if file.exists()).read_text()
-    periods, throttled = field_of(counted, "nr_periods"), field_of(counted, "nr_throttled")
+    periods, throttled = (
+        flat_keyed_value(counted, "nr_periods"),
+        flat_keyed_value(counted, "nr_throttled"),
+    )
     used = cgroups.usage(UID, "c1")
     assert used is not None
     assert used.cpu_seconds is not None
@@ -147,28 +150,28 @@ def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
 
 def test_what_is_in_force_is_read_back(cgroups: Cgroups) -> None:
     asked = resources("100m", "250m 100M")
-    cgroups.make(UID, "c1", asked)
-    facts = cgroups.in_force(UID, "c1", asked)
+    cgroups.create(UID, "c1", asked)
+    facts = cgroups.actuated_resources(UID, "c1", asked)
     assert facts == ResourceFacts(
         cpu_request=Quantity("100m"),
         cpu_limit=Quantity("250m"),
         memory_limit=Quantity("100000000"),
     )
-    read = cgroups.in_force(UID, "c1")
+    read = cgroups.actuated_resources(UID, "c1")
     assert read is not None
     assert read.memory_limit == "97656Ki"
 
 
 def test_a_limit_below_the_least_is_the_least(cgroups: Cgroups) -> None:
-    cgroups.make(UID, "c1", resources("1m", "1m"))
-    facts = cgroups.in_force(UID, "c1")
+    cgroups.create(UID, "c1", resources("1m", "1m"))
+    facts = cgroups.actuated_resources(UID, "c1")
     assert facts is not None
     assert facts.cpu_limit == "10m"
-    assert facts.cpu_request == ("2m" if cgroups.version is Version.V1 else None)
+    assert facts.cpu_request == ("2m" if cgroups.version is CgroupVersion.V1 else None)
 
 
 def test_usage_is_that_of_the_processes_in_it(cgroups: Cgroups) -> None:
-    place = cgroups.make(UID, "c1", ResourceRequirements())
+    place = cgroups.create(UID, "c1", ResourceRequirements())
     process = start(place, "eaten = b'x' * (32 << 20); print('ready', flush=True); input()")
     try:
         assert read_line(process) == "ready"
@@ -183,7 +186,7 @@ def test_usage_is_that_of_the_processes_in_it(cgroups: Cgroups) -> None:
 
 
 def test_stragglers_are_killed_before_their_cgroup_is_removed(cgroups: Cgroups) -> None:
-    place = cgroups.make(UID, "c1", ResourceRequirements())
+    place = cgroups.create(UID, "c1", ResourceRequirements())
     forking = (
         "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "os.fork(); os.fork(); print('ready', flush=True); os.read(0, 1)"
@@ -193,21 +196,21 @@ def test_stragglers_are_killed_before_their_cgroup_is_removed(cgroups: Cgroups) 
     assert ready == ["ready"] * 4
     cgroups.remove_pod(UID)
     assert end(process) == -9
-    assert cgroups.in_force(UID, "c1") is None
+    assert cgroups.actuated_resources(UID, "c1") is None
 
 
 def test_what_is_left_in_a_cgroup_is_ended_and_what_it_used_is_still_known(
     cgroups: Cgroups,
 ) -> None:
-    place = cgroups.make(UID, "c1", ResourceRequirements())
+    place = cgroups.create(UID, "c1", ResourceRequirements())
     ignoring = (
         "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "print('ready', flush=True); os.read(0, 1)"
     )
     process = start(place, ignoring)
     assert read_line(process) == "ready"
-    cgroups.empty(UID, "c1")
+    cgroups.kill(UID, "c1")
     assert end(process) == -9
     assert cgroups.usage(UID, "c1") is not None
-    cgroups.empty(UID, "c1")
-    cgroups.empty(UID, "never-made")
+    cgroups.kill(UID, "c1")
+    cgroups.kill(UID, "never-made")

@@ -7,12 +7,12 @@ import pytest
 
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.cgroups.discovery import CgroupFinder, NoCgroupsError
+from podstatus.runtime.process.cgroups.discovery import CgroupFinder, CgroupsUnavailableError
 from podstatus.runtime.process.cgroups.model.mounts import (
     CgroupMount,
+    cgroup_directory,
     parse_mounts,
-    parse_own,
-    place_of,
+    parse_process_cgroups,
 )
 from tests.runtime.process.cgroups.fake_cgroups import FakeCgroupFolders
 
@@ -29,18 +29,20 @@ HYBRID = """\
 
 def test_mounts_are_read() -> None:
     mounts = parse_mounts(HYBRID)
-    both = CgroupMount(top="/sys/fs/cgroup/cpu,cpuacct", shown="/")
-    memory = CgroupMount(top="/sys/fs/cgroup/memory", shown="/docker/1f")
-    systemd = CgroupMount(top="/sys/fs/cgroup/systemd", shown="/")
+    both = CgroupMount(mount_point="/sys/fs/cgroup/cpu,cpuacct", root="/")
+    memory = CgroupMount(mount_point="/sys/fs/cgroup/memory", root="/docker/1f")
+    systemd = CgroupMount(mount_point="/sys/fs/cgroup/systemd", root="/")
     counted = {"cpu": both, "cpuacct": both, "memory": memory}
     assert mounts.v1 == {**counted, "name=systemd": systemd}
-    assert mounts.v2 == CgroupMount(top="/sys/fs/cgroup/unified", shown="/")
+    assert mounts.v2 == CgroupMount(mount_point="/sys/fs/cgroup/unified", root="/")
     spaced = parse_mounts(HYBRID.splitlines()[3])
-    assert spaced.v1["memory"].top == "/mnt/me too"
+    assert spaced.v1["memory"].mount_point == "/mnt/me too"
 
 
 def test_our_own_cgroups_are_read() -> None:
-    own = parse_own("4:memory:/a:b/c\n1:cpu,cpuacct:/\n9:name=systemd:/init\n0::/user.slice\n")
+    own = parse_process_cgroups(
+        "4:memory:/a:b/c\n1:cpu,cpuacct:/\n9:name=systemd:/init\n0::/user.slice\n"
+    )
     assert own["memory"] == "/a:b/c"
     assert own["cpu"] == own["cpuacct"] == "/"
     assert own[""] == "/user.slice"
@@ -59,7 +61,7 @@ def test_our_own_cgroups_are_read() -> None:
     ],
 )
 def test_a_cgroup_is_found_in_its_mount(shown: str, path: str, expected: str | None) -> None:
-    assert place_of(CgroupMount(top="/cg", shown=shown), path) == expected
+    assert cgroup_directory(CgroupMount(mount_point="/cg", root=shown), path) == expected
 
 
 def _finder(
@@ -71,7 +73,7 @@ def _finder(
 def test_root_makes_them_at_the_top(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="user.slice")
     found = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/user.slice\n")
-    place = found.make(UID, "c1", ResourceRequirements())
+    place = found.create(UID, "c1", ResourceRequirements())
     assert place.procs == (f"{tmp_path}/ps/poduid-1/c1/inside/cgroup.procs",)
     assert place.oom_events == f"{tmp_path}/ps/poduid-1/c1/memory.events"
     assert not (tmp_path / "ps-agent").exists()
@@ -84,7 +86,7 @@ def test_others_make_them_in_their_own_and_step_aside(tmp_path: Path) -> None:
     found = _finder(fake).find(fake.mountinfo(), "0::/me.scope\n")
     assert fake.pids(own) == []
     assert fake.pids(own / "ps-agent") == [os.getpid()]
-    assert found.make(UID, "c1", ResourceRequirements()).procs == (
+    assert found.create(UID, "c1", ResourceRequirements()).procs == (
         f"{own}/ps/poduid-1/c1/inside/cgroup.procs",
     )
 
@@ -94,48 +96,52 @@ def test_an_agent_that_is_started_again_in_its_leaf_finds_the_same(tmp_path: Pat
     fake.put(tmp_path / "me.scope", os.getpid())
     first = _finder(fake).find(fake.mountinfo(), "0::/me.scope\n")
     again = _finder(fake).find(fake.mountinfo(), "0::/me.scope/ps-agent\n")
-    place = first.make(UID, "c1", ResourceRequirements())
-    assert again.make(UID, "c1", ResourceRequirements()) == place
+    place = first.create(UID, "c1", ResourceRequirements())
+    assert again.create(UID, "c1", ResourceRequirements()) == place
 
 
 def test_processes_of_others_are_not_moved(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="session.scope")
     fake.put(tmp_path / "session.scope", 1, os.getpid())
-    with pytest.raises(NoCgroupsError, match=r"not ours: \[1\]; start the agent in a cgroup of"):
+    with pytest.raises(
+        CgroupsUnavailableError, match=r"not ours: \[1\]; start the agent in a cgroup of"
+    ):
         _finder(fake).find(fake.mountinfo(), "0::/session.scope\n")
     assert fake.pids(tmp_path / "session.scope") == [1, os.getpid()]
-    assert fake.names(tmp_path / "session.scope") == []
+    assert fake.child_names(tmp_path / "session.scope") == []
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/sys/fs/cgroup"])
 def test_only_a_name_is_a_name(tmp_path: Path, name: str) -> None:
     fake = FakeCgroupFolders(tmp_path)
-    with pytest.raises(NoCgroupsError, match="no cgroup can be called"):
+    with pytest.raises(CgroupsUnavailableError, match="no cgroup can be called"):
         CgroupFinder(name, under=None, is_root=True, folders=fake).find(fake.mountinfo(), "0::/\n")
 
 
 def test_another_place_can_be_named(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="batch.slice")
     found = _finder(fake, is_root=True, under="/batch.slice").find(fake.mountinfo(), "0::/\n")
-    place = found.make(UID, "c1", ResourceRequirements())
+    place = found.create(UID, "c1", ResourceRequirements())
     assert place.procs == (f"{tmp_path}/batch.slice/ps/poduid-1/c1/inside/cgroup.procs",)
 
 
 def test_what_may_not_be_written_is_no_place(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path)
     fake.refused = {"cgroup.subtree_control"}
-    with pytest.raises(NoCgroupsError, match="Permission denied; run the agent as root, or as"):
+    with pytest.raises(
+        CgroupsUnavailableError, match="Permission denied; run the agent as root, or as"
+    ):
         _finder(fake).find(fake.mountinfo(), "0::/\n")
-    assert fake.names(tmp_path) == []
+    assert fake.child_names(tmp_path) == []
 
 
 def test_a_machine_without_cgroups_has_no_place(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, controllers="")
-    with pytest.raises(NoCgroupsError, match="does not offer the controller cpu"):
+    with pytest.raises(CgroupsUnavailableError, match="does not offer the controller cpu"):
         _finder(fake).find(fake.mountinfo(), "0::/\n")
-    with pytest.raises(NoCgroupsError, match="no cgroups are mounted"):
+    with pytest.raises(CgroupsUnavailableError, match="no cgroups are mounted"):
         _finder(fake).find("", "0::/\n")
-    with pytest.raises(NoCgroupsError, match=r"the cgroup /../x is not to be seen"):
+    with pytest.raises(CgroupsUnavailableError, match=r"the cgroup /../x is not to be seen"):
         _finder(fake).find(fake.mountinfo(), "0::/../x\n")
 
 
@@ -143,11 +149,11 @@ def test_root_makes_them_also_where_nothing_can_be_limited(tmp_path: Path) -> No
     fake = FakeCgroupFolders(tmp_path, controllers="")
     found = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/\n")
     assert found.missing.keys() == {"cpu", "memory", "pids"}
-    place = found.make(UID, "c1", ResourceRequirements())
+    place = found.create(UID, "c1", ResourceRequirements())
     assert place.procs == (f"{tmp_path}/ps/poduid-1/c1/inside/cgroup.procs",)
     found.remove_pod(UID)
     found.close()
-    assert fake.names(tmp_path) == []
+    assert fake.child_names(tmp_path) == []
 
 
 def _hierarchy(folder: Path, **files: str) -> str:
@@ -166,16 +172,16 @@ def test_there_is_one_in_every_hierarchy(tmp_path: Path) -> None:
     mountinfo = fake.mountinfo() + "".join(_hierarchy(tmp_path / name) for name in named)
 
     class Hybrid(FakeCgroupFolders):
-        def make(self, folder: Path) -> None:
+        def create(self, folder: Path) -> None:
             if folder.is_relative_to(unified):
-                fake.make(folder)
+                fake.create(folder)
                 return
             folder.mkdir(exist_ok=True)
             (folder / "cgroup.procs").touch()
 
     own = "2:name=systemd:/\n1:freezer:/\n0::/\n"
     finder = CgroupFinder("ps", under=None, is_root=True, folders=Hybrid(tmp_path / "unified"))
-    place = finder.find(mountinfo, own).make(UID, "c1", ResourceRequirements())
+    place = finder.find(mountinfo, own).create(UID, "c1", ResourceRequirements())
     assert set(place.procs) == {
         f"{tmp_path}/{name}/ps/poduid-1/c1/inside/cgroup.procs" for name in ("unified", *named)
     }
@@ -187,16 +193,16 @@ def test_a_hierarchy_in_which_none_can_be_made_is_left_out(tmp_path: Path) -> No
     fake = FakeCgroupFolders(unified)
     line = f"50 31 0:50 / {tmp_path}/gone rw - cgroup cgroup rw,freezer\n"
     found = _finder(fake, is_root=True).find(fake.mountinfo() + line, "1:freezer:/\n0::/\n")
-    (procs,) = found.make(UID, "c1", ResourceRequirements()).procs
+    (procs,) = found.create(UID, "c1", ResourceRequirements()).procs
     assert procs.startswith(str(unified))
 
 
 def test_version_1_without_permission_says_so(tmp_path: Path) -> None:
     class Closed(FakeCgroupFolders):
-        def make(self, folder: Path) -> None:
+        def create(self, folder: Path) -> None:
             raise PermissionError(13, "Permission denied", str(folder))
 
-    with pytest.raises(NoCgroupsError) as refused:
+    with pytest.raises(CgroupsUnavailableError) as refused:
         _finder(Closed(tmp_path), is_root=True).find(HYBRID, "")
     told = str(refused.value)
     assert told.startswith(

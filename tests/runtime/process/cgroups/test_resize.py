@@ -13,9 +13,9 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError
-from podstatus.runtime.process.cgroups.discovery import NoCgroupsError, find_cgroups
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.resize import resize_cgroups
-from podstatus.runtime.process.cgroups.tree import Cgroups, no_cgroups
+from podstatus.runtime.process.cgroups.tree import Cgroups, unavailable_cgroups
 from tests.runtime.process.cgroups.test_cgroups import Machine
 from tests.runtime.process.cgroups.test_cgroups_limits import resources
 from tests.runtime.process.cgroups.test_cgroups_real import end, read_line, start
@@ -31,9 +31,9 @@ def pod_of(**containers: ResourceRequirements) -> Pod:
 
 
 def make(cgroups: Cgroups, pod: Pod) -> None:
-    cgroups.make_pod(pod)
+    cgroups.create_pod(pod)
     for container in pod.spec.containers or ():
-        cgroups.make(UID, container.name, container.resources)
+        cgroups.create(UID, container.name, container.resources)
 
 
 def resize(cgroups: Cgroups, pod: Pod, *ended: str) -> None:
@@ -54,14 +54,14 @@ def machine(tmp_path: Path) -> Machine:
 def real() -> Iterator[Cgroups]:
     try:
         found = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
-    except NoCgroupsError as error:
+    except CgroupsUnavailableError as error:
         pytest.skip(f"no cgroups: {error}")
     try:
         if lacking := {"cpu", "memory"}.intersection(found.missing):
             pytest.skip(f"no cgroups for {sorted(lacking)}: {found.missing}")
         yield found
     finally:
-        found.sweep([])
+        found.retain_only([])
         found.close()
 
 
@@ -111,10 +111,10 @@ def test_what_cannot_be_written_is_told(machine: Machine, file: str) -> None:
 
 def test_what_cannot_be_limited_is_passed_over(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "memory pids")
-    machine.cgroups.make(UID, "a", resources("", "- 8Mi"))
+    machine.cgroups.create(UID, "a", resources("", "- 8Mi"))
     resize(machine.cgroups, pod_of(a=resources("", "2 16Mi"), gone=resources("", "2 16Mi")))
     assert machine.text("podu/a/memory.max") == str(16 * MI)
-    resize(no_cgroups("this is a mouse"), pod_of(a=resources("", "2 16Mi")))
+    resize(unavailable_cgroups("this is a mouse"), pod_of(a=resources("", "2 16Mi")))
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_the_kernel_of_this_machine_takes_it(real: Cgroups, before: str, after: 
     holds = ResourceFacts(
         cpu_request=Quantity(cpu), cpu_limit=Quantity(cpu), memory_limit=Quantity(memory)
     )
-    assert real.in_force(UID, "a", resources(after, after)) == holds
-    whole = real.pod_in_force(UID)
+    assert real.actuated_resources(UID, "a", resources(after, after)) == holds
+    whole = real.actuated_pod_resources(UID)
     assert whole is not None
     assert whole.cpu_limit == f"{int(cpu.removesuffix('m')) + 50}m"
     assert whole.memory_limit == f"{int(memory.removesuffix('Mi')) + 16}Mi"
@@ -143,17 +143,17 @@ def test_the_kernel_of_this_machine_takes_it(real: Cgroups, before: str, after: 
 
 def test_what_has_ended_does_not_keep_the_kernel_from_lowering_a_pod(real: Cgroups) -> None:
     make(real, pod_of(a=resources("", "1 32Mi")))
-    real.make(UID, "older", resources("", "1 32Mi"))
+    real.create(UID, "older", resources("", "1 32Mi"))
     resize(real, pod_of(a=resources("", "100m 32Mi")), "older", "never-made")
-    whole = real.pod_in_force(UID)
+    whole = real.actuated_pod_resources(UID)
     assert whole is not None
     assert whole.cpu_limit == "100m"
 
 
 def test_a_running_process_keeps_its_memory(real: Cgroups) -> None:
     pod = pod_of(a=resources("", "1 128Mi"))
-    real.make_pod(pod)
-    place = real.make(UID, "a", resources("", "1 128Mi"))
+    real.create_pod(pod)
+    place = real.create(UID, "a", resources("", "1 128Mi"))
     process = start(place, "eaten = b'x' * (48 << 20); print('ready', flush=True); input()")
     try:
         assert read_line(process) == "ready"

@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.runtime.process.cgroups.model.interface_files import Version
-from podstatus.runtime.process.cgroups.model.resize_plan import POD, Held, changes, too_low
-from podstatus.runtime.resource_limits import Limits
+from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion
+from podstatus.runtime.process.cgroups.model.resize_plan import (
+    POD,
+    CgroupResize,
+    memory_decrease_error,
+    plan_writes,
+)
+from podstatus.runtime.resource_limits import CgroupLimits
 
 ABOVE, APP = "attempting to set {} memory limit (8) below current usage ({})", 'container "app"'
 
@@ -17,15 +22,17 @@ def held(
     quota: tuple[int | None, int | None] = (None, None),
     memory: tuple[int | None, int | None] = (None, None),
     used: int | None = 0,
-) -> Held:
+) -> CgroupResize:
     """From these limits to those: what holds, and what is wanted."""
-    wanted = Limits(cpu_shares=2, cpu_quota=quota[1], memory_bytes=memory[1])
-    return Held(wanted=wanted, cpu_quota=quota[0], memory_bytes=memory[0], memory_used=used)
+    wanted = CgroupLimits(cpu_shares=2, cpu_quota=quota[1], memory_bytes=memory[1])
+    return CgroupResize(
+        desired=wanted, cpu_quota=quota[0], memory_bytes=memory[0], memory_used=used
+    )
 
 
-def order(pod: Held, containers: Mapping[str, Held], file: str) -> list[str]:
-    found = changes(Version.V2, pod, containers)
-    return [change.whose or "pod" for change in found if change.setting.file == file]
+def order(pod: CgroupResize, containers: Mapping[str, CgroupResize], file: str) -> list[str]:
+    found = plan_writes(CgroupVersion.V2, pod, containers)
+    return [change.container_id or "pod" for change in found if change.setting.file == file]
 
 
 @pytest.mark.parametrize(
@@ -50,8 +57,8 @@ def test_memory_comes_before_the_processors_and_each_has_an_order_of_its_own() -
     pod = held(quota=(10, 20), memory=(20, 10))
     container = held(quota=(10, 20), memory=(20, 10))
     found = [
-        (change.whose or "pod", change.setting.file)
-        for change in changes(Version.V2, pod, {"a": container})
+        (change.container_id or "pod", change.setting.file)
+        for change in plan_writes(CgroupVersion.V2, pod, {"a": container})
     ]
     assert found == [
         ("a", "memory.max"),
@@ -74,7 +81,7 @@ def test_memory_comes_before_the_processors_and_each_has_an_order_of_its_own() -
 def test_memory_is_never_above_memory_and_swap(
     before: int | None, after: int, files: list[str]
 ) -> None:
-    found = changes(Version.V1, held(memory=(before, after)), {})
+    found = plan_writes(CgroupVersion.V1, held(memory=(before, after)), {})
     assert [c.setting.file for c in found if c.setting.controller == "memory"] == files
 
 
@@ -90,9 +97,9 @@ def test_no_quota_is_ever_above_the_one_around_it(
     whose = {str(number): pair for number, pair in enumerate(fitting)} | {POD: pod}
     now = {name: before for name, (before, _) in whose.items()}
     inside = {name: held(quota=pair) for name, pair in whose.items() if name}
-    for change in changes(Version.V1, held(quota=pod), inside):
+    for change in plan_writes(CgroupVersion.V1, held(quota=pod), inside):
         if change.setting.file == "cpu.cfs_quota_us":
-            now[change.whose] = int(change.setting.text)
+            now[change.container_id] = int(change.setting.text)
         assert max(now.values()) <= now[POD]
     assert now == {name: after for name, (_, after) in whose.items()}
 
@@ -122,6 +129,8 @@ def test_no_quota_is_ever_above_the_one_around_it(
         (held(memory=(9, 8), used=None), held(), ""),
     ],
 )
-def test_memory_is_not_lowered_below_what_is_used(pod: Held, container: Held, why: str) -> None:
+def test_memory_is_not_lowered_below_what_is_used(
+    pod: CgroupResize, container: CgroupResize, why: str
+) -> None:
     told = f"cannot decrease memory limits: {why}" if why else ""
-    assert too_low(pod, {"app": container}) == told
+    assert memory_decrease_error(pod, {"app": container}) == told

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.runtime.process.records.models import Launch, ProcessIdentity
-from podstatus.runtime.process.sandbox.seccomp_support import NoSeccompError, find_architecture
+from podstatus.runtime.process.records.models import LaunchRecord, ProcessIdentity
+from podstatus.runtime.process.sandbox.seccomp_support import (
+    SeccompUnavailableError,
+    find_architecture,
+)
 from podstatus.runtime.process.seccomp.bpf_filter import assemble
 from podstatus.runtime.process.seccomp.default_profile import default_profile
-from podstatus.runtime.process.state.process_identity import identity_of, send_signal
+from podstatus.runtime.process.state.process_identity import read_identity, send_signal
 from tests.runtime.process.a_log import a_launch
 
 BWRAP = shutil.which("bwrap")
@@ -28,7 +31,7 @@ def _filter() -> str:
     """As make_launch has it, for a container without capabilities."""
     try:
         architecture = find_architecture()
-    except NoSeccompError:
+    except SeccompUnavailableError:
         return ""
     program = assemble(architecture.audit, default_profile(architecture, ()))
     return base64.b64encode(program).decode()
@@ -39,7 +42,7 @@ FILTER = _filter()
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True):
-    launch: Launch
+    launch: LaunchRecord
     process: ProcessIdentity
     popen: "subprocess.Popen[bytes]"
 
@@ -87,8 +90,10 @@ def _until_executed(pid: int) -> None:
         os.sched_yield()
 
 
-def _running(launch: Launch, popen: "subprocess.Popen[bytes]", pid: int) -> Iterator[Container]:
-    process = identity_of(pid)
+def _running(
+    launch: LaunchRecord, popen: "subprocess.Popen[bytes]", pid: int
+) -> Iterator[Container]:
+    process = read_identity(pid)
     assert process is not None
     container = Container(launch=launch, process=process, popen=popen)
     try:

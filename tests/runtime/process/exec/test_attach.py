@@ -13,8 +13,14 @@ import pytest
 from podstatus.base.aio import SystemClock
 from podstatus.runtime.process.exec.start import attach_to
 from podstatus.runtime.process.records.models import StartRecord
-from podstatus.runtime.process.state.process_identity import identity_of
-from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
+from podstatus.runtime.process.state.process_identity import read_identity
+from podstatus.runtime.streams import (
+    OutputStream,
+    ProcessStream,
+    StreamOptions,
+    StreamUnavailableError,
+    TerminalSize,
+)
 from tests.runtime.process.a_log import START, ALog, a_launch, an_exit
 
 KEEPER = """
@@ -39,7 +45,7 @@ class AContainer:
         assert self._keeper.stdout is not None
         self._keeper.stdout.readline()
         self._keeper.stdout.close()
-        process = identity_of(self._keeper.pid)
+        process = read_identity(self._keeper.pid)
         assert process is not None
         self.started = StartRecord(process=process, keeper=process, started_at=START)
 
@@ -51,9 +57,11 @@ class AContainer:
             self._keeper.stdin.close()
         self._keeper.wait()
 
-    async def attach(self, *, tty: bool = False, reads: bool = True, **request: bool) -> Talk:
+    async def attach(
+        self, *, tty: bool = False, reads: bool = True, **request: bool
+    ) -> ProcessStream:
         launch = a_launch(stdin=reads, tty=tty)
-        asked = TalkRequest(**request)
+        asked = StreamOptions(**request)
         return await attach_to(self.log.place, launch, self.started, asked, clock=SystemClock())
 
 
@@ -78,7 +86,7 @@ def test_what_is_written_from_now_on_is_heard(container: AContainer) -> None:
     async def scenario() -> None:
         talk = await container.attach()
         container.log.write("one")
-        assert await talk.read() == (Channel.OUT, b"one\n")
+        assert await talk.read() == (OutputStream.STDOUT, b"one\n")
         container.log.write("two", tag="P")
         container.log.put_away()
         container.log.write("three")
@@ -89,7 +97,7 @@ def test_what_is_written_from_now_on_is_heard(container: AContainer) -> None:
             assert piece is not None
             said += piece[1]
         assert said == b"twothree\n"
-        assert await talk.read() == (Channel.ERR, b"oops\n")
+        assert await talk.read() == (OutputStream.STDERR, b"oops\n")
         await talk.close()
 
     play(scenario)
@@ -100,7 +108,7 @@ def test_only_the_channels_that_were_asked_for(container: AContainer) -> None:
         talk = await container.attach(stdout=False)
         container.log.write("out")
         container.log.write("err", stream="stderr")
-        assert await talk.read() == (Channel.ERR, b"err\n")
+        assert await talk.read() == (OutputStream.STDERR, b"err\n")
         await talk.close()
 
     play(scenario)
@@ -112,7 +120,7 @@ def test_its_end_is_told_after_all_it_wrote(container: AContainer) -> None:
         waiting = asyncio.ensure_future(talk.wait())
         container.log.write("last")
         container.end(7)
-        assert await talk.read() == (Channel.OUT, b"last\n")
+        assert await talk.read() == (OutputStream.STDOUT, b"last\n")
         assert await talk.read() is None
         assert await waiting == 7
         await talk.close()
@@ -137,7 +145,7 @@ def test_a_container_that_has_ended(container: AContainer) -> None:
     async def attach() -> None:
         await container.attach()
 
-    with pytest.raises(NoStreamError, match="the container has ended"):
+    with pytest.raises(StreamUnavailableError, match="the container has ended"):
         asyncio.run(attach())
 
 
@@ -180,7 +188,7 @@ def test_input_goes_through_the_named_pipe(container: AContainer) -> None:
                 total += len(os.read(reader, 65536))
             await asyncio.sleep(0)
         await writing
-        await talk.end_input()
+        await talk.close_stdin()
         assert os.read(reader, 100) == b""
         await talk.write(b"nobody hears")
         await talk.close()
@@ -206,7 +214,7 @@ def test_an_input_that_is_none_takes_nothing(container: AContainer, kind: str) -
     async def scenario() -> None:
         talk = await container.attach(stdin=True)
         await talk.write(b"words\n")
-        await talk.end_input()
+        await talk.close_stdin()
         await talk.close()
 
     play(scenario)

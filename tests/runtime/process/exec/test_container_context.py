@@ -1,20 +1,20 @@
 import pytest
 
-from podstatus.runtime.process.exec.container_context import Surroundings, surroundings
+from podstatus.runtime.process.exec.container_context import ExecContext, exec_context
 from podstatus.runtime.process.spec.capabilities import CAPABILITIES
 from tests.runtime.process.a_log import a_launch
 
 CHOWN, KILL, SYS_ADMIN = 0, 5, 21
 
 
-def isolated(*arguments: str, argv: tuple[str, ...] = ("sleep",)) -> Surroundings:
-    return surroundings(a_launch(bubblewrap=("bwrap", *arguments), cwd="", argv=argv))
+def isolated(*arguments: str, argv: tuple[str, ...] = ("sleep",)) -> ExecContext:
+    return exec_context(a_launch(bubblewrap=("bwrap", *arguments), cwd="", argv=argv))
 
 
 def test_without_isolation_it_is_as_the_launch_says() -> None:
     launch = a_launch(env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,))
-    found = surroundings(launch)
-    assert found == Surroundings(
+    found = exec_context(launch)
+    assert found == ExecContext(
         env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,), capabilities=None
     )
 
@@ -25,7 +25,7 @@ def test_the_environment_and_the_folder_are_among_the_arguments() -> None:
         *("--setenv", "B", "", "--setenv", "C", "1", "--unsetenv", "C", "--chdir", "/--setenv"),
         *("--", "--setenv", "D", "1"),
     )
-    assert found == Surroundings(env={"A": "--chdir", "B": ""}, cwd="/--setenv")
+    assert found == ExecContext(env={"A": "--chdir", "B": ""}, cwd="/--setenv")
 
 
 def test_values_of_other_options_are_not_taken_for_options() -> None:
@@ -33,7 +33,7 @@ def test_values_of_other_options_are_not_taken_for_options() -> None:
         *("--ro-bind", "--clearenv", "--chdir", "--hostname", "--setenv", "--as-pid-1"),
         *("--perms", "0755", "--tmpfs", "/run", "--setenv", "A", "1"),
     )
-    assert found == Surroundings(env={"A": "1"}, cwd="/")
+    assert found == ExecContext(env={"A": "1"}, cwd="/")
 
 
 @pytest.mark.parametrize(

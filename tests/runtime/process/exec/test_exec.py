@@ -11,7 +11,13 @@ import pytest
 
 from podstatus.base.aio import SystemClock
 from podstatus.runtime.process.exec.start import exec_in
-from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest, TerminalSize
+from podstatus.runtime.streams import (
+    OutputStream,
+    ProcessStream,
+    StreamOptions,
+    StreamUnavailableError,
+    TerminalSize,
+)
 from tests.runtime.process.exec.containers import (
     BWRAP,
     ENV,
@@ -40,33 +46,33 @@ def word() -> str:
     return f"word-{uuid.uuid4().hex}"
 
 
-async def start(container: Container, *command: str, **request: bool) -> Talk:
-    asked = TalkRequest(**request)
+async def start(container: Container, *command: str, **request: bool) -> ProcessStream:
+    asked = StreamOptions(**request)
     clock = SystemClock()
     return await exec_in(container.process, container.launch, command, asked, clock=clock)
 
 
-async def read_all(talk: Talk) -> dict[Channel, bytes]:
-    said = dict.fromkeys(Channel, b"")
+async def read_all(talk: ProcessStream) -> dict[OutputStream, bytes]:
+    said = dict.fromkeys(OutputStream, b"")
     while (piece := await talk.read()) is not None:
         said[piece[0]] += piece[1]
     return said
 
 
-async def finish(talk: Talk) -> tuple[int, str, str]:
+async def finish(talk: ProcessStream) -> tuple[int, str, str]:
     try:
         said = await read_all(talk)
         code = await talk.wait()
     finally:
         await talk.close()
-    return code, said[Channel.OUT].decode(), said[Channel.ERR].decode()
+    return code, said[OutputStream.STDOUT].decode(), said[OutputStream.STDERR].decode()
 
 
 async def run(container: Container, *command: str, **request: bool) -> tuple[int, str, str]:
     return await finish(await start(container, *command, **request))
 
 
-async def read_until(talk: Talk, what: bytes) -> bytes:
+async def read_until(talk: ProcessStream, what: bytes) -> bytes:
     said = b""
     while what not in said:
         piece = await talk.read()
@@ -125,7 +131,7 @@ async def run_bytes(container: Container, *command: str) -> tuple[int, bytes, by
     talk = await start(container, *command)
     try:
         said = await read_all(talk)
-        return await talk.wait(), said[Channel.OUT], said[Channel.ERR]
+        return await talk.wait(), said[OutputStream.STDOUT], said[OutputStream.STDERR]
     finally:
         await talk.close()
 
@@ -141,18 +147,18 @@ async def run_bytes(container: Container, *command: str) -> tuple[int, bytes, by
     ],
 )
 def test_a_command_that_cannot_be_executed(container: Container, command: str, why: str) -> None:
-    with pytest.raises(NoStreamError, match=re.escape(why)):
+    with pytest.raises(StreamUnavailableError, match=re.escape(why)):
         play(lambda: run(container, command))
 
 
 def test_no_command_is_refused(container: Container) -> None:
-    with pytest.raises(NoStreamError, match="at least one command"):
+    with pytest.raises(StreamUnavailableError, match="at least one command"):
         play(lambda: run(container))
 
 
 def test_a_container_that_has_ended_is_no_place(container: Container) -> None:
     container.end()
-    with pytest.raises(NoStreamError, match="the container has ended"):
+    with pytest.raises(StreamUnavailableError, match="the container has ended"):
         play(lambda: run(container, "true"))
 
 
@@ -164,12 +170,12 @@ def test_input_and_its_end(container: Container) -> None:
 
         async def say() -> None:
             await talk.write(data)
-            await talk.end_input()
+            await talk.close_stdin()
 
         said, _ = await asyncio.gather(read_all(talk), say())
         assert await talk.wait() == 0
         await talk.close()
-        return said[Channel.OUT]
+        return said[OutputStream.STDOUT]
 
     assert play(scenario) == data
 
@@ -179,7 +185,7 @@ def test_input_that_nobody_wants_is_dropped(container: Container) -> None:
         talk = await start(container, "true", stdin=True)
         await talk.wait()
         await talk.write(b"x" * 1_000_000)
-        await talk.end_input()
+        await talk.close_stdin()
         await talk.write(b"more")
         await talk.close()
         deaf = await start(container, "true")
@@ -207,7 +213,7 @@ def test_a_terminal(container: Container) -> None:
         talk.resize(TerminalSize(columns=132, rows=43))
         await talk.write(b"\n")
         said = await read_until(talk, b"43 132")
-        await talk.end_input()
+        await talk.close_stdin()
         assert await talk.wait() == 0
         await talk.close()
         return said
@@ -253,7 +259,7 @@ def test_a_daemon_ends_with_the_talk_and_does_not_hold_it_up(
 ) -> None:
     async def scenario() -> None:
         talk = await start(container, "sh", "-c", f"({STUBBORN.format(word)}); sleep 0.2; exit 4")
-        assert (await read_all(talk))[Channel.OUT] == b"up\n"
+        assert (await read_all(talk))[OutputStream.STDOUT] == b"up\n"
         assert await talk.wait() == 4
         assert running_with(word)
         await talk.close()
@@ -311,7 +317,7 @@ def test_who_does_not_read_holds_up_the_command() -> None:
         await asyncio.sleep(0.3)
         said = await talk.read()
         assert said is not None
-        if said[0] is Channel.ERR:
+        if said[0] is OutputStream.STDERR:
             counted = int(said[1].split()[-1])
         assert counted <= 4
         await talk.close()
@@ -367,7 +373,7 @@ def test_it_joins_the_cgroups_of_its_container(tmp_path: Path) -> None:
     gone = str(tmp_path / "gone/cgroup.procs")
     with (
         plain_container(cgroups=(gone,)) as container,
-        pytest.raises(NoStreamError, match="cannot join the cgroup"),
+        pytest.raises(StreamUnavailableError, match="cannot join the cgroup"),
     ):
         play(lambda: run(container, "true"))
 

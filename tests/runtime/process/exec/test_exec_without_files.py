@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podstatus.base.aio import SystemClock
 from podstatus.runtime.process.exec.start import exec_in
-from podstatus.runtime.streams import NoStreamError, TalkRequest
+from podstatus.runtime.streams import StreamOptions, StreamUnavailableError
 from tests.runtime.process.exec.containers import Container, plain_container
 
 MORE_THAN_A_TALK_OPENS = 16
@@ -45,14 +45,14 @@ def only(free: int) -> Iterator[None]:
 
 async def try_talks(container: Container) -> list[bool]:
     worked = []
-    request = TalkRequest(stdin=True, stdout=True, stderr=True)
+    request = StreamOptions(stdin=True, stdout=True, stderr=True)
     for free in range(MORE_THAN_A_TALK_OPENS):
         with only(free):
             try:
                 talk = await exec_in(
                     container.process, container.launch, ("true",), request, clock=SystemClock()
                 )
-            except NoStreamError:
+            except StreamUnavailableError:
                 worked.append(False)
                 continue
             await talk.close()

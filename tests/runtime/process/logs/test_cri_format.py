@@ -4,24 +4,24 @@ from hypothesis import strategies as st
 
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.logs.cri_format import (
-    LINE_LIMIT,
-    ChosenLines,
-    Entry,
+    MAX_LINE_BYTES,
+    LogEntry,
+    LogFilter,
     log_time,
     parse_entry,
 )
-from podstatus.runtime.streams import Channel, LogOptions
+from podstatus.runtime.streams import LogOptions, OutputStream
 
 TIME = b"2026-11-15T20:00:00.123456789Z"
 LATER = b"2026-11-15T20:00:01.000000000Z"
 
 
-def out(text: bytes, *, time: bytes = TIME, partial: bool = False) -> Entry:
-    return Entry(time, Channel.OUT, partial, text)
+def out(text: bytes, *, time: bytes = TIME, partial: bool = False) -> LogEntry:
+    return LogEntry(time, OutputStream.STDOUT, partial, text)
 
 
-def err(text: bytes, *, time: bytes = TIME, partial: bool = False) -> Entry:
-    return Entry(time, Channel.ERR, partial, text)
+def err(text: bytes, *, time: bytes = TIME, partial: bool = False) -> LogEntry:
+    return LogEntry(time, OutputStream.STDERR, partial, text)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def err(text: bytes, *, time: bytes = TIME, partial: bool = False) -> Entry:
         (b"2026-11-15T20:00:00Z stdout F x\n", out(b"x\n", time=b"2026-11-15T20:00:00.000000000Z")),
     ],
 )
-def test_a_line_is_read(line: bytes, entry: Entry) -> None:
+def test_a_line_is_read(line: bytes, entry: LogEntry) -> None:
     assert parse_entry(line) == entry
 
 
@@ -79,8 +79,8 @@ def test_a_moment_is_written_as_it_is_read(nanos: int) -> None:
     assert len(log_time(nanos)) == len(TIME)
 
 
-def printed(options: LogOptions, *entries: Entry) -> bytes:
-    chosen = ChosenLines(options)
+def printed(options: LogOptions, *entries: LogEntry) -> bytes:
+    chosen = LogFilter(options)
     return chosen.add(entries) + chosen.end()
 
 
@@ -101,8 +101,8 @@ def test_a_line_that_was_never_finished_is_printed() -> None:
 
 def test_only_one_channel() -> None:
     entries = (out(b"a\n"), err(b"b\n"), out(b"c\n"))
-    assert printed(LogOptions(channel=Channel.OUT), *entries) == b"a\nc\n"
-    assert printed(LogOptions(channel=Channel.ERR), *entries) == b"b\n"
+    assert printed(LogOptions(stream=OutputStream.STDOUT), *entries) == b"a\nc\n"
+    assert printed(LogOptions(stream=OutputStream.STDERR), *entries) == b"b\n"
 
 
 def test_since_is_meant_with_its_moment() -> None:
@@ -119,16 +119,16 @@ def test_since_is_meant_with_its_moment() -> None:
 def test_a_limit_of_bytes_is_exact(texts: list[bytes], limit: int, timestamps: bool) -> None:
     entries = [out(text + b"\n") for text in texts]
     everything = printed(LogOptions(timestamps=timestamps), *entries)
-    chosen = ChosenLines(LogOptions(timestamps=timestamps, limit_bytes=limit))
+    chosen = LogFilter(LogOptions(timestamps=timestamps, limit_bytes=limit))
     some = b"".join(chosen.add([entry]) for entry in entries) + chosen.end()
     assert some == everything[:limit]
-    assert chosen.full == (len(everything) >= limit)
+    assert chosen.is_full == (len(everything) >= limit)
 
 
 def test_a_line_without_end_is_not_kept() -> None:
-    chosen = ChosenLines(LogOptions(timestamps=True))
+    chosen = LogFilter(LogOptions(timestamps=True))
     part = out(b"x" * 16384, partial=True)
     pieces = [chosen.add([part]) for _ in range(200)]
-    assert max(len(piece) for piece in pieces) < LINE_LIMIT + 2 * 16384
+    assert max(len(piece) for piece in pieces) < MAX_LINE_BYTES + 2 * 16384
     whole = b"".join(pieces) + chosen.add([out(b"\n")]) + chosen.end()
     assert whole == TIME + b" " + b"x" * 16384 * 200 + b"\n"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from podstatus.base.aio import SystemClock
 from podstatus.runtime.process.logs import files, reader
-from podstatus.runtime.process.logs.files import BLOCK
+from podstatus.runtime.process.logs.files import BLOCK_BYTES
 from podstatus.runtime.process.logs.reader import read_log
-from podstatus.runtime.streams import Channel, LogOptions, NoStreamError
+from podstatus.runtime.streams import LogOptions, OutputStream, StreamUnavailableError
 from tests.runtime.process.a_log import START, ALog
 
 CLOCK = SystemClock()
@@ -53,7 +53,9 @@ def test_a_log_that_was_not_begun_is_empty(log: ALog) -> None:
 
 def test_no_folder_is_no_log(log: ALog) -> None:
     gone = ALog(log.place.path / "gone")
-    with pytest.raises(NoStreamError, match=r"the log cannot be read: No such file or directory"):
+    with pytest.raises(
+        StreamUnavailableError, match=r"the log cannot be read: No such file or directory"
+    ):
         read(gone)
 
 
@@ -91,8 +93,8 @@ def test_the_last_lines_go_back_into_older_files(log: ALog, count: int, expected
 def test_the_last_lines_of_one_channel(log: ALog) -> None:
     log.write("oops", stream="stderr")
     log.write(*(str(n) for n in range(50)))
-    assert read(log, tail_lines=1, channel=Channel.ERR) == b"oops\n"
-    assert read(log, tail_lines=2, channel=Channel.OUT) == b"48\n49\n"
+    assert read(log, tail_lines=1, stream=OutputStream.STDERR) == b"oops\n"
+    assert read(log, tail_lines=2, stream=OutputStream.STDOUT) == b"48\n49\n"
 
 
 def test_a_long_line_counts_once(log: ALog) -> None:
@@ -127,7 +129,7 @@ def test_the_last_lines_are_the_end_of_all(
     everything = read(log)
     with pytest.MonkeyPatch.context() as patch:
         # At least one entry fits.
-        patch.setattr(files, "BLOCK", block + 60)
+        patch.setattr(files, "BLOCK_BYTES", block + 60)
         assert read(log) == everything
         expected = b"".join(re.findall(rb"[^\n]*\n|[^\n]+\Z", everything)[-count:])
         last = read(log, tail_lines=count)
@@ -149,7 +151,7 @@ def test_the_last_lines_of_a_huge_log_are_read_from_its_end(
 
     monkeypatch.setattr(os, "pread", counted)
     assert read(log, tail_lines=1) == b"last\n"
-    assert sum(amounts) <= 3 * BLOCK < log.place.log.stat().st_size / 10
+    assert sum(amounts) <= 3 * BLOCK_BYTES < log.place.log.stat().st_size / 10
 
 
 def test_since_goes_back_into_older_files(log: ALog) -> None:
@@ -170,7 +172,7 @@ def test_limit_and_timestamps(log: ALog) -> None:
 
 def test_lines_that_cannot_be_read_are_skipped(log: ALog) -> None:
     log.write("one")
-    log.write_raw(b"\0\xffgarbage\n\n" + b"y" * (3 * BLOCK) + b"\n")
+    log.write_raw(b"\0\xffgarbage\n\n" + b"y" * (3 * BLOCK_BYTES) + b"\n")
     log.write("two")
     log.write_raw(log.entry("torn")[:-1])
     assert read(log) == b"one\ntwo\ntorn"
@@ -284,7 +286,7 @@ def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
     log: ALog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.write("one")
-    open_later = files.open_later
+    open_later = files.open_newer
     moments = [True]
 
     def late(path: Path, last: files.LogFile) -> list[files.LogFile]:
@@ -295,7 +297,7 @@ def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
             log.write("three")
         return open_later(path, last)
 
-    monkeypatch.setattr(reader, "open_later", late)
+    monkeypatch.setattr(reader, "open_newer", late)
     # As if the file had been put away a moment before it is looked for.
     monkeypatch.setattr(reader.LogReader, "has_more", lambda _: True)
 

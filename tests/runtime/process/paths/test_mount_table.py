@@ -31,24 +31,24 @@ TABLE = parse_mount_table(
     ],
 )
 def test_the_deepest_mount_shows_a_path(path: str, point: str) -> None:
-    found = TABLE.holding(path)
+    found = TABLE.find_mount(path)
     assert found is not None
-    assert found.point == point
+    assert found.mount_point == point
 
 
 def test_a_later_mount_covers_one_at_the_same_point() -> None:
-    found = TABLE.holding("/mnt/whole/x")
+    found = TABLE.find_mount("/mnt/whole/x")
     assert found is not None
-    assert found.kind == "tmpfs"
-    by_id = TABLE.holding("/mnt/whole/x", 40)
+    assert found.fs_type == "tmpfs"
+    by_id = TABLE.find_mount("/mnt/whole/x", 40)
     assert by_id is not None
-    assert by_id.kind == "ext4"
+    assert by_id.fs_type == "ext4"
 
 
 def test_mounts_below_a_folder_come_along_with_it() -> None:
-    assert [mount.point for mount in TABLE.below("/srv")] == ["/srv/root/proc"]
-    assert "/proc" in [mount.point for mount in TABLE.below("/")]
-    assert [mount.point for mount in TABLE.of_kind("proc")] == ["/proc", "/srv/root/proc"]
+    assert [mount.mount_point for mount in TABLE.below("/srv")] == ["/srv/root/proc"]
+    assert "/proc" in [mount.mount_point for mount in TABLE.below("/")]
+    assert [mount.mount_point for mount in TABLE.of_type("proc")] == ["/proc", "/srv/root/proc"]
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_mounts_below_a_folder_come_along_with_it() -> None:
     ],
 )
 def test_a_folder_is_found_wherever_it_is_mounted(path: str, places: list[str]) -> None:
-    assert sorted(TABLE.places_of([path])) == sorted([path, *places])
+    assert sorted(TABLE.visible_paths([path])) == sorted([path, *places])

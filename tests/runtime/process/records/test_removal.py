@@ -12,7 +12,7 @@ import pytest
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.models import PodRecord
-from podstatus.runtime.process.records.store import Shelf
+from podstatus.runtime.process.records.store import RecordStore
 from tests.support.processes.process_runtime import NOBODY
 
 UID = PodUID("uid-1")
@@ -36,24 +36,24 @@ def dig(folder: Path, depth: int) -> None:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    yield Shelf(tmp_path)
+def shelf(tmp_path: Path) -> Iterator[RecordStore]:
+    yield RecordStore(tmp_path)
     subprocess.run(["/bin/rm", "-rf", str(tmp_path)], check=True)
 
 
-def test_folders_without_end_are_removed(shelf: Shelf, tmp_path: Path) -> None:
+def test_folders_without_end_are_removed(shelf: RecordStore, tmp_path: Path) -> None:
     shelf.write_pod(RECORD)
-    dig(shelf.folder(UID).volumes, DEEP)
-    shelf.remove(shelf.folder(UID).path)
+    dig(shelf.pod_folder(UID).volumes, DEEP)
+    shelf.remove(shelf.pod_folder(UID).path)
     assert list((tmp_path / "removed").iterdir()) == []
     assert list((tmp_path / "pods").iterdir()) == []
 
 
-def test_a_removal_that_was_begun_is_finished(shelf: Shelf, tmp_path: Path) -> None:
+def test_a_removal_that_was_begun_is_finished(shelf: RecordStore, tmp_path: Path) -> None:
     begun = tmp_path / "removed" / "1"
     begun.mkdir()
     dig(begun, DEEP)
-    shelf.sweep()
+    shelf.collect_garbage()
     assert list((tmp_path / "removed").iterdir()) == []
 
 
@@ -73,11 +73,9 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "others" / "file").read_text() == "kept"
 
 
-LOADED = (
-    "import os; from pathlib import Path;from podstatus.runtime.process.records.store import Shelf"
-)
+LOADED = "import os;from pathlib import *;from podstatus.runtime.process.records.store import *"
 LOCKED = """
-shelf, tree = Shelf(Path({place!r})), Path({place!r}, "tree")
+shelf, tree = RecordStore(Path({place!r})), Path({place!r}, "tree")
 folders = [tree, tree / "a", tree / "a" / "b", tree / "a" / "b" / "c", tree / "read-only"]
 for folder in folders:
     folder.mkdir()

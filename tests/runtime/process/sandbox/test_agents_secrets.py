@@ -12,7 +12,7 @@ import pytest
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.preparer import Preparer
+from podstatus.runtime.process.preparer import ContainerPreparer
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.sandbox_trial import run
@@ -47,7 +47,7 @@ def output(root: Path, hidden: Path, script: str, *mounted: Path) -> str:
     ]
     spec = {"containers": [container], "volumes": volumes}
     pod = from_document({"metadata": {"name": "p", "uid": "u"}, "spec": spec}, Pod)
-    preparer = Preparer(
+    preparer = ContainerPreparer(
         root,
         bubblewrap=BUBBLEWRAP,
         objects=NoObjects(),

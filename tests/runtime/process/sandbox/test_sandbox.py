@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.runtime.process.spec.environment import PATH
+from podstatus.runtime.process.spec.environment import DEFAULT_PATH
 from tests.runtime.process.conftest import Trials
 from tests.support.processes.process_pods import UID
 
@@ -26,7 +26,7 @@ def test_the_environment_is_what_the_spec_says_and_no_more(trials: Trials) -> No
     found: dict[str, str] = json.loads(result["out"])
     found.pop("LC_CTYPE", None)  # of Python itself
     found.pop("PWD", None)  # bubblewrap tells where it went
-    expected = {"PATH": PATH, "HOME": "/tmp", "HOSTNAME": "p", "ODD": odd, "EMPTY": ""}
+    expected = {"PATH": DEFAULT_PATH, "HOME": "/tmp", "HOSTNAME": "p", "ODD": odd, "EMPTY": ""}
     assert found == expected
 
 

@@ -12,19 +12,19 @@ from podstatus.runtime.process.seccomp.bpf_filter import MAX_INSTRUCTIONS, assem
 from podstatus.runtime.process.seccomp.default_profile import (
     ALLOWED,
     ALWAYS,
+    ARGUMENT_FILTERED,
     BY_CAPABILITY,
-    LIMITED,
-    NO_SUCH_CALL,
+    NOT_IMPLEMENTED,
     NOT_PERMITTED,
     Allowed,
-    ArgumentLimited,
+    ArgumentFilter,
     Decision,
-    Refused,
+    Denied,
     decide,
     default_profile,
 )
 from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES
-from podstatus.runtime.process.spec.capabilities import CAPABILITIES, ON_REQUEST, USUAL
+from podstatus.runtime.process.spec.capabilities import ADDABLE, CAPABILITIES, SANDBOX_DEFAULT
 from tests.runtime.process.seccomp.bpf_machine import ALLOW, ERRNO, KILL_PROCESS, returned
 
 MACHINES = tuple(ARCHITECTURES)
@@ -59,9 +59,9 @@ def expected(decision: Decision, argument: int) -> int:
     match decision:
         case Allowed():
             return ALLOW
-        case Refused(number=number):
+        case Denied(error_number=number):
             return ERRNO | number
-        case ArgumentLimited():
+        case ArgumentFilter():
             matches = argument & decision.mask in decision.values
             return expected(decision.matching if matches else decision.others, argument)
 
@@ -69,14 +69,14 @@ def expected(decision: Decision, argument: int) -> int:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", NO_CONTAINER_MAY)
 def test_a_call_is_refused_whatever_may_be_added_under_bubblewrap(machine: str, name: str) -> None:
-    may_have = tuple(USUAL | ON_REQUEST)
+    may_have = tuple(SANDBOX_DEFAULT | ADDABLE)
     assert of_call(machine, name, having=may_have) in (EPERM, ENOSYS)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_call_comes_out_of_the_program_as_the_profile_decides(machine: str) -> None:
     architecture = ARCHITECTURES[machine]
-    for having in ((), tuple(USUAL), CAPABILITIES):
+    for having in ((), tuple(SANDBOX_DEFAULT), CAPABILITIES):
         program = program_of(machine, *having)
         for name, number in architecture.numbers.items():
             for argument in (0, 1, 8, 16, 38, 40, NEW_USERS, 0x4206, 0xFFFF_FFFF):
@@ -157,10 +157,10 @@ def test_what_changes_the_user_inside_is_allowed(name: str) -> None:
 
 
 def test_the_profile_names_no_call_that_is_not_known() -> None:
-    named = {*ALWAYS, *LIMITED}.union(*BY_CAPABILITY.values())
+    named = {*ALWAYS, *ARGUMENT_FILTERED}.union(*BY_CAPABILITY.values())
     assert named - {*ARCHITECTURES["x86_64"].numbers} == set()
     assert {*BY_CAPABILITY} - {*CAPABILITIES} == set()
-    assert {*ALWAYS} & {*LIMITED}.union(*BY_CAPABILITY.values()) == set()
+    assert {*ALWAYS} & {*ARGUMENT_FILTERED}.union(*BY_CAPABILITY.values()) == set()
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ DECISIONS = st.sampled_from(
     (
         ALLOWED,
         NOT_PERMITTED,
-        NO_SUCH_CALL,
-        ArgumentLimited(
+        NOT_IMPLEMENTED,
+        ArgumentFilter(
             argument=2, mask=0xF0, values=(0, 0x30), matching=ALLOWED, others=NOT_PERMITTED
         ),
     )
@@ -202,6 +202,6 @@ def test_any_profile_becomes_a_program_that_decides_the_same(
 ) -> None:
     program = assemble(7, profile)
     for number in {*profile, *range(0, 710, 7)}:
-        beyond = NO_SUCH_CALL if number > max(profile) else NOT_PERMITTED
+        beyond = NOT_IMPLEMENTED if number > max(profile) else NOT_PERMITTED
         decision = profile.get(number, beyond)
         assert returned(program, 7, number, (0, 0, argument)) == expected(decision, argument)

@@ -7,23 +7,27 @@ import pytest
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.seccomp.selection import seccomp_program
 from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES
-from podstatus.runtime.process.spec.security import Possible, credentials
+from podstatus.runtime.process.spec.security import HostSupport, credentials
 from tests.runtime.process.seccomp.bpf_machine import ALLOW, ERRNO, returned
 from tests.support.processes.process_pods import pod_of
 
-ROOT = Possible(user=0, group=0, isolated=True)
-PLAIN_ROOT = Possible(user=0, group=0, isolated=False)
-USER = Possible(user=1001, group=1001, isolated=True)
-PLAIN_USER = Possible(user=1001, group=1001, isolated=False)
-ELSEWHERE = Possible(
-    user=0, group=0, isolated=True, machine="riscv64", no_seccomp="there is no profile for riscv64"
+ROOT = HostSupport(user=0, group=0, isolated=True)
+PLAIN_ROOT = HostSupport(user=0, group=0, isolated=False)
+USER = HostSupport(user=1001, group=1001, isolated=True)
+PLAIN_USER = HostSupport(user=1001, group=1001, isolated=False)
+ELSEWHERE = HostSupport(
+    user=0,
+    group=0,
+    isolated=True,
+    machine="riscv64",
+    seccomp_unavailable="there is no profile for riscv64",
 )
 ANYBODY = (ROOT, PLAIN_ROOT, USER, PLAIN_USER)
 DEFAULT, UNCONFINED = {"type": "RuntimeDefault"}, {"type": "Unconfined"}
 LOCALHOST = {"type": "Localhost", "localhostProfile": "x"}
 
 
-def program(can: Possible, own: object = None, of_pod: object = None, **context: Any) -> bytes:
+def program(can: HostSupport, own: object = None, of_pod: object = None, **context: Any) -> bytes:
     pod = pod_of(
         {"securityContext": {"seccompProfile": own, **context}},
         securityContext={"seccompProfile": of_pod},
@@ -32,7 +36,7 @@ def program(can: Possible, own: object = None, of_pod: object = None, **context:
     return seccomp_program(pod, container, credentials(pod, container, can), can)
 
 
-def refusal(can: Possible, own: object = None, of_pod: object = None) -> str:
+def refusal(can: HostSupport, own: object = None, of_pod: object = None) -> str:
     with pytest.raises(CannotStartError) as refused:
         program(can, own, of_pod)
     assert refused.value.reason == "CreateContainerConfigError"
@@ -43,13 +47,13 @@ def refusal(can: Possible, own: object = None, of_pod: object = None) -> str:
 @pytest.mark.parametrize("own", [None, DEFAULT])
 @pytest.mark.parametrize("of_pod", [None, DEFAULT])
 def test_the_default_profile_is_on_whether_it_is_asked_for_or_not(
-    can: Possible, own: object, of_pod: object
+    can: HostSupport, own: object, of_pod: object
 ) -> None:
     assert program(can, own, of_pod)
 
 
 @pytest.mark.parametrize("can", [PLAIN_ROOT, PLAIN_USER])
-def test_what_says_so_is_not_confined(can: Possible) -> None:
+def test_what_says_so_is_not_confined(can: HostSupport) -> None:
     assert program(can, UNCONFINED) == b""
     assert program(can, None, UNCONFINED) == b""
     assert program(can, DEFAULT, UNCONFINED)
@@ -57,7 +61,7 @@ def test_what_says_so_is_not_confined(can: Possible) -> None:
 
 
 @pytest.mark.parametrize("can", [ROOT, USER, ELSEWHERE])
-def test_a_container_that_is_isolated_cannot_be_unconfined(can: Possible) -> None:
+def test_a_container_that_is_isolated_cannot_be_unconfined(can: HostSupport) -> None:
     for own, of_pod in ((UNCONFINED, None), (None, UNCONFINED), (UNCONFINED, DEFAULT)):
         message = refusal(can, own, of_pod)
         assert message.startswith('securityContext.seccompProfile.type: "Unconfined" cannot be ')
@@ -65,7 +69,7 @@ def test_a_container_that_is_isolated_cannot_be_unconfined(can: Possible) -> Non
 
 
 @pytest.mark.parametrize("can", ANYBODY)
-def test_there_are_no_profiles_of_the_machine(can: Possible) -> None:
+def test_there_are_no_profiles_of_the_machine(can: HostSupport) -> None:
     assert "no profiles of this machine" in refusal(can, LOCALHOST)
     assert '"Odd" cannot be honoured' in refusal(can, None, {"type": "Odd"})
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from podstatus.runtime.process.shim.bubblewrap_monitor import hide_monitor
+from podstatus.runtime.process.shim.bubblewrap_monitor import set_monitor_not_dumpable
 from tests.runtime.process.shim_on_trial import ShimOnTrial, needs_bubblewrap
 from tests.support.processes.process_runtime import need_bubblewrap
 
@@ -60,6 +60,6 @@ def test_a_container_can_look_into_itself(shim: ShimOnTrial) -> None:
 
 def test_what_is_not_traced_is_left_alone() -> None:
     with subprocess.Popen(["sleep", "60"]) as other:  # noqa: S607
-        assert not hide_monitor(other.pid)
+        assert not set_monitor_not_dumpable(other.pid)
         assert other.poll() is None
         other.kill()

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.runtime.process.shim.log_file import Log
-from podstatus.runtime.process.shim.log_lines import LONGEST, Lines, timestamp
+from podstatus.runtime.process.shim.log_file import LogWriter
+from podstatus.runtime.process.shim.log_lines import MAX_ENTRY_BYTES, LogLineEncoder, timestamp
 
 MOMENT = 1_794_772_800_123_456_789
 HEAD = b"2026-11-15T20:00:00.123456789Z stdout "
 
 
 def entries(*pieces: bytes, end: bool = True) -> list[bytes]:
-    lines = Lines("stdout")
+    lines = LogLineEncoder("stdout")
     made = b"".join(lines.feed(piece, MOMENT) for piece in pieces)
     made += lines.end(MOMENT) if end else b""
     assert not made or made.endswith(b"\n")
@@ -50,9 +50,12 @@ def test_timestamps_have_nine_digits(moment: int, text: bytes) -> None:
         ((b"",), []),
         ((b"\n",), [b"F "]),
         ((b"a\r\n",), [b"F a\r"]),
-        ((b"x" * LONGEST, b"\n"), [b"F " + b"x" * LONGEST]),
-        ((b"x" * LONGEST, b"y\n"), [b"P " + b"x" * LONGEST, b"F y"]),
-        ((b"x" * LONGEST, b"y" * LONGEST), [b"P " + b"x" * LONGEST, b"F " + b"y" * LONGEST]),
+        ((b"x" * MAX_ENTRY_BYTES, b"\n"), [b"F " + b"x" * MAX_ENTRY_BYTES]),
+        ((b"x" * MAX_ENTRY_BYTES, b"y\n"), [b"P " + b"x" * MAX_ENTRY_BYTES, b"F y"]),
+        (
+            (b"x" * MAX_ENTRY_BYTES, b"y" * MAX_ENTRY_BYTES),
+            [b"P " + b"x" * MAX_ENTRY_BYTES, b"F " + b"y" * MAX_ENTRY_BYTES],
+        ),
     ],
 )
 def test_lines_become_entries(pieces: tuple[bytes, ...], expected: list[bytes]) -> None:
@@ -60,7 +63,7 @@ def test_lines_become_entries(pieces: tuple[bytes, ...], expected: list[bytes]) 
 
 
 def test_a_prompt_is_passed_on_and_its_line_goes_on() -> None:
-    lines = Lines("stdout")
+    lines = LogLineEncoder("stdout")
     assert lines.feed(b"$ ", MOMENT) == b""
     assert lines.flush(MOMENT) == HEAD + b"P $ \n"
     assert lines.flush(MOMENT) == b""
@@ -69,7 +72,7 @@ def test_a_prompt_is_passed_on_and_its_line_goes_on() -> None:
 
 
 def test_a_line_that_was_passed_on_in_part_is_finished_at_the_end() -> None:
-    lines = Lines("stdout")
+    lines = LogLineEncoder("stdout")
     lines.feed(b"$ ", MOMENT)
     lines.flush(MOMENT)
     assert lines.end(MOMENT) == HEAD + b"F \n"
@@ -78,7 +81,15 @@ def test_a_line_that_was_passed_on_in_part_is_finished_at_the_end() -> None:
 PIECES = st.lists(
     st.one_of(
         st.binary(max_size=20),
-        st.sampled_from([b"\n", b"\n\n", b"x" * LONGEST, b"x" * (LONGEST - 1) + b"\n", b"\x1b[2J"]),
+        st.sampled_from(
+            [
+                b"\n",
+                b"\n\n",
+                b"x" * MAX_ENTRY_BYTES,
+                b"x" * (MAX_ENTRY_BYTES - 1) + b"\n",
+                b"\x1b[2J",
+            ]
+        ),
     )
 )
 
@@ -89,11 +100,11 @@ def test_no_byte_is_lost_and_no_entry_too_long(pieces: list[bytes]) -> None:
     found = entries(*pieces)
     again = b"".join(entry[2:] + (b"\n" if entry[:1] == b"F" else b"") for entry in found)
     assert again == whole + (b"" if whole.endswith(b"\n") or not whole else b"\n")
-    assert all(len(entry) <= LONGEST + 2 for entry in found)
+    assert all(len(entry) <= MAX_ENTRY_BYTES + 2 for entry in found)
 
 
 def test_a_log_is_rotated_between_entries(tmp_path: Path) -> None:
-    log = Log(tmp_path / "0.log", max_bytes=100, max_files=3)
+    log = LogWriter(tmp_path / "0.log", max_bytes=100, max_files=3)
     for number in range(20):
         log.write(b"".join(b"%d-%d %s\n" % (number, part, b"x" * 20) for part in range(3)))
     log.close()
@@ -108,7 +119,7 @@ def test_a_log_is_rotated_between_entries(tmp_path: Path) -> None:
 
 
 def test_an_entry_longer_than_a_file_has_a_file_of_its_own(tmp_path: Path) -> None:
-    log = Log(tmp_path / "0.log", max_bytes=10, max_files=5)
+    log = LogWriter(tmp_path / "0.log", max_bytes=10, max_files=5)
     log.write(b"short\n" + b"x" * 50 + b"\nshort\n")
     log.close()
     files = [*sorted(tmp_path.glob("0.log.*")), tmp_path / "0.log"]
@@ -116,7 +127,7 @@ def test_an_entry_longer_than_a_file_has_a_file_of_its_own(tmp_path: Path) -> No
 
 
 def test_a_single_file_is_begun_anew(tmp_path: Path) -> None:
-    log = Log(tmp_path / "0.log", max_bytes=12, max_files=1)
+    log = LogWriter(tmp_path / "0.log", max_bytes=12, max_files=1)
     log.write(b"first\nsecond\nthird\n")
     log.close()
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"third\n"]
@@ -136,7 +147,7 @@ def full_disk(size: int) -> Iterator[None]:
 
 
 def test_a_full_disk_costs_whole_lines_and_is_told_once(tmp_path: Path) -> None:
-    log = Log(tmp_path / "0.log", max_bytes=10**6, max_files=3)
+    log = LogWriter(tmp_path / "0.log", max_bytes=10**6, max_files=3)
     with full_disk(10):
         log.write(b"one\ntwo\nthree\nfour\n")
         assert (tmp_path / "0.log").read_bytes() == b"one\ntwo\n"
@@ -153,7 +164,7 @@ def test_a_full_disk_costs_whole_lines_and_is_told_once(tmp_path: Path) -> None:
 def test_a_log_that_was_dropped_at_the_end_is_complained_about(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    log = Log(tmp_path / "no" / "0.log", max_bytes=100, max_files=3)
+    log = LogWriter(tmp_path / "no" / "0.log", max_bytes=100, max_files=3)
     log.write(b"one\ntwo\n")
     log.close()
     assert "2 lines were dropped: no such file or directory" in capfd.readouterr().err
@@ -161,6 +172,6 @@ def test_a_log_that_was_dropped_at_the_end_is_complained_about(
 
 def test_a_log_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / "0.log").symlink_to(tmp_path / "elsewhere")
-    log = Log(tmp_path / "0.log", max_bytes=100, max_files=3)
+    log = LogWriter(tmp_path / "0.log", max_bytes=100, max_files=3)
     log.write(b"one\n")
     assert not (tmp_path / "elsewhere").exists()

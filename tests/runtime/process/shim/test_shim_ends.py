@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.runtime.process.shim.processes import descendants
-from podstatus.runtime.process.state.process_identity import identity_of
+from podstatus.runtime.process.state.process_identity import read_identity
 from tests.runtime.process.shim.test_shim_starts import isolated
 from tests.runtime.process.shim_on_trial import (
     DEADLINE,
@@ -148,7 +148,7 @@ def test_a_killed_shim_leaves_nothing_and_no_record(shim: ShimOnTrial, sandboxed
     family = descendants(shim.pid)
     assert len(family) >= 4
     os.killpg(shim.pid, signal.SIGKILL)
-    wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
+    wait_for(lambda: not any(read_identity(each.pid) for each in family), named="the end of all")
     assert not container.place.exit.exists()
 
 
@@ -162,7 +162,7 @@ def test_a_killed_keeper_leaves_nothing_and_no_record(shim: ShimOnTrial, sandbox
     family = descendants(keeper.pid)
     os.kill(keeper.pid, signal.SIGKILL)
     wait_for_end(keeper)
-    wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
+    wait_for(lambda: not any(read_identity(each.pid) for each in family), named="the end of all")
     assert not container.place.exit.exists()
     # The others do not notice.
     wait_for(lambda: len(descendants(shim.pid)) == 2, named="the other one alone")
@@ -179,7 +179,7 @@ def test_a_command_does_not_outlive_shim_and_keeper(shim: ShimOnTrial, sandboxed
     shim.send(signal.SIGSTOP)  # so that it can do nothing
     os.kill(container.started().keeper.pid, signal.SIGKILL)
     shim.end(signal.SIGKILL)
-    wait_for(lambda: not any(identity_of(each.pid) for each in family), named="the end of all")
+    wait_for(lambda: not any(read_identity(each.pid) for each in family), named="the end of all")
     assert not container.place.exit.exists()
 
 
@@ -265,8 +265,8 @@ def test_a_shim_whose_folder_is_gone_ends_all(shim: ShimOnTrial) -> None:
     shutil.rmtree(container.place.path.parents[1])
     os.kill(shim.pid, signal.SIGHUP)  # or a minute later by itself
     wait_for_end(started.keeper)
-    wait_for(lambda: identity_of(started.process.pid) is None, named="the end of the command")
-    wait_for(lambda: identity_of(shim.pid) is None, named="the end of the shim")
+    wait_for(lambda: read_identity(started.process.pid) is None, named="the end of the command")
+    wait_for(lambda: read_identity(shim.pid) is None, named="the end of the shim")
 
 
 def test_a_full_disk_delays_records_and_does_not_lose_them(shim: ShimOnTrial) -> None:
@@ -282,7 +282,7 @@ def test_a_full_disk_delays_records_and_does_not_lose_them(shim: ShimOnTrial) ->
     assert container.started().process.pid == command.pid
     resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
     os.kill(command.pid, signal.SIGKILL)
-    wait_for(lambda: identity_of(command.pid) is None, named="the end of the command")
+    wait_for(lambda: read_identity(command.pid) is None, named="the end of the command")
     assert not container.place.exit.exists()
     resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
     record = container.ended()
@@ -344,7 +344,7 @@ def test_the_end_of_a_keeper_that_could_record_nothing_is_recorded_by_the_shim(
     wait_for(lambda: len(descendants(shim.pid)) == 2, named="the command")
     keeper, command = descendants(shim.pid)
     os.kill(keeper.pid, signal.SIGKILL)
-    wait_for(lambda: identity_of(command.pid) is None, named="the end of the command")
+    wait_for(lambda: read_identity(command.pid) is None, named="the end of the command")
     wait_for(lambda: not descendants(shim.pid) and _rests(shim.pid), named="a first try")
     assert not container.place.exit.exists()
     resource.prlimit(shim.pid, resource.RLIMIT_FSIZE, unlimited)
@@ -411,7 +411,7 @@ def test_nothing_is_started_while_something_is_left_of_a_killed_keeper_s_contain
     # Both wait for the shim: the end of the keeper, and what the agent asks for.
     shim.send(signal.SIGSTOP)
     os.kill(keeper, signal.SIGKILL)
-    wait_for(lambda: identity_of(keeper) is None, named="the end of the keeper")
+    wait_for(lambda: read_identity(keeper) is None, named="the end of the keeper")
     pids = " ".join(str(process.pid) for process in family)
     script = f"for pid in {pids}; do kill -0 $pid 2> /dev/null && echo $pid; done; echo looked"
     after = shim.launch("/bin/sh", "-c", script)

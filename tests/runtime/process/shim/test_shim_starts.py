@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from podstatus.runtime.process.records import layout
-from podstatus.runtime.process.records.models import Launch
+from podstatus.runtime.process.records.models import LaunchRecord
 from podstatus.runtime.process.shim import records as shim_records
 from podstatus.runtime.process.shim.processes import descendants
 from podstatus.runtime.process.state.process_identity import is_alive
@@ -45,9 +45,9 @@ def test_files_have_the_names_the_agent_knows() -> None:
 
 
 def test_a_launch_has_the_fields_the_agent_writes() -> None:
-    theirs = {field.name: field for field in msgspec.structs.fields(Launch)}
-    for name in shim_records.Launch._fields:
-        default = shim_records.Launch._field_defaults.get(name, msgspec.NODEFAULT)
+    theirs = {field.name: field for field in msgspec.structs.fields(LaunchRecord)}
+    for name in shim_records.LaunchSpec._fields:
+        default = shim_records.LaunchSpec._field_defaults.get(name, msgspec.NODEFAULT)
         expected = theirs[name].default
         assert default == (list(expected) if isinstance(expected, tuple) else expected), name
 

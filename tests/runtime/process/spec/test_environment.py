@@ -5,20 +5,20 @@ import pytest
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.spec.downward_api import Surroundings
+from podstatus.runtime.process.spec.downward_api import DownwardContext
 from podstatus.runtime.process.spec.environment import (
-    Referenced,
+    ReferencedObjects,
     declared_environment,
     full_environment,
     referenced_names,
 )
 from tests.support.processes.process_pods import UID, pod_of
 
-AROUND = Surroundings(
+AROUND = DownwardContext(
     ["10.0.0.1", "fd00::1"],
     {"cpu": Quantity("3500m"), "memory": Quantity("8Gi"), "ephemeral-storage": Quantity("1G")},
 )
-OBJECTS = Referenced(
+OBJECTS = ReferencedObjects(
     config_maps={"c": ConfigMap(data={"k": "v$(X)", "odd.name-1": "o"}), "gone": None},
     secrets={
         "s": Secret(data={"pw": "eCc=", "bytes": "/w==", "zero": "AA==", "broken": "?"}),
@@ -235,7 +235,7 @@ def test_all_variables_together_are_bounded(names: list[str]) -> None:
 def test_whole_objects_are_bounded_too() -> None:
     pod = pod_of({"envFrom": [{"configMapRef": {"name": "big"}}]})
     data = {f"k{n}": "x" * 1000 for n in range(3000)}
-    objects = Referenced(config_maps={"big": ConfigMap(data=data)})
+    objects = ReferencedObjects(config_maps={"big": ConfigMap(data=data)})
     with pytest.raises(CannotStartError, match="variables and arguments have more than"):
         declared_environment(pod, (pod.spec.containers or ())[0], objects, AROUND)
 

@@ -37,4 +37,4 @@ def test_whoever_has_a_folder_above_can_change_the_way(
     volume = Volume(name="v", empty_dir=EmptyDirVolumeSource())
     spec = PodSpec(containers=(mounting("other", theirs), own), volumes=(volume,))
     (planned,) = plan_mounts(structs.replace(make_pod("web"), spec=spec), own, {})
-    assert planned.contended == ("other" if contended else "")
+    assert planned.contender == ("other" if contended else "")

@@ -4,37 +4,37 @@ import pytest
 
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.spec.capabilities import (
+    ADDABLE,
     CAPABILITIES,
     DEFAULT,
-    ON_REQUEST,
-    USUAL,
+    SANDBOX_DEFAULT,
     capability_numbers,
 )
 from podstatus.runtime.process.spec.security import (
-    Credentials,
+    HostSupport,
     Ownership,
-    Possible,
+    ProcessCredentials,
     credentials,
     ownership,
 )
 from podstatus.runtime.process.spec.unsupported_fields import check_fields
 from tests.support.processes.process_pods import UID, pod_of
 
-ROOT = Possible(user=0, group=0, isolated=True)
-PLAIN_ROOT = Possible(user=0, group=0, isolated=False)
-USER = Possible(user=1001, group=1001, groups=(27,), isolated=True)
+ROOT = HostSupport(user=0, group=0, isolated=True)
+PLAIN_ROOT = HostSupport(user=0, group=0, isolated=False)
+USER = HostSupport(user=1001, group=1001, groups=(27,), isolated=True)
 WHERE = f'(pod: "p_ns({UID})", container: a)'
 
 
 def run_as(
-    can: Possible, own: dict[str, Any] | None = None, of_pod: dict[str, Any] | None = None
-) -> Credentials:
+    can: HostSupport, own: dict[str, Any] | None = None, of_pod: dict[str, Any] | None = None
+) -> ProcessCredentials:
     pod = pod_of({"securityContext": own}, securityContext=of_pod)
     return credentials(pod, (pod.spec.containers or ())[0], can)
 
 
 def refusal(
-    can: Possible, own: dict[str, Any] | None = None, of_pod: dict[str, Any] | None = None
+    can: HostSupport, own: dict[str, Any] | None = None, of_pod: dict[str, Any] | None = None
 ) -> str:
     with pytest.raises(CannotStartError) as refused:
         run_as(can, own, of_pod)
@@ -107,7 +107,7 @@ def test_ids_that_the_kernel_does_not_have(number: int) -> None:
 
 
 def test_without_a_program_to_switch_users_nobody_is_switched() -> None:
-    can = Possible(user=0, group=0, isolated=True, switches_user=False)
+    can = HostSupport(user=0, group=0, isolated=True, can_switch_user=False)
     assert run_as(can).user == 0
     assert "setpriv" in refusal(can, {"runAsUser": 5})
 
@@ -115,11 +115,11 @@ def test_without_a_program_to_switch_users_nobody_is_switched() -> None:
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
-        (None, USUAL),
+        (None, SANDBOX_DEFAULT),
         ({"drop": ["ALL"]}, set()),
         ({"drop": ["all"], "add": ["NET_BIND_SERVICE"]}, {"NET_BIND_SERVICE"}),
-        ({"drop": ["CAP_KILL"]}, USUAL - {"KILL"}),
-        ({"add": ["NET_RAW"]}, {*USUAL, "NET_RAW"}),
+        ({"drop": ["CAP_KILL"]}, SANDBOX_DEFAULT - {"KILL"}),
+        ({"add": ["NET_RAW"]}, {*SANDBOX_DEFAULT, "NET_RAW"}),
     ],
 )
 def test_root_keeps_a_few_capabilities(asked: dict[str, Any] | None, left: set[str]) -> None:
@@ -140,7 +140,7 @@ def test_what_could_undo_the_isolation_is_refused(name: str) -> None:
 def test_nothing_of_what_is_given_reaches_beyond() -> None:
     beyond = {"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "SYS_PTRACE", "DAC_READ_SEARCH", "MKNOD"}
     beyond |= {"NET_ADMIN", "BPF", "SYS_BOOT", "SYS_TIME", "MAC_ADMIN", "SETFCAP", "SYSLOG"}
-    assert not beyond & (USUAL | ON_REQUEST)
+    assert not beyond & (SANDBOX_DEFAULT | ADDABLE)
 
 
 @pytest.mark.parametrize(

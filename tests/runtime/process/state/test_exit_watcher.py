@@ -9,9 +9,9 @@ import pytest
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.records.models import PodRecord
-from podstatus.runtime.process.records.store import Shelf
-from podstatus.runtime.process.state.exit_watcher import Ends
-from podstatus.runtime.process.state.process_identity import identity_of
+from podstatus.runtime.process.records.store import RecordStore
+from podstatus.runtime.process.state.exit_watcher import ExitWatcher
+from podstatus.runtime.process.state.process_identity import read_identity
 
 UID = PodUID("uid-1")
 RECORD = PodRecord(
@@ -29,15 +29,15 @@ def test_an_end_that_could_not_be_noted_is_told_again(failure: Exception) -> Non
             raise failure
 
     async def scenario(process: "subprocess.Popen[bytes]") -> None:
-        ends = Ends()
-        identity = identity_of(process.pid)
+        ends = ExitWatcher()
+        identity = read_identity(process.pid)
         assert identity is not None
         assert ends.watch(identity, note)
         process.kill()
         while not told:  # noqa: ASYNC110 - that is what is tested
             await asyncio.sleep(0)
         for _ in range(3):
-            ends.look()
+            ends.poll()
 
     with subprocess.Popen(["/bin/sleep", "600"]) as process:
         asyncio.run(scenario(process))
@@ -46,13 +46,13 @@ def test_an_end_that_could_not_be_noted_is_told_again(failure: Exception) -> Non
 
 def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path) -> None:
     """Else a container that runs would be taken for lost, and started twice."""
-    shelf = Shelf(tmp_path)
+    shelf = RecordStore(tmp_path)
     shelf.write_pod(RECORD)
-    place = shelf.make_place(UID, "1")
+    place = shelf.create_container_dir(UID, "1")
     assert shelf.read_shim(RECORD) is None
     assert shelf.read_started(place) is None
     assert shelf.read_exit(place) is None
-    for path in (shelf.folder(UID).shim, place.started, place.exit, place.launch):
+    for path in (shelf.pod_folder(UID).shim, place.started, place.exit, place.launch):
         path.mkdir()
     for read in (
         lambda: shelf.read_shim(RECORD),
@@ -62,7 +62,7 @@ def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path)
     ):
         with pytest.raises(RuntimeDownError, match="cannot be read"):
             read()
-    shelf.folder(UID).record.unlink()
-    shelf.folder(UID).record.mkdir()
+    shelf.pod_folder(UID).record.unlink()
+    shelf.pod_folder(UID).record.mkdir()
     with pytest.raises(RuntimeDownError, match=r"pod\.json cannot be read"):
         shelf.read_pods()

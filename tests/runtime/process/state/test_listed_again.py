@@ -3,16 +3,16 @@
 from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.records.models import Launch, PodRecord
-from podstatus.runtime.process.state.pod_state import Attempt, PodState, runtime_pod
+from podstatus.runtime.process.records.models import LaunchRecord, PodRecord
+from podstatus.runtime.process.state.pod_state import ContainerAttempt, PodState, runtime_pod
 
 RECORD = PodRecord(
     uid=PodUID("u"), namespace="ns", name="p", sandbox_id="s", sandbox_attempt=0, created_at=1
 )
 
 
-def an_attempt(name: str) -> Attempt:
-    launch = Launch(
+def an_attempt(name: str) -> ContainerAttempt:
+    launch = LaunchRecord(
         id=name,
         container=name,
         restart_count=0,
@@ -28,7 +28,7 @@ def an_attempt(name: str) -> Attempt:
         log_max_bytes=1,
         log_max_files=1,
     )
-    return Attempt(launch=launch)
+    return ContainerAttempt(launch=launch)
 
 
 def test_attempts_that_have_not_changed_are_listed_as_the_same_objects() -> None:

@@ -13,11 +13,11 @@ import pytest
 from msgspec import structs
 
 from podstatus.runtime.process.records.models import ProcessIdentity
-from podstatus.runtime.process.shim.processes import Process, send
+from podstatus.runtime.process.shim.processes import Process, signal_process
 from podstatus.runtime.process.state.process_identity import (
-    identity_of,
     is_alive,
     open_process,
+    read_identity,
     send_signal,
 )
 
@@ -33,7 +33,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def found(pid: int) -> ProcessIdentity:
-    identity = identity_of(pid)
+    identity = read_identity(pid)
     assert identity is not None
     return identity
 
@@ -68,7 +68,7 @@ def test_a_thread_that_has_its_pid_is_no_process() -> None:
         earlier = ProcessIdentity(pid=thread.native_id, start_ticks=1, boot_id="another")
         assert open_process(earlier) is None
         assert not send_signal(earlier, signal.SIGKILL)
-        send(Process(thread.native_id, 1, 1), signal.SIGKILL)
+        signal_process(Process(thread.native_id, 1, 1), signal.SIGKILL)
     finally:
         over.set()
         thread.join()
@@ -79,7 +79,7 @@ def test_remains_are_not_alive() -> None:
         identity = found(process.pid)
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert identity_of(process.pid) is None
+        assert read_identity(process.pid) is None
         assert not is_alive(identity)
 
 

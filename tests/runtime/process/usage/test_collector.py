@@ -13,17 +13,17 @@ import pytest
 
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.cgroups.tree import Cgroups, no_cgroups
+from podstatus.runtime.process.cgroups.tree import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
-from podstatus.runtime.process.state.process_identity import boot_id, identity_of
+from podstatus.runtime.process.state.process_identity import boot_id, read_identity
 from podstatus.runtime.process.state.process_table import ProcessRow, ProcessTable, read_processes
 from podstatus.runtime.process.usage.collector import (
     PodUsage,
-    ProcessUsage,
-    Running,
     RunningContainer,
+    RunningContainers,
+    UsageCollector,
 )
-from podstatus.runtime.process.usage.disk_usage import FolderSizes
+from podstatus.runtime.process.usage.disk_usage import DiskUsageCache
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.cgroups.test_cgroups import Machine
 
@@ -57,8 +57,8 @@ class Desk:
         self.looks = 0
         self.seconds = 100.0
         self.disk: int | None = 4096
-        self.usage = ProcessUsage(
-            cgroups or no_cgroups("none here"),
+        self.usage = UsageCollector(
+            cgroups or unavailable_cgroups("none here"),
             _KnownSizes(lambda: self.disk),
             clock=FakeClock(),
             monotonic=lambda: self.seconds,
@@ -72,11 +72,11 @@ class Desk:
     def read(self, containers: dict[str, RunningContainer]) -> PodUsage:
         return self.read_all({UID: containers})[UID]
 
-    def read_all(self, pods: Running) -> dict[PodUID, PodUsage]:
+    def read_all(self, pods: RunningContainers) -> dict[PodUID, PodUsage]:
         return asyncio.run(self.usage.read(pods))
 
 
-class _KnownSizes(FolderSizes):
+class _KnownSizes(DiskUsageCache):
     def __init__(self, size: Callable[[], int | None]) -> None:
         self._size = size
 
@@ -165,7 +165,7 @@ def test_all_pods_take_one_look_at_the_processes() -> None:
 
 def test_cgroups_are_asked_first_and_no_process_is_looked_at(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    machine.cgroups.make(UID, "c1", ResourceRequirements())
+    machine.cgroups.create(UID, "c1", ResourceRequirements())
     for folder, seconds in (("poduid-1", 9), ("poduid-1/c1", 3)):
         place = machine.base / folder
         (place / "cpu.stat").write_text(f"usage_usec {seconds}000000\n")
@@ -182,7 +182,7 @@ def test_cgroups_are_asked_first_and_no_process_is_looked_at(tmp_path: Path) -> 
 
 def test_what_a_cgroup_does_not_count_is_added_up(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "cpu")
-    machine.cgroups.make(UID, "c1", ResourceRequirements())
+    machine.cgroups.create(UID, "c1", ResourceRequirements())
     desk = Desk(machine.cgroups)
     desk.rows = [row(10, 1), row(11, 10, own=5.0, memory=MI)]
     used = desk.read({"app": running("c1", 10)})
@@ -196,7 +196,7 @@ def test_pods_that_are_gone_are_forgotten() -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]
     desk.read({"app": running("c1", 10)})
     assert desk.read_all({}) == {}
-    assert desk.usage._books == {}
+    assert desk.usage._totals == {}
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def test_the_processes_of_this_machine_are_read() -> None:
         assert process.stdout is not None
         child = int(process.stdout.readline())
         table = read_processes()
-        keeper = identity_of(process.pid)
+        keeper = read_identity(process.pid)
         assert keeper is not None
         found = table.find(keeper)
         assert found is not None

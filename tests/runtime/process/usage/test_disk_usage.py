@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.usage.disk_usage import FolderSizes, size_of_folder
+from podstatus.runtime.process.usage.disk_usage import DiskUsageCache, folder_size
 
 A, B = PodUID("uid-a"), PodUID("uid-b")
 KI = 1024
@@ -22,7 +22,7 @@ def _fill(file: Path, count: int) -> Path:
 
 
 def _empty(folder: Path) -> int:
-    size = size_of_folder(folder)
+    size = folder_size(folder)
     assert size is not None
     return size
 
@@ -35,7 +35,7 @@ def test_all_files_count(tmp_path: Path) -> None:
     before = _empty(tmp_path)
     _fill(tmp_path / "a/b/c", 256 * KI)
     _fill(tmp_path / "d", 64 * KI)
-    after = size_of_folder(tmp_path)
+    after = folder_size(tmp_path)
     assert after is not None
     assert 320 * KI <= after - before <= 400 * KI
 
@@ -50,7 +50,7 @@ def test_links_are_not_followed_and_hard_links_count_once(tmp_path: Path) -> Non
     (inside / "round").symlink_to(inside)
     (inside / "again").hardlink_to(mine)
     os.mkfifo(inside / "fifo")
-    after = size_of_folder(inside)
+    after = folder_size(inside)
     assert after is not None
     assert after - before < 64 * KI
 
@@ -58,22 +58,22 @@ def test_links_are_not_followed_and_hard_links_count_once(tmp_path: Path) -> Non
 def test_a_link_in_place_of_the_folder_leads_nowhere(tmp_path: Path) -> None:
     _fill(tmp_path / "out/big", 64 * KI)
     (tmp_path / "pod").symlink_to(tmp_path / "out")
-    assert size_of_folder(tmp_path / "pod") is None
-    assert size_of_folder(tmp_path / "nothing") is None
+    assert folder_size(tmp_path / "pod") is None
+    assert folder_size(tmp_path / "nothing") is None
 
 
 def test_what_is_too_much_is_not_counted(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / str(number)).touch()
-    assert size_of_folder(tmp_path, most_entries=19) is None
-    assert size_of_folder(tmp_path, most_entries=20) is not None
+    assert folder_size(tmp_path, max_entries=19) is None
+    assert folder_size(tmp_path, max_entries=20) is not None
 
 
 def test_who_digs_too_deep_is_not_counted_and_nothing_stays_open(tmp_path: Path) -> None:
     (tmp_path / "/".join("abcde")).mkdir(parents=True)
     before = _open_files()
-    assert size_of_folder(tmp_path, most_depth=4) is None
-    assert size_of_folder(tmp_path, most_depth=5) is not None
+    assert folder_size(tmp_path, max_depth=4) is None
+    assert folder_size(tmp_path, max_depth=5) is not None
     assert _open_files() == before
 
 
@@ -84,7 +84,7 @@ class Disk:
         self.seconds = 0.0
         self.asked: list[str] = []
         self.answer = threading.Event()
-        self.sizes = FolderSizes(
+        self.sizes = DiskUsageCache(
             lambda uid: Path("/pods") / uid, monotonic=lambda: self.seconds, size_of=self._size_of
         )
 
@@ -95,8 +95,8 @@ class Disk:
 
     def finish(self) -> None:
         self.answer.set()
-        assert self.sizes._round is not None
-        assert self.sizes._round.done.wait(90)
+        assert self.sizes._scan is not None
+        assert self.sizes._scan.done.wait(90)
         self.answer.clear()
 
 

@@ -18,11 +18,11 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.volumes import HostPathVolumeSource
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.open_path import LinkError, open_path
-from podstatus.runtime.process.preparer import Command, Preparer
+from podstatus.runtime.process.preparer import ContainerPreparer, PreparedCommand
 from podstatus.runtime.process.records.layout import PodFolder
-from podstatus.runtime.process.shim.host_paths import open_all
-from podstatus.runtime.process.shim.start import CannotStartError as NotStartedError
-from podstatus.runtime.process.volumes.host_paths import ready_host_path
+from podstatus.runtime.process.shim.host_paths import open_host_paths
+from podstatus.runtime.process.shim.start import StartFailedError as NotStartedError
+from podstatus.runtime.process.volumes.host_paths import prepare_host_path
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.conftest import Trials
 from tests.runtime.process.sandbox_trial import handed_files, run, run_with
@@ -36,7 +36,7 @@ need_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 
 def refusal(path: str | Path, *, read_only: bool = True, secret: tuple[str, ...] = ()) -> str:
     with pytest.raises(CannotStartError) as refused:
-        ready_host_path(HostPathVolumeSource(path=str(path)), secret, read_only=read_only)
+        prepare_host_path(HostPathVolumeSource(path=str(path)), secret, read_only=read_only)
     assert refused.value.reason == "CreateContainerConfigError"
     return refused.value.message
 
@@ -55,7 +55,7 @@ def test_a_path_that_holds_a_procfs_is_refused(path: str, *, read_only: bool) ->
 @pytest.mark.parametrize("path", ["/sys", "/sys/fs/cgroup", "/sys/kernel"])
 def test_file_systems_of_the_kernel_are_for_reading(path: str) -> None:
     assert "set readOnly: true" in refusal(path, read_only=False)
-    found = ready_host_path(HostPathVolumeSource(path=path), (), read_only=True)
+    found = prepare_host_path(HostPathVolumeSource(path=path), (), read_only=True)
     assert found.path == path
 
 
@@ -87,7 +87,7 @@ def test_what_holds_the_agents_own_is_for_reading(tmp_path: Path) -> None:
     secret = (str(tmp_path / "a/own"),)
     assert "mount it readOnly" in refusal(tmp_path, read_only=False, secret=secret)
     source = HostPathVolumeSource(path=str(tmp_path))
-    assert ready_host_path(source, secret, read_only=True).path == str(tmp_path)
+    assert prepare_host_path(source, secret, read_only=True).path == str(tmp_path)
 
 
 def test_a_link_is_followed_where_only_root_can_put_one(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_no_file_stays_open_whatever_is_found(tmp_path: Path) -> None:
     for path in ("link", "link/a", "file", "file/a", "none/a", "new"):
         with contextlib.suppress(CannotStartError):
             source = HostPathVolumeSource(path=str(tmp_path / path))
-            ready_host_path(source, (), read_only=False)
+            prepare_host_path(source, (), read_only=False)
     assert len(open_files()) == before
 
 
@@ -123,7 +123,7 @@ class Race:
         (self.wanted / "what").write_text("shared")
         (secret / "what").write_text(SECRET)
         self._link.symlink_to(secret)
-        self._preparer = Preparer(
+        self._preparer = ContainerPreparer(
             root,
             bubblewrap=BUBBLEWRAP,
             objects=NoObjects(),
@@ -140,7 +140,7 @@ class Race:
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.renameat2(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0
 
-    def command(self) -> Command:
+    def command(self) -> PreparedCommand:
         pod = _pod_with(str(self.wanted))
         place = PodFolder(self._root, pod.uid).container("1")
         (only,) = pod.spec.containers or ()
@@ -224,13 +224,13 @@ def _tried(race: Race) -> str:
 def test_what_the_shim_opens_is_the_same_file_or_none(tmp_path: Path) -> None:
     found = tmp_path.stat()
     wanted = {"path": str(tmp_path), "device": found.st_dev, "inode": found.st_ino}
-    (opened,) = open_all([wanted])
+    (opened,) = open_host_paths([wanted])
     assert os.path.samestat(os.fstat(opened), found)
     os.close(opened)
     before = len(open_files())
     for wrong in ({"inode": 1}, {"path": f"{tmp_path}/none"}, {"path": "/proc/self/root"}):
         with pytest.raises(NotStartedError, match="hostPath"):
-            open_all([wanted, {**wanted, **wrong}])
+            open_host_paths([wanted, {**wanted, **wrong}])
     assert len(open_files()) == before
 
 

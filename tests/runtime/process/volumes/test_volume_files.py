@@ -10,33 +10,33 @@ from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.spec.downward_api import Surroundings
-from podstatus.runtime.process.spec.environment import Referenced
+from podstatus.runtime.process.spec.downward_api import DownwardContext
+from podstatus.runtime.process.spec.environment import ReferencedObjects
 from podstatus.runtime.process.spec.projections import (
-    Known,
     ProjectedFile,
+    ProjectionInputs,
     needed_tokens,
     projected_files,
     projected_source,
 )
 from podstatus.runtime.process.spec.security import Ownership
 from podstatus.runtime.process.volumes.atomic_writer import write_atomically
-from podstatus.runtime.process.volumes.host_paths import ready_host_path
+from podstatus.runtime.process.volumes.host_paths import prepare_host_path
 from tests.support.processes.process_pods import pod_of
 
-OBJECTS = Referenced(
+OBJECTS = ReferencedObjects(
     config_maps={"c": ConfigMap(data={"a": "1", "b": "2"}, binary_data={"raw": "/w=="})},
     secrets={"s": Secret(data={"pw": "eA=="}), "gone": None},
 )
 NOBODY = Ownership()
-AROUND = Surroundings([], {"cpu": Quantity("4")})
+AROUND = DownwardContext([], {"cpu": Quantity("4")})
 
 
 def files_of(volume: dict[str, Any], owner: Ownership = NOBODY) -> dict[str, tuple[bytes, int]]:
     source = projected_source(from_document({"name": "v", **volume}, Volume))
     assert source is not None
     tokens = {token: f"t-{token.audience}" for token in needed_tokens(source)}
-    known = Known(objects=OBJECTS, tokens=tokens, around=AROUND, owner=owner)
+    known = ProjectionInputs(objects=OBJECTS, tokens=tokens, context=AROUND, owner=owner)
     found = projected_files(pod_of({"name": "a"}), source, known)
     return {path: (file.data, file.mode) for path, file in found.items()}
 
@@ -194,7 +194,7 @@ def test_an_agent_that_died_half_way_leaves_nothing_in_the_way(tmp_path: Path) -
 
 def host_path(path: Path | str, kind: str = "", secret: tuple[str, ...] = ()) -> str:
     source = HostPathVolumeSource(path=str(path), type=kind or None)
-    return ready_host_path(source, secret, read_only=False).path
+    return prepare_host_path(source, secret, read_only=False).path
 
 
 def test_paths_of_the_host_are_checked_in_upstreams_words(tmp_path: Path) -> None:

@@ -6,7 +6,11 @@ import threading
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.volumes.writer_threads import MAX_THREADS, Check, VolumeWriters
+from podstatus.runtime.process.volumes.writer_threads import (
+    MAX_THREADS,
+    CancelCheck,
+    VolumeWriterPool,
+)
 
 UID, OTHER = PodUID("u"), PodUID("v")
 
@@ -17,7 +21,7 @@ class Work:
     def __init__(self) -> None:
         self.began, self.go_on = threading.Event(), threading.Event()
 
-    def __call__(self, check: Check) -> int:
+    def __call__(self, check: CancelCheck) -> int:
         self.began.set()
         while not self.go_on.wait(0.001):
             check()
@@ -30,7 +34,7 @@ async def begun(work: Work) -> None:
 
 def test_the_loop_goes_on_meanwhile_and_the_result_comes_back() -> None:
     async def scenario() -> None:
-        writers, work = VolumeWriters(), Work()
+        writers, work = VolumeWriterPool(), Work()
         task = asyncio.create_task(writers.run(UID, "v", work))
         await begun(work)
         work.go_on.set()
@@ -44,7 +48,7 @@ def test_the_loop_goes_on_meanwhile_and_the_result_comes_back() -> None:
 
 def test_a_volume_has_one_writer_also_if_its_caller_is_cancelled() -> None:
     async def scenario() -> None:
-        writers, first, second, other = VolumeWriters(), Work(), Work(), Work()
+        writers, first, second, other = VolumeWriterPool(), Work(), Work(), Work()
         cancelled = asyncio.create_task(writers.run(UID, "v", first))
         await begun(first)
         cancelled.cancel()
@@ -64,7 +68,7 @@ def test_a_volume_has_one_writer_also_if_its_caller_is_cancelled() -> None:
 
 def test_the_writers_of_a_pod_stop_before_it_is_removed() -> None:
     async def scenario() -> None:
-        writers, own, theirs = VolumeWriters(), Work(), Work()
+        writers, own, theirs = VolumeWriterPool(), Work(), Work()
         tasks = [
             asyncio.create_task(writers.run(uid, "v", work))
             for uid, work in ((UID, own), (OTHER, theirs))
@@ -82,7 +86,7 @@ def test_the_writers_of_a_pod_stop_before_it_is_removed() -> None:
 
 def test_slow_volumes_take_no_more_threads_than_there_are() -> None:
     async def scenario() -> None:
-        writers, works = VolumeWriters(), [Work() for _ in range(MAX_THREADS + 1)]
+        writers, works = VolumeWriterPool(), [Work() for _ in range(MAX_THREADS + 1)]
         tasks = [
             asyncio.create_task(writers.run(UID, str(number), work))
             for number, work in enumerate(works)

@@ -12,12 +12,17 @@ from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups.resize import resize_cgroups
 from podstatus.runtime.process.cgroups.tree import (
-    CannotLimitError,
     CgroupInUseError,
-    CgroupPlace,
+    CgroupPaths,
     Cgroups,
+    LimitError,
 )
-from podstatus.runtime.resource_limits import Limits, container_facts, container_limits, facts_of
+from podstatus.runtime.resource_limits import (
+    CgroupLimits,
+    container_facts,
+    container_limits,
+    limits_to_facts,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -32,20 +37,20 @@ class LimitEnforcer:
         self._cgroups = cgroups
         self._on_unlimited = on_unlimited
 
-    def make_pod(self, pod: Pod) -> None:
+    def create_pod(self, pod: Pod) -> None:
         """Have the limits of a pod hold."""
         try:
-            self._cgroups.make_pod(pod)
-        except CannotLimitError as error:
-            self._on_unlimited(pod, None, error.why)
+            self._cgroups.create_pod(pod)
+        except LimitError as error:
+            self._on_unlimited(pod, None, error.reason)
 
-    def make(self, pod: Pod, container: Container, id: str) -> CgroupPlace:
+    def create(self, pod: Pod, container: Container, id: str) -> CgroupPaths:
         """Have the limits of an attempt hold; where its processes belong."""
         try:
-            return self._cgroups.make(pod.uid, id, container.resources)
-        except CannotLimitError as error:
-            self._on_unlimited(pod, container.name, error.why)
-            return error.place
+            return self._cgroups.create(pod.uid, id, container.resources)
+        except LimitError as error:
+            self._on_unlimited(pod, container.name, error.reason)
+            return error.paths
 
     def resize(self, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]) -> None:
         """Have what the pod asks for now hold, for it and for these attempts by their IDs.
@@ -54,42 +59,48 @@ class LimitEnforcer:
         """
         resize_cgroups(self._cgroups, pod, containers, ended)
 
-    def tell_unlimited(self, pod: Pod, containers: Iterable[Container]) -> None:
+    def report_unlimited(self, pod: Pod, containers: Iterable[Container]) -> None:
         """Tell of limits that were asked for while containers run, and cannot hold."""
         for container in containers:
-            limited = container_limits(container.resources).limited
+            limited = container_limits(container.resources).limited_resources
             missing = {name: self._cgroups.missing.get(name) for name in limited}
             why = [f"{name} is not limited: {told}" for name, told in missing.items() if told]
             if why:
                 self._on_unlimited(pod, container.name, "; ".join(why))
 
-    def in_force(self, uid: PodUID, id: str, told: ResourceRequirements) -> ResourceFacts:
+    def actuated_resources(
+        self, uid: PodUID, id: str, requested: ResourceRequirements
+    ) -> ResourceFacts:
         """What holds for an attempt that was given these.
 
         What no cgroup can say is as it was told: nothing else is known of it.
         """
-        given = container_facts(told)
-        known = self._known(self._cgroups.in_force(uid, id, told), given)
+        given = container_facts(requested)
+        known = self._fill_missing(self._cgroups.actuated_resources(uid, id, requested), given)
         return structs.replace(known, memory_request=given.memory_request)
 
-    def pod_in_force(self, uid: PodUID, told: Limits | None) -> ResourceFacts | None:
+    def actuated_pod_resources(
+        self, uid: PodUID, requested: CgroupLimits | None
+    ) -> ResourceFacts | None:
         """What holds for a pod as a whole that was given these."""
-        read = self._cgroups.pod_in_force(uid, told)
-        return read if told is None else self._known(read, facts_of(told))
+        read = self._cgroups.actuated_pod_resources(uid, requested)
+        return read if requested is None else self._fill_missing(read, limits_to_facts(requested))
 
-    def _known(self, read: ResourceFacts | None, given: ResourceFacts) -> ResourceFacts:
+    def _fill_missing(self, read: ResourceFacts | None, requested: ResourceFacts) -> ResourceFacts:
         if read is None:
-            return given
+            return requested
         if "cpu" in self._cgroups.missing:
-            read = structs.replace(read, cpu_request=given.cpu_request, cpu_limit=given.cpu_limit)
+            read = structs.replace(
+                read, cpu_request=requested.cpu_request, cpu_limit=requested.cpu_limit
+            )
         if "memory" in self._cgroups.missing:
-            read = structs.replace(read, memory_limit=given.memory_limit)
+            read = structs.replace(read, memory_limit=requested.memory_limit)
         return read
 
-    def end(self, uid: PodUID, id: str) -> None:
+    def kill(self, uid: PodUID, id: str) -> None:
         """Kill what is left of an attempt. Raises RuntimeDownError."""
         try:
-            self._cgroups.empty(uid, id)
+            self._cgroups.kill(uid, id)
         except CgroupInUseError as error:
             raise RuntimeDownError(str(error)) from error
 
@@ -107,10 +118,10 @@ class LimitEnforcer:
         except CgroupInUseError as error:
             raise RuntimeDownError(str(error)) from error
 
-    def sweep(self, keep: Collection[PodUID]) -> None:
+    def retain_only(self, keep: Collection[PodUID]) -> None:
         """Remove those of all pods but these, that agents before this one have left."""
         try:
-            self._cgroups.sweep(keep)
+            self._cgroups.retain_only(keep)
         except CgroupInUseError as error:
             logger.warning("cgroups of earlier pods are left: %s", error)
 

@@ -12,7 +12,7 @@ PROCS = "cgroup.procs"
 class CgroupFolders:
     """Plain access; errors are the kernel's (OSError). Making and removing again is no error."""
 
-    def make(self, folder: Path) -> None:
+    def create(self, folder: Path) -> None:
         """Make a cgroup in one that is there."""
         with suppress(FileExistsError):
             folder.mkdir()
@@ -32,16 +32,16 @@ class CgroupFolders:
         except OSError:
             return None
 
-    def may_enter(self, folder: Path) -> bool:
+    def can_attach(self, folder: Path) -> bool:
         """Whether we may put processes into it."""
         return os.access(folder / PROCS, os.W_OK)
 
-    def below(self, folder: Path) -> Sequence[Path]:
+    def subtree(self, folder: Path) -> Sequence[Path]:
         """All cgroups in it and itself, what holds others after them; none if it is gone."""
-        walked = os.walk(folder, topdown=False, onerror=_unless_gone)
+        walked = os.walk(folder, topdown=False, onerror=_raise_unless_gone)
         return [Path(path) for path, _, _ in walked]
 
-    def names(self, folder: Path) -> Sequence[str]:
+    def child_names(self, folder: Path) -> Sequence[str]:
         """The cgroups right in it."""
         try:
             return [entry.name for entry in os.scandir(folder) if entry.is_dir()]
@@ -62,11 +62,11 @@ class CgroupFolders:
         try:
             self.write(folder / "cgroup.kill", "1")
         except OSError:  # version 1, or Linux before 5.14
-            for path in self.below(folder):
+            for path in self.subtree(folder):
                 for pid in self.pids(path):
-                    self._kill_in(path, pid)
+                    self._kill_process(path, pid)
 
-    def _kill_in(self, folder: Path, pid: int) -> None:
+    def _kill_process(self, folder: Path, pid: int) -> None:
         with suppress(ProcessLookupError):
             opened = os.pidfd_open(pid)
             try:
@@ -77,6 +77,6 @@ class CgroupFolders:
                 os.close(opened)
 
 
-def _unless_gone(error: OSError) -> None:
+def _raise_unless_gone(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         raise error

@@ -25,26 +25,26 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.process.cgroups.folders import PROCS, CgroupFolders
 from podstatus.runtime.process.cgroups.model.interface_files import (
-    CgroupReading,
+    CgroupSetting,
+    CgroupUsage,
+    CgroupVersion,
     ReadFile,
-    Setting,
-    Version,
-    facts_from,
     oom_events_file,
+    read_resource_facts,
+    read_usage,
     settings_for,
-    usage_from,
 )
-from podstatus.runtime.resource_limits import Limits, container_limits, pod_limits
+from podstatus.runtime.resource_limits import CgroupLimits, container_limits, pod_limits
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_VALID_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _POD = "pod"
 """In front of a UID, as the kubelet has it: so it cannot have the name of a kernel's file."""
-_INSIDE = "inside"
-_TRIES, _SECONDS = 100, 0.02
+_LEAF = "inside"
+_MAX_ATTEMPTS, _RETRY_SECONDS = 100, 0.02
 """What is killed is gone after a moment, if it does not hang in the kernel."""
 
 
-class CgroupPlace(msgspec.Struct, frozen=True, kw_only=True):
+class CgroupPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Where a container's processes go."""
 
     procs: tuple[str, ...] = ()
@@ -53,13 +53,13 @@ class CgroupPlace(msgspec.Struct, frozen=True, kw_only=True):
     """The file with a line `oom_kill N`; empty for none."""
 
 
-class CannotLimitError(Exception):
+class LimitError(Exception):
     """A limit does not hold. The container may run all the same, in what there is."""
 
-    def __init__(self, why: str, place: CgroupPlace) -> None:
-        super().__init__(why)
-        self.why = why
-        self.place = place
+    def __init__(self, reason: str, paths: CgroupPaths) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.paths = paths
 
 
 class CgroupInUseError(Exception):
@@ -75,7 +75,7 @@ class Cgroups:
 
     def __init__(
         self,
-        version: Version,
+        version: CgroupVersion,
         bases: Mapping[str, Path],
         *,
         others: Collection[Path] = (),
@@ -98,91 +98,93 @@ class Cgroups:
         """What cannot be limited at all, by controller, and why."""
         return self._missing
 
-    def make_pod(self, pod: Pod) -> None:
+    def create_pod(self, pod: Pod) -> None:
         """Make the cgroup of a pod, and have its limits hold. Raises CannotLimitError.
 
         It is no error if only the sum of its containers' limits cannot be set.
         """
         limits = pod_limits(pod)
         own = pod.spec.resources.limits if pod.spec.resources else None
-        asked = [name for name in limits.limited if name in (own or {})]
-        problems = self._set_up(_path(pod.uid), limits, container=False)
-        _check(asked, problems, CgroupPlace())
+        asked = [name for name in limits.limited_resources if name in (own or {})]
+        problems = self._create_with_limits(_relative_path(pod.uid), limits, container=False)
+        _raise_if_unlimited(asked, problems, CgroupPaths())
 
-    def make(
+    def create(
         self, pod_uid: PodUID, container_id: str, resources: ResourceRequirements
-    ) -> CgroupPlace:
+    ) -> CgroupPaths:
         """Make the cgroup of a container, and have its limits hold. Raises CannotLimitError."""
         limits = container_limits(resources)
-        path = _path(pod_uid, container_id)
-        problems = self._set_up(path, limits, container=True)
+        path = _relative_path(pod_uid, container_id)
+        problems = self._create_with_limits(path, limits, container=True)
         if path is not None:
-            problems = self._make_inside(path) | problems
-        place = CgroupPlace() if path is None else self._place(path)
-        _check(limits.limited, problems, place)
+            problems = self._create_leaf(path) | problems
+        place = CgroupPaths() if path is None else self._paths(path)
+        _raise_if_unlimited(limits.limited_resources, problems, place)
         return place
 
-    def in_force(
-        self, pod_uid: PodUID, container_id: str, asked: ResourceRequirements | None = None
+    def actuated_resources(
+        self, pod_uid: PodUID, container_id: str, requested: ResourceRequirements | None = None
     ) -> ResourceFacts | None:
         """What holds for a container now; None if it has no cgroup.
 
         Who says what was asked for hears it again exactly, as long as it holds.
         """
         read = self.reader(pod_uid, container_id)
-        wanted = None if asked is None else container_limits(asked)
-        return None if read is None else facts_from(self.version, read, wanted)
+        wanted = None if requested is None else container_limits(requested)
+        return None if read is None else read_resource_facts(self.version, read, wanted)
 
-    def pod_in_force(self, pod_uid: PodUID, asked: Limits | None = None) -> ResourceFacts | None:
+    def actuated_pod_resources(
+        self, pod_uid: PodUID, requested: CgroupLimits | None = None
+    ) -> ResourceFacts | None:
         """What holds for a pod as a whole now; None if it has no cgroup."""
         read = self.reader(pod_uid)
-        return None if read is None else facts_from(self.version, read, asked)
+        return None if read is None else read_resource_facts(self.version, read, requested)
 
-    def usage(self, pod_uid: PodUID, container_id: str) -> CgroupReading | None:
+    def usage(self, pod_uid: PodUID, container_id: str) -> CgroupUsage | None:
         """What a container uses; None if it has no cgroup."""
         read = self.reader(pod_uid, container_id)
-        return None if read is None else usage_from(self.version, read)
+        return None if read is None else read_usage(self.version, read)
 
-    def pod_usage(self, pod_uid: PodUID) -> CgroupReading | None:
+    def pod_usage(self, pod_uid: PodUID) -> CgroupUsage | None:
         """What all of a pod uses, and has used since it was made; None if it has no cgroup."""
         read = self.reader(pod_uid)
-        return None if read is None else usage_from(self.version, read)
+        return None if read is None else read_usage(self.version, read)
 
     def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
         """Reads the files of a cgroup, that of the pod or of a container; None if it has none."""
-        path = _path(pod_uid, *container_id)
+        path = _relative_path(pod_uid, *container_id)
         if path is None or not any((base / path).is_dir() for base in self._hierarchies):
             return None
         return partial(self._read, path)
 
-    def write(self, pod_uid: PodUID, *container_id: str, setting: Setting) -> None:
+    def write(self, pod_uid: PodUID, *container_id: str, setting: CgroupSetting) -> None:
         """Set something of a cgroup that is there. Raises OSError."""
-        path = _path(pod_uid, *container_id)
+        path = _relative_path(pod_uid, *container_id)
         base = self._bases.get(setting.controller)
         if path is not None and base is not None:
             self._folders.write(base / path / setting.file, setting.text)
 
-    def empty(self, pod_uid: PodUID, container_id: str) -> None:
+    def kill(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it; it stays. Raises CgroupInUseError."""
-        path = _path(pod_uid, container_id)
+        path = _relative_path(pod_uid, container_id)
         if path is not None:
             for base in self._hierarchies:
-                self._empty(base / path)
+                self._kill_folder(base / path)
 
     def remove(self, pod_uid: PodUID, container_id: str) -> None:
         """End what is left in it, and remove it. Raises CgroupInUseError."""
-        self._remove(_path(pod_uid, container_id))
+        self._remove(_relative_path(pod_uid, container_id))
 
     def remove_pod(self, pod_uid: PodUID) -> None:
         """The same for all of a pod. Raises CgroupInUseError."""
-        self._remove(_path(pod_uid))
+        self._remove(_relative_path(pod_uid))
 
-    def sweep(self, keep: Collection[PodUID]) -> None:
+    def retain_only(self, keep: Collection[PodUID]) -> None:
         """Remove all of pods that nobody knows any more. Raises CgroupInUseError.
 
         For before the first pod is started: one that is made meanwhile is not kept.
         """
-        found = {name for base in self._hierarchies for name in self._folders.names(base)}
+        found = {name for base in self._hierarchies for name in self._folders.child_names(base)}
         stuck = []
         for name in sorted(found - {f"{_POD}{uid}" for uid in keep}):
             try:
@@ -195,34 +197,36 @@ class Cgroups:
     def close(self) -> None:
         """Let go of the cgroup of all pods, if there are none."""
         for base in self._hierarchies:
-            if not self._folders.names(base):
+            if not self._folders.child_names(base):
                 self._folders.remove(base)
 
-    def _set_up(self, path: Path | None, limits: Limits, *, container: bool) -> dict[str, str]:
+    def _create_with_limits(
+        self, path: Path | None, limits: CgroupLimits, *, container: bool
+    ) -> dict[str, str]:
         """Make it and set it; what could not be done, by controller."""
         if path is None:
-            return dict.fromkeys(limits.limited, "its ID is no name for a cgroup")
-        problems = self._missing | self._make_everywhere(path)
+            return dict.fromkeys(limits.limited_resources, "its ID is no name for a cgroup")
+        problems = self._missing | self._create_in_hierarchies(path)
         for setting in settings_for(self.version, limits, container=container):
-            if setting.controller not in problems and (why := self._set(path, setting)):
+            if setting.controller not in problems and (why := self._apply_setting(path, setting)):
                 problems[setting.controller] = why
         return problems
 
-    def _make_everywhere(self, path: Path) -> dict[str, str]:
+    def _create_in_hierarchies(self, path: Path) -> dict[str, str]:
         problems: dict[str, str] = {}
         for base in self._hierarchies:
             try:
-                self._make_below(base, path)
+                self._create_path(base, path)
             except OSError as error:
                 why = f"no cgroup in {base}: {error.strerror}"
                 problems |= dict.fromkeys(self._controllers(base), why)
         return problems
 
-    def _make_inside(self, path: Path) -> dict[str, str]:
+    def _create_leaf(self, path: Path) -> dict[str, str]:
         problems: dict[str, str] = {}
         for base in self._hierarchies:
             try:
-                self._folders.make(base / path / _INSIDE)
+                self._folders.create(base / path / _LEAF)
             except OSError as error:
                 problems |= dict.fromkeys(self._controllers(base), str(error.strerror))
         return problems
@@ -230,44 +234,44 @@ class Cgroups:
     def _controllers(self, base: Path) -> list[str]:
         return [name for name, folder in self._bases.items() if folder == base]
 
-    def _make_below(self, base: Path, path: Path) -> None:
+    def _create_path(self, base: Path, path: Path) -> None:
         folder = base
-        self._folders.make(folder)
+        self._folders.create(folder)
         for part in path.parts:
-            if self.version is Version.V2 and base in self._bases.values():
-                enable(self._folders, folder, self._bases)
+            if self.version is CgroupVersion.V2 and base in self._bases.values():
+                enable_controllers(self._folders, folder, self._bases)
             folder /= part
-            self._folders.make(folder)
+            self._folders.create(folder)
 
-    def _set(self, path: Path, setting: Setting) -> str | None:
+    def _apply_setting(self, path: Path, setting: CgroupSetting) -> str | None:
         try:
             self._folders.write(self._bases[setting.controller] / path / setting.file, setting.text)
         except OSError as error:
-            if setting.needed:
+            if setting.required:
                 return f"{setting.file} cannot be {setting.text}: {error.strerror}"
         return None
 
-    def _place(self, path: Path) -> CgroupPlace:
-        inside = path / _INSIDE
+    def _paths(self, path: Path) -> CgroupPaths:
+        inside = path / _LEAF
         made = [base / inside for base in self._hierarchies if (base / inside).is_dir()]
         # Version 1 counts where the process was that is killed, version 2 also above.
-        counted = inside if self.version is Version.V1 else path
+        counted = inside if self.version is CgroupVersion.V1 else path
         memory = self._bases.get("memory")
         events = None if memory is None else memory / counted / oom_events_file(self.version)
-        return CgroupPlace(
+        return CgroupPaths(
             procs=tuple(str(folder / PROCS) for folder in made),
             oom_events=str(events) if events is not None and events.is_file() else "",
         )
 
     def _read(self, path: Path, controller: str, file: str) -> str | None:
         # Version 2 counts processor time whether it limits it or not.
-        others = self._hierarchies if self.version is Version.V2 else ()
+        others = self._hierarchies if self.version is CgroupVersion.V2 else ()
         base = self._bases.get(controller) or next(iter(others), None)
         return None if base is None else self._folders.read(base / path / file)
 
-    def _empty(self, folder: Path) -> None:
-        for _ in self._tries():
-            below = self._folders.below(folder)
+    def _kill_folder(self, folder: Path) -> None:
+        for _ in self._retries():
+            below = self._folders.subtree(folder)
             if not (pids := [pid for path in below for pid in self._folders.pids(path)]):
                 return
             self._folders.kill(folder)
@@ -279,9 +283,9 @@ class Cgroups:
                 self._remove_folder(base / path)
 
     def _remove_folder(self, folder: Path) -> None:
-        for _ in self._tries():
+        for _ in self._retries():
             try:
-                for path in self._folders.below(folder):
+                for path in self._folders.subtree(folder):
                     self._folders.remove(path)
             except OSError as error:
                 why = error.strerror
@@ -293,20 +297,20 @@ class Cgroups:
             f"in it are the processes {self._folders.pids(folder)}"
         )
 
-    def _tries(self) -> Iterator[None]:
-        for number in range(_TRIES):
+    def _retries(self) -> Iterator[None]:
+        for number in range(_MAX_ATTEMPTS):
             if number:
-                self._sleep(_SECONDS)
+                self._sleep(_RETRY_SECONDS)
             yield
 
 
-def no_cgroups(why: str) -> Cgroups:
+def unavailable_cgroups(reason: str) -> Cgroups:
     """For where there are none: no limit holds, and why is said of each that is asked for."""
-    missing = dict.fromkeys(("cpu", "memory"), why)
-    return Cgroups(Version.V2, {}, missing=missing, folders=CgroupFolders())
+    missing = dict.fromkeys(("cpu", "memory"), reason)
+    return Cgroups(CgroupVersion.V2, {}, missing=missing, folders=CgroupFolders())
 
 
-def enable(folders: CgroupFolders, folder: Path, controllers: Collection[str]) -> None:
+def enable_controllers(folders: CgroupFolders, folder: Path, controllers: Collection[str]) -> None:
     """Have what is made in a cgroup of version 2 be limited by these. Raises OSError."""
     on = (folders.read(folder / "cgroup.subtree_control") or "").split()
     for controller in controllers:
@@ -314,18 +318,20 @@ def enable(folders: CgroupFolders, folder: Path, controllers: Collection[str]) -
             folders.write(folder / "cgroup.subtree_control", f"+{controller}")
 
 
-def is_name(text: str) -> bool:
+def is_valid_name(text: str) -> bool:
     """Whether a cgroup can be called this, in a folder of its own and nowhere else."""
-    return _NAME.fullmatch(text) is not None
+    return _VALID_NAME.fullmatch(text) is not None
 
 
-def _path(pod_uid: PodUID, *container_id: str) -> Path | None:
+def _relative_path(pod_uid: PodUID, *container_id: str) -> Path | None:
     """None for names that lead elsewhere: a manifest may bring a UID of its own."""
     parts = (f"{_POD}{pod_uid}", *container_id)
-    return Path(*parts) if all(map(is_name, parts)) else None
+    return Path(*parts) if all(map(is_valid_name, parts)) else None
 
 
-def _check(asked: Collection[str], problems: Mapping[str, str], place: CgroupPlace) -> None:
-    why = [f"{name} is not limited: {problems[name]}" for name in asked if name in problems]
+def _raise_if_unlimited(
+    requested: Collection[str], problems: Mapping[str, str], paths: CgroupPaths
+) -> None:
+    why = [f"{name} is not limited: {problems[name]}" for name in requested if name in problems]
     if why:
-        raise CannotLimitError("; ".join(why), place)
+        raise LimitError("; ".join(why), paths)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from podstatus.runtime.process.records.models import Launch
+from podstatus.runtime.process.records.models import LaunchRecord
 from podstatus.runtime.process.spec.capabilities import capability_numbers
 
-_VALUES = {
+_OPTION_ARITY = {
     "--setenv": 2,
     "--bind": 2,
     "--bind-try": 2,
@@ -48,7 +48,7 @@ _VALUES = {
 """How many values follow an option of bubblewrap; 1 for all others."""
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class ExecContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a command finds."""
 
     env: dict[str, str]
@@ -61,7 +61,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers; None: as the agent's, an ordinary user."""
 
 
-def surroundings(launch: Launch) -> Surroundings:
+def exec_context(launch: LaunchRecord) -> ExecContext:
     """What the command of a container was given."""
     env, cwd, added = dict(launch.env), launch.cwd, set[str]()
     for option, values in _options(launch.bubblewrap or ()):
@@ -80,8 +80,8 @@ def surroundings(launch: Launch) -> Surroundings:
                 added = set() if name == "ALL" else added - {name}
             case _:
                 pass
-    user, group, groups = _switched(launch) or (launch.user, launch.group, launch.groups)
-    return Surroundings(
+    user, group, groups = _switched_user(launch) or (launch.user, launch.group, launch.groups)
+    return ExecContext(
         env=env,
         cwd=cwd or "/",
         user=user,
@@ -91,14 +91,16 @@ def surroundings(launch: Launch) -> Surroundings:
     )
 
 
-def _capabilities(launch: Launch, added: set[str], user: int | None) -> tuple[int, ...] | None:
+def _capabilities(
+    launch: LaunchRecord, added: set[str], user: int | None
+) -> tuple[int, ...] | None:
     if launch.bubblewrap is None:
         return launch.capabilities
     # Those it takes to become another user are gone with being root.
     return () if user else capability_numbers(added)
 
 
-def _switched(launch: Launch) -> tuple[int, int, tuple[int, ...]] | None:
+def _switched_user(launch: LaunchRecord) -> tuple[int, int, tuple[int, ...]] | None:
     """Who the command becomes inside, where root starts it: what `switch_user` put before it."""
     if launch.bubblewrap is None or "--" not in launch.argv:
         return None
@@ -118,6 +120,6 @@ def _options(arguments: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Without the program, and without what follows `--`."""
     at = 1
     while at < len(arguments) and arguments[at] != "--":
-        count = _VALUES.get(arguments[at], 1)
+        count = _OPTION_ARITY.get(arguments[at], 1)
         yield arguments[at], tuple(arguments[at + 1 : at + 1 + count])
         at += 1 + count

@@ -12,21 +12,21 @@ from collections.abc import Mapping
 
 from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
-from podstatus.runtime.process.exec.pipes import Input, Outputs
-from podstatus.runtime.streams import Channel, NoStreamError, TerminalSize
+from podstatus.runtime.process.exec.pipes import PipeReader, PipeWriter
+from podstatus.runtime.streams import OutputStream, StreamUnavailableError, TerminalSize
 
-LINGER_SECONDS = 1
+DRAIN_SECONDS = 1
 """How long what the command left behind may keep its output open after its end."""
-_PATIENCE_SECONDS = 15
+_CLOSE_TIMEOUT_SECONDS = 15
 """How long it may take to end all of it; longer than the program inside tries."""
-_KILLED = 137
-_MESSAGE_BYTES = 64 * 1024
-_END_OF_INPUT = b"\x04"
-_LARGEST = 0xFFFF
-_LOCAL_MODES = 3
+_KILLED_EXIT_CODE = 137
+_MAX_MESSAGE_BYTES = 64 * 1024
+_EOT = b"\x04"
+_MAX_WINDOW_SIZE = 0xFFFF
+_LFLAG = 3
 
 
-class Executed:
+class ProcessExecSession:
     """Talks to the program `inside`, by a socket, and to the command that runs below it.
 
     The program tells when the command is executed or why not, then its exit code. When the
@@ -38,116 +38,116 @@ class Executed:
         process: "subprocess.Popen[bytes]",
         program: socket.socket,
         input: int | None,
-        outputs: Mapping[int, Channel],
+        outputs: Mapping[int, OutputStream],
         clock: Clock,
     ) -> None:
         self._process = process
-        self._program = program
-        self._program.setblocking(False)
+        self._control_socket = program
+        self._control_socket.setblocking(False)
         self._clock = clock
-        self._input = Input(input)
-        self._outputs = Outputs(outputs)
+        self._stdin = PipeWriter(input)
+        self._outputs = PipeReader(outputs)
         self._terminal: int | None = None
         loop = asyncio.get_running_loop()
         self._started: asyncio.Future[None] = loop.create_future()
-        self._code: asyncio.Future[int] = loop.create_future()
-        self._gone = asyncio.Event()
-        self._lingering: asyncio.Task[None] | None = None
-        self._handle = os.pidfd_open(process.pid)
-        loop.add_reader(self._handle, self._reap)
-        loop.add_reader(self._program, self._hear)
+        self._exit_code: asyncio.Future[int] = loop.create_future()
+        self._exited = asyncio.Event()
+        self._drain_task: asyncio.Task[None] | None = None
+        self._pidfd = os.pidfd_open(process.pid)
+        loop.add_reader(self._pidfd, self._reap)
+        loop.add_reader(self._control_socket, self._receive)
 
-    async def until_started(self) -> None:
+    async def wait_started(self) -> None:
         """Come back when the command is executed. Raises NoStreamError if it cannot be."""
         await self._started
 
-    async def read(self) -> tuple[Channel, bytes] | None:
+    async def read(self) -> tuple[OutputStream, bytes] | None:
         """The next piece it wrote; None when there is no more."""
         return await self._outputs.read()
 
     async def write(self, data: bytes) -> None:
         """Hand it input; it is held up while the command does not read."""
-        await self._input.write(data)
+        await self._stdin.write(data)
 
-    async def end_input(self) -> None:
+    async def close_stdin(self) -> None:
         """Close its input; on a terminal, what a user would type for that."""
         if self._terminal is None:
-            self._input.close()
-        elif termios.tcgetattr(self._terminal)[_LOCAL_MODES] & termios.ICANON:
-            await self._input.write(_END_OF_INPUT)
+            self._stdin.close()
+        elif termios.tcgetattr(self._terminal)[_LFLAG] & termios.ICANON:
+            await self._stdin.write(_EOT)
 
     def resize(self, size: TerminalSize) -> None:
         """Tell it how large the terminal is, if it has one."""
         if self._terminal is not None:
-            rows, columns = (max(0, min(n, _LARGEST)) for n in (size.rows, size.columns))
+            rows, columns = (max(0, min(n, _MAX_WINDOW_SIZE)) for n in (size.rows, size.columns))
             fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
 
     async def wait(self) -> int:
         """The exit code; 137 if it went down with its container."""
-        return await asyncio.shield(self._code)
+        return await asyncio.shield(self._exit_code)
 
     async def close(self) -> None:
         """Hang up, and come back when nothing of it runs any more."""
-        self._hang_up()
-        await wait_event_or_timeout(self._gone, self._clock, _PATIENCE_SECONDS)
-        if not self._gone.is_set():
+        self._disconnect()
+        await wait_event_or_timeout(self._exited, self._clock, _CLOSE_TIMEOUT_SECONDS)
+        if not self._exited.is_set():
             self._process.kill()
 
-    def _hang_up(self) -> None:
-        if self._program.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(self._program)
-            self._program.close()
-        self._end(_KILLED)
-        if self._lingering is not None:
-            self._lingering.cancel()
-        self._input.close()
+    def _disconnect(self) -> None:
+        if self._control_socket.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._control_socket)
+            self._control_socket.close()
+        self._on_exit(_KILLED_EXIT_CODE)
+        if self._drain_task is not None:
+            self._drain_task.cancel()
+        self._stdin.close()
         self._outputs.close()
         if self._terminal is not None:
             os.close(self._terminal)
             self._terminal = None
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
-            message, opened, _, _ = socket.recv_fds(self._program, _MESSAGE_BYTES, 1)
+            message, opened, _, _ = socket.recv_fds(self._control_socket, _MAX_MESSAGE_BYTES, 1)
         except BlockingIOError:
             return
         except OSError:
             message, opened = b"", []
         if not message:
-            asyncio.get_running_loop().remove_reader(self._program)
-            self._end(_KILLED)
+            asyncio.get_running_loop().remove_reader(self._control_socket)
+            self._on_exit(_KILLED_EXIT_CODE)
             return
         said = json.loads(message)
         if "started" in said:
-            self._begin(opened)
+            self._on_started(opened)
         elif "exit" in said:
-            self._end(said["exit"])
+            self._on_exit(said["exit"])
         elif not self._started.done():
-            self._started.set_exception(NoStreamError(said["error"]))
+            self._started.set_exception(StreamUnavailableError(said["error"]))
 
-    def _begin(self, opened: list[int]) -> None:
+    def _on_started(self, opened: list[int]) -> None:
         for terminal in opened:
             self._terminal = terminal
-            self._input = Input(os.dup(terminal))
-            self._outputs = Outputs({os.dup(terminal): Channel.OUT})
+            self._stdin = PipeWriter(os.dup(terminal))
+            self._outputs = PipeReader({os.dup(terminal): OutputStream.STDOUT})
         if not self._started.done():
             self._started.set_result(None)
 
-    def _end(self, code: int) -> None:
+    def _on_exit(self, code: int) -> None:
         if not self._started.done():
-            self._started.set_exception(NoStreamError("the container has ended"))
+            self._started.set_exception(StreamUnavailableError("the container has ended"))
             # Who was waiting may be gone.
             self._started.exception()
-        if not self._code.done():
-            self._code.set_result(code)
-            self._lingering = asyncio.ensure_future(self._linger())
+        if not self._exit_code.done():
+            self._exit_code.set_result(code)
+            self._drain_task = asyncio.ensure_future(self._drain_later())
 
-    async def _linger(self) -> None:
-        await self._clock.wait(LINGER_SECONDS)
-        self._outputs.end_soon()
+    async def _drain_later(self) -> None:
+        await self._clock.wait(DRAIN_SECONDS)
+        self._outputs.stop_at_buffered()
 
     def _reap(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._handle)
-        os.close(self._handle)
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        os.close(self._pidfd)
         self._process.wait()
-        self._gone.set()
+        self._exited.set()

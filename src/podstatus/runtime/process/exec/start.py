@@ -15,44 +15,49 @@ from pathlib import Path
 
 from podstatus.base.clock import Clock
 from podstatus.runtime.process import run_exec
-from podstatus.runtime.process.exec.attach_session import Attached
-from podstatus.runtime.process.exec.container_context import surroundings
-from podstatus.runtime.process.exec.exec_session import Executed
+from podstatus.runtime.process.exec.attach_session import ProcessAttachSession
+from podstatus.runtime.process.exec.container_context import exec_context
+from podstatus.runtime.process.exec.exec_session import ProcessExecSession
 from podstatus.runtime.process.records.layout import ContainerFolder
-from podstatus.runtime.process.records.models import Launch, ProcessIdentity, StartRecord
+from podstatus.runtime.process.records.models import LaunchRecord, ProcessIdentity, StartRecord
 from podstatus.runtime.process.state.process_identity import open_process
-from podstatus.runtime.streams import Channel, NoStreamError, Talk, TalkRequest
+from podstatus.runtime.streams import (
+    OutputStream,
+    ProcessStream,
+    StreamOptions,
+    StreamUnavailableError,
+)
 
-_ENDED = "the container has ended"
+_CONTAINER_ENDED = "the container has ended"
 
 
 async def exec_in(
     process: ProcessIdentity,
-    launch: Launch,
+    launch: LaunchRecord,
     command: Sequence[str],
-    request: TalkRequest,
+    request: StreamOptions,
     *,
     clock: Clock,
-) -> Talk:
+) -> ProcessStream:
     """Run a command where a container's process is, with what that was given, as the same user.
 
     Raises NoStreamError if the container has ended or the command cannot be executed. All that
     the command starts ends with the talk, and with the container.
     """
     if not command:
-        raise NoStreamError("you must specify at least one command for the container")
+        raise StreamUnavailableError("you must specify at least one command for the container")
     try:
         with ExitStack() as stack:
             target = open_process(process)
             if target is None:
-                raise NoStreamError(_ENDED)
+                raise StreamUnavailableError(_CONTAINER_ENDED)
             stack.callback(os.close, target)
-            order = _order(process, target, launch, command, request)
+            order = _encode_request(process, target, launch, command, request)
             executed = _start(stack, order, target, request, clock)
     except OSError as error:
-        raise NoStreamError(f"cannot start a process: {error.strerror}") from error
+        raise StreamUnavailableError(f"cannot start a process: {error.strerror}") from error
     try:
-        await executed.until_started()
+        await executed.wait_started()
     except BaseException:
         await executed.close()
         raise
@@ -60,38 +65,40 @@ async def exec_in(
 
 
 async def attach_to(
-    place: ContainerFolder,
-    launch: Launch,
+    directory: ContainerFolder,
+    launch: LaunchRecord,
     started: StartRecord,
-    request: TalkRequest,
+    request: StreamOptions,
     *,
     clock: Clock,
-) -> Talk:
+) -> ProcessStream:
     """Talk to a container: what it writes from now on, and its input if it reads any.
 
     Raises NoStreamError if it has ended. What it writes is found in its log.
     """
     keeper = open_process(started.keeper)
     if keeper is None:
-        raise NoStreamError(_ENDED)
-    attached = Attached(place, launch, started, request, keeper=keeper, clock=clock)
+        raise StreamUnavailableError(_CONTAINER_ENDED)
+    attached = ProcessAttachSession(
+        directory, launch, started, request, monitor_fd=keeper, clock=clock
+    )
     try:
-        await attached.begin()
+        await attached.start()
     except BaseException:
         await attached.close()
         raise
     return attached
 
 
-def _order(
+def _encode_request(
     process: ProcessIdentity,
     target: int,
-    launch: Launch,
+    launch: LaunchRecord,
     command: Sequence[str],
-    request: TalkRequest,
+    request: StreamOptions,
 ) -> bytes:
     """As `inside.order.Order` reads it."""
-    found = surroundings(launch)
+    found = exec_context(launch)
     terminal = {"TERM": "xterm"} if request.tty else {}
     order = {
         "argv": list(command),
@@ -112,20 +119,20 @@ def _order(
 
 
 def _start(
-    stack: ExitStack, order: bytes, target: int, request: TalkRequest, clock: Clock
-) -> Executed:
+    stack: ExitStack, encoded: bytes, target: int, request: StreamOptions, clock: Clock
+) -> ProcessExecSession:
     """Start the program that goes inside; what it alone needs is closed with the stack.
 
     Raises OSError.
     """
     handed = os.memfd_create("order", os.MFD_CLOEXEC)
     stack.callback(os.close, handed)
-    os.write(handed, order)
+    os.write(handed, encoded)
     kept = stack.enter_context(ExitStack())
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     stack.callback(theirs.close)
     kept.callback(ours.close)
-    streams = _Streams(stack, kept, request)
+    streams = _Pipes(stack, kept, request)
     passed = theirs.fileno(), handed, target
     program = str(Path(run_exec.__file__))
     process = subprocess.Popen(  # noqa: S603 - no shell, and a program of ours
@@ -138,37 +145,45 @@ def _start(
         cwd="/",
         start_new_session=True,
     )
-    kept.callback(_end, process)
-    executed = Executed(process, ours, streams.input, streams.outputs, clock)
+    kept.callback(_kill, process)
+    executed = ProcessExecSession(process, ours, streams.input, streams.outputs, clock)
     kept.pop_all()
     return executed
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _kill(process: "subprocess.Popen[bytes]") -> None:
     """Of one that nobody can talk to."""
     process.kill()
     process.wait()
 
 
-class _Streams:
+class _Pipes:
     """The ends of the pipes; with a terminal there are none."""
 
-    def __init__(self, stack: ExitStack, kept: ExitStack, request: TalkRequest) -> None:
-        self._stack, self._kept = stack, kept
-        self.outputs: dict[int, Channel] = {}
+    def __init__(self, stack: ExitStack, parent_stack: ExitStack, request: StreamOptions) -> None:
+        self._child_stack, self._parent_stack = stack, parent_stack
+        self.outputs: dict[int, OutputStream] = {}
         self.input: int | None = None
         self.stdin = subprocess.DEVNULL
         piped = not request.tty
         if request.stdin and piped:
             self.stdin, self.input = os.pipe2(os.O_CLOEXEC)
             stack.callback(os.close, self.stdin)
-            kept.callback(os.close, self.input)
-        self.stdout = self._output(Channel.OUT) if request.stdout and piped else subprocess.DEVNULL
-        self.stderr = self._output(Channel.ERR) if request.stderr and piped else subprocess.DEVNULL
+            parent_stack.callback(os.close, self.input)
+        self.stdout = (
+            self._open_output(OutputStream.STDOUT)
+            if request.stdout and piped
+            else subprocess.DEVNULL
+        )
+        self.stderr = (
+            self._open_output(OutputStream.STDERR)
+            if request.stderr and piped
+            else subprocess.DEVNULL
+        )
 
-    def _output(self, channel: Channel) -> int:
+    def _open_output(self, stream: OutputStream) -> int:
         ours, theirs = os.pipe2(os.O_CLOEXEC)
-        self._stack.callback(os.close, theirs)
-        self._kept.callback(os.close, ours)
-        self.outputs[ours] = channel
+        self._child_stack.callback(os.close, theirs)
+        self._parent_stack.callback(os.close, ours)
+        self.outputs[ours] = stream
         return theirs

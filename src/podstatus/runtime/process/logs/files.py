@@ -12,49 +12,49 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from podstatus.runtime.process.logs.cri_format import Entry, parse_entry
-from podstatus.runtime.streams import Channel
+from podstatus.runtime.process.logs.cri_format import LogEntry, parse_entry
+from podstatus.runtime.streams import OutputStream
 
-BLOCK = 256 * 1024
+BLOCK_BYTES = 256 * 1024
 """Many times as long as an entry can be."""
-_ATTEMPTS = 20
+_MAX_OPEN_ATTEMPTS = 20
 """How often files are looked up anew if one is put away meanwhile: at worst, every few ms."""
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class LogFile:
     """An open file of a log, and how far it was read."""
 
-    def __init__(self, opened: int) -> None:
-        self._opened = opened
-        status = os.fstat(opened)
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        status = os.fstat(fd)
         self.identity = status.st_dev, status.st_ino
-        self.regular = stat.S_ISREG(status.st_mode)
+        self.is_regular = stat.S_ISREG(status.st_mode)
         self.position = 0
         self._end: int | None = None
         self._skipping = False
 
     def size(self) -> int:
         """How long it is now."""
-        return os.fstat(self._opened).st_size
+        return os.fstat(self._fd).st_size
 
-    def keep_to_what_is_there(self) -> None:
+    def stop_at_current_end(self) -> None:
         """Read nothing that is written from now on: who writes fast would be read for ever."""
         self._end = self.size()
 
     def close(self) -> None:
         """No more is read."""
-        os.close(self._opened)
+        os.close(self._fd)
 
-    def read(self) -> list[Entry] | None:
+    def read(self) -> list[LogEntry] | None:
         """The entries of the next block, of whole lines; None if there is none for now.
 
         A line whose end is missing is read again next time: when the disk is full, the keeper
         takes back what it wrote of it.
         """
-        block = self._block()
+        block = self._read_block()
         end = block.rfind(b"\n") + 1
-        if end == 0 and len(block) == BLOCK:
+        if end == 0 and len(block) == BLOCK_BYTES:
             # Far longer than any entry: nothing of it is kept.
             end, self._skipping = len(block), True
             self.position += end
@@ -68,23 +68,27 @@ class LogFile:
             del lines[0]
         return _entries(lines)
 
-    def unfinished(self) -> list[Entry]:
+    def read_partial(self) -> list[LogEntry]:
         """The last line, if its end never came and it can be read all the same."""
-        rest = self._block()
+        rest = self._read_block()
         self.position += len(rest)
         return [] if self._skipping or not rest else _entries([rest])
 
-    def _block(self) -> bytes:
-        length = BLOCK if self._end is None else min(BLOCK, max(0, self._end - self.position))
-        return os.pread(self._opened, length, self.position)
+    def _read_block(self) -> bytes:
+        length = (
+            BLOCK_BYTES
+            if self._end is None
+            else min(BLOCK_BYTES, max(0, self._end - self.position))
+        )
+        return os.pread(self._fd, length, self.position)
 
-    def backwards(self) -> Iterator[tuple[int, Entry]]:
+    def read_backwards(self) -> Iterator[tuple[int, LogEntry]]:
         """All entries from the last to the first, each with where it ends."""
         start = self.size()
         rest, too_long = b"", False
         while start > 0:
-            begin = max(0, start - BLOCK)
-            data = os.pread(self._opened, start - begin, begin) + rest
+            begin = max(0, start - BLOCK_BYTES)
+            data = os.pread(self._fd, start - begin, begin) + rest
             start, end = begin, begin + len(data)
             # What comes before belongs to a line that begins in an earlier block.
             first = 0 if begin == 0 else (data.find(b"\n") + 1 or len(data))
@@ -95,25 +99,25 @@ class LogFile:
                     yield end, entry
                 end -= len(line)
             rest = data[:first]
-            too_long = len(rest) > BLOCK or (too_long and not lines)
-            if len(rest) > BLOCK:
+            too_long = len(rest) > BLOCK_BYTES or (too_long and not lines)
+            if len(rest) > BLOCK_BYTES:
                 rest = b""
 
 
 def open_log(log: Path) -> list[LogFile]:
     """All files that there are of a log, oldest first. Raises FileNotFoundError for no folder."""
     files: list[LogFile] = []
-    for _ in range(_ATTEMPTS):
-        names = _names(log)
+    for _ in range(_MAX_OPEN_ATTEMPTS):
+        names = _file_names(log)
         close_all(files)
         files = [file for name in names if (file := _open(log.with_name(name))) is not None]
         # The same names before and after: none was put away meanwhile, each name was one file.
-        if _names(log) == names:
+        if _file_names(log) == names:
             break
     return files
 
 
-def open_later(log: Path, last: LogFile) -> list[LogFile]:
+def open_newer(log: Path, last: LogFile) -> list[LogFile]:
     """The files that come after one; those that are left if it is gone. Empty: it is the newest."""
     if _identity(log) == last.identity:
         return []
@@ -123,20 +127,20 @@ def open_later(log: Path, last: LogFile) -> list[LogFile]:
     return files[at + 1 :]
 
 
-def go_to_last(files: Sequence[LogFile], count: int, channel: Channel | None) -> None:
+def seek_to_tail(files: Sequence[LogFile], count: int, stream: OutputStream | None) -> None:
     """Go to where so many lines of a channel are left; only what follows is read.
 
     Parts of a long line are one line, unless another stream's line ends between them just where
     this begins: then only the rest of it is found.
     """
-    seen: set[Channel] = set()
+    seen: set[OutputStream] = set()
     for index in reversed(range(len(files))):
-        for end, entry in files[index].backwards():
-            if channel not in (None, entry.channel):
+        for end, entry in files[index].read_backwards():
+            if stream not in (None, entry.stream):
                 continue
-            if entry.partial and entry.channel in seen:
+            if entry.partial and entry.stream in seen:
                 continue
-            seen.add(entry.channel)
+            seen.add(entry.stream)
             if count == 0:
                 files[index].position = end
                 for older in files[:index]:
@@ -145,7 +149,7 @@ def go_to_last(files: Sequence[LogFile], count: int, channel: Channel | None) ->
             count -= 1
 
 
-def go_to_end(files: Sequence[LogFile]) -> None:
+def seek_to_end(files: Sequence[LogFile]) -> None:
     """Read only what is written from now on."""
     for file in files:
         file.position = file.size()
@@ -157,21 +161,21 @@ def close_all(files: Sequence[LogFile]) -> None:
         file.close()
 
 
-def _names(log: Path) -> list[str]:
+def _file_names(log: Path) -> list[str]:
     """Names tell the order: they end in when the file was put away."""
     names = {path.name for path in log.parent.iterdir()}
-    older = sorted(name for name in names if name.startswith(f"{log.name}.") and _is_whole(name))
+    older = sorted(name for name in names if name.startswith(f"{log.name}.") and _is_complete(name))
     return [*older, log.name] if log.name in names else older
 
 
-def _is_whole(name: str) -> bool:
+def _is_complete(name: str) -> bool:
     return not name.endswith((".gz", ".tmp"))
 
 
 def _open(path: Path) -> LogFile | None:
     with suppress(OSError):
-        file = LogFile(os.open(path, _READ))
-        if file.regular:
+        file = LogFile(os.open(path, _OPEN_FLAGS))
+        if file.is_regular:
             return file
         file.close()
     return None
@@ -192,5 +196,5 @@ def _lines(data: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def _entries(lines: Sequence[bytes]) -> list[Entry]:
+def _entries(lines: Sequence[bytes]) -> list[LogEntry]:
     return [entry for line in lines if (entry := parse_entry(line)) is not None]

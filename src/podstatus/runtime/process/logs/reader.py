@@ -15,35 +15,35 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from podstatus.base.clock import Clock
-from podstatus.runtime.process.logs.cri_format import ChosenLines, Entry
+from podstatus.runtime.process.logs.cri_format import LogEntry, LogFilter
 from podstatus.runtime.process.logs.files import (
     LogFile,
     close_all,
-    go_to_end,
-    go_to_last,
-    open_later,
     open_log,
+    open_newer,
+    seek_to_end,
+    seek_to_tail,
 )
 from podstatus.runtime.process.records.layout import ContainerFolder
-from podstatus.runtime.streams import Channel, LogOptions, NoStreamError
+from podstatus.runtime.streams import LogOptions, OutputStream, StreamUnavailableError
 
 POLL_SECONDS = 0.1
 """Nothing in the standard library tells of changes to files. The keeper writes as often."""
 
 
 async def read_log(
-    place: ContainerFolder, options: LogOptions, *, has_ended: Callable[[], bool], clock: Clock
+    directory: ContainerFolder, options: LogOptions, *, has_ended: Callable[[], bool], clock: Clock
 ) -> AsyncIterator[bytes]:
     """What is asked for, in pieces; followed until the container has ended and all is read.
 
     Raises NoStreamError if there is no log any more. One that was not begun is empty.
     """
-    chosen = ChosenLines(options)
-    async with _opened(place, follow=options.follow) as reader:
-        await reader.go_to_last(options.tail_lines, options.channel)
-        entries = _followed(reader, has_ended, clock) if options.follow else _read(reader)
+    chosen = LogFilter(options)
+    async with _open_reader(directory, follow=options.follow) as reader:
+        await reader.seek_to_tail(options.tail_lines, options.stream)
+        entries = _follow(reader, has_ended, clock) if options.follow else _read_all(reader)
         async for some in entries:
-            if chosen.full:
+            if chosen.is_full:
                 return
             if text := chosen.add(some):
                 yield text
@@ -52,8 +52,8 @@ async def read_log(
 
 
 @asynccontextmanager
-async def _opened(place: ContainerFolder, *, follow: bool) -> AsyncIterator["LogReader"]:
-    reader = LogReader(place.log, follow=follow)
+async def _open_reader(directory: ContainerFolder, *, follow: bool) -> AsyncIterator["LogReader"]:
+    reader = LogReader(directory.log, follow=follow)
     try:
         await reader.open()
         yield reader
@@ -61,22 +61,22 @@ async def _opened(place: ContainerFolder, *, follow: bool) -> AsyncIterator["Log
         await reader.close()
 
 
-async def _read(reader: "LogReader") -> AsyncIterator[list[Entry]]:
+async def _read_all(reader: "LogReader") -> AsyncIterator[list[LogEntry]]:
     while (entries := await reader.read()) is not None:
         yield entries
-    yield reader.unfinished()
+    yield reader.read_partial()
 
 
-async def _followed(
+async def _follow(
     reader: "LogReader", has_ended: Callable[[], bool], clock: Clock
-) -> AsyncIterator[list[Entry]]:
+) -> AsyncIterator[list[LogEntry]]:
     while True:
         # Asked first: what is read after that is all there will be.
         ended = has_ended()
         while reader.has_more() and (entries := await reader.read()) is not None:
             yield entries
         if ended:
-            yield reader.unfinished()
+            yield reader.read_partial()
             return
         await clock.wait(POLL_SECONDS)
 
@@ -96,21 +96,21 @@ class LogReader:
     async def open(self) -> None:
         """From here on nothing is missed. Raises NoStreamError if there is no log any more."""
         try:
-            await asyncio.to_thread(self._begin)
+            await asyncio.to_thread(self._open)
         except OSError as error:
-            raise NoStreamError(f"the log cannot be read: {error.strerror}") from error
+            raise StreamUnavailableError(f"the log cannot be read: {error.strerror}") from error
 
     async def close(self) -> None:
         """No more is read. If a thread still reads, it closes the files when it is done."""
         self._closed = True
-        self._close_if_asked()
+        self._close_if_requested()
 
-    async def go_to_last(self, count: int | None, channel: Channel | None) -> None:
+    async def seek_to_tail(self, count: int | None, stream: OutputStream | None) -> None:
         """Begin with so many of the last lines; None for all."""
         if count is not None:
-            await asyncio.to_thread(self._go_to_last, count, channel)
+            await asyncio.to_thread(self._seek_to_tail, count, stream)
 
-    async def read(self) -> list[Entry] | None:
+    async def read(self) -> list[LogEntry] | None:
         """The next entries; None if there are no more for now."""
         return await asyncio.to_thread(self._read)
 
@@ -126,11 +126,11 @@ class LogReader:
             return True
         return (newest.st_dev, newest.st_ino) != file.identity or newest.st_size > file.position
 
-    def unfinished(self) -> list[Entry]:
+    def read_partial(self) -> list[LogEntry]:
         """A last line whose end never came."""
-        return self._files[-1].unfinished() if self._files else []
+        return self._files[-1].read_partial() if self._files else []
 
-    def _close_if_asked(self) -> None:
+    def _close_if_requested(self) -> None:
         if self._closed and self._lock.acquire(blocking=False):
             close_all(self._files)
             self._files = []
@@ -142,45 +142,45 @@ class LogReader:
             with self._lock:
                 yield
         finally:
-            self._close_if_asked()
+            self._close_if_requested()
 
-    def _begin(self) -> None:
+    def _open(self) -> None:
         with self._using_files():
             if not self._closed:
                 self._files = open_log(self._log)
                 if not self._follow:
                     for file in self._files:
-                        file.keep_to_what_is_there()
+                        file.stop_at_current_end()
 
-    def _go_to_last(self, count: int, channel: Channel | None) -> None:
+    def _seek_to_tail(self, count: int, stream: OutputStream | None) -> None:
         with self._using_files():
             if count <= 0:
-                go_to_end(self._files)
+                seek_to_end(self._files)
             else:
-                go_to_last(self._files, count, channel)
+                seek_to_tail(self._files, count, stream)
 
-    def _read(self) -> list[Entry] | None:
+    def _read(self) -> list[LogEntry] | None:
         with self._using_files():
             if not self._files and not self._closed and self._follow:
                 self._files = open_log(self._log)
             while self._files:
                 entries = self._files[0].read()
                 if entries is None and len(self._files) > 1:
-                    entries = self._turn_over()
+                    entries = self._next_file()
                 if entries is not None:
                     return entries
-                if not self._find_later():
+                if not self._open_newer():
                     return None
             return None
 
-    def _turn_over(self) -> list[Entry]:
+    def _next_file(self) -> list[LogEntry]:
         done = self._files.pop(0)
-        entries = done.unfinished()
+        entries = done.read_partial()
         done.close()
         return entries
 
-    def _find_later(self) -> bool:
+    def _open_newer(self) -> bool:
         """Whether the newest file was put away. Only now it is whole: it is read once more."""
-        later = open_later(self._log, self._files[-1]) if self._follow else []
+        later = open_newer(self._log, self._files[-1]) if self._follow else []
         self._files += later
         return bool(later)

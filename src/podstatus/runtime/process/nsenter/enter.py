@@ -14,76 +14,78 @@ import os
 import sys
 
 from . import syscalls
-from .request import FailedError, Order
+from .request import ExecError, ExecRequest
 
-_SAFE = "--from-a-read-only-mount"
+_READ_ONLY_FLAG = "--from-a-read-only-mount"
 
 
-def enter(order: Order) -> None:
+def enter(request: ExecRequest) -> None:
     """Join the container's cgroups and namespaces, become its user. Raises FailedError."""
-    syscalls.hide_memory()
-    kinds = _other_namespaces(order.pid) if order.isolated else ()
-    if order.isolated and "user" not in kinds:
+    syscalls.set_not_dumpable()
+    kinds = _other_namespaces(request.pid) if request.isolated else ()
+    if request.isolated and "user" not in kinds:
         _run_from_read_only_mount()
-    _join_cgroups(order.cgroups)
-    syscalls.leave_keyring()
+    _join_cgroups(request.cgroups)
+    syscalls.join_new_keyring()
     try:
-        _become(order, kinds)
+        _join_container(request, kinds)
     except OSError as error:
-        raise FailedError(f"cannot enter the container: {error.strerror}") from error
+        raise ExecError(f"cannot enter the container: {error.strerror}") from error
     # Changes of user undo it.
-    syscalls.hide_memory()
-    _confine(order)
+    syscalls.set_not_dumpable()
+    _confine(request)
 
 
-def _become(order: Order, kinds: tuple[str, ...]) -> None:
+def _join_container(request: ExecRequest, kinds: tuple[str, ...]) -> None:
     # In a user namespace of its own there is only its own user: it must be him who enters. To
     # enter without one takes root, who becomes that user only then.
     if "user" in kinds:
-        _change_user(order)
+        _change_user(request)
     if kinds:
-        syscalls.join_namespaces(order.process, kinds)
-    if order.capabilities is not None:
-        syscalls.limit_gains(frozenset(order.capabilities))
+        syscalls.join_namespaces(request.process, kinds)
+    if request.capabilities is not None:
+        syscalls.drop_bounding_set(frozenset(request.capabilities))
     if "user" not in kinds:
-        _change_user(order)
-    if order.capabilities is not None:
-        syscalls.set_capabilities(frozenset(order.capabilities))
+        _change_user(request)
+    if request.capabilities is not None:
+        syscalls.set_capabilities(frozenset(request.capabilities))
 
 
-def _confine(order: Order) -> None:
+def _confine(request: ExecRequest) -> None:
     """Have what bubblewrap, or the shim, has given the container: from here on for all of this."""
     try:
-        syscalls.allow_no_new_privileges()
-        if order.seccomp:
-            syscalls.install_filter(base64.b64decode(order.seccomp))
+        syscalls.set_no_new_privileges()
+        if request.seccomp:
+            syscalls.install_seccomp_filter(base64.b64decode(request.seccomp))
     except OSError as error:
-        raise FailedError(f"cannot confine the command: {error.strerror}") from error
+        raise ExecError(f"cannot confine the command: {error.strerror}") from error
 
 
 def _other_namespaces(pid: int) -> tuple[str, ...]:
     try:
-        return tuple(kind for kind in syscalls.NAMESPACES if _namespace(pid, kind) != _own(kind))
+        return tuple(
+            kind for kind in syscalls.NAMESPACES if _namespace(pid, kind) != _own_namespace(kind)
+        )
     except OSError as error:
-        raise FailedError("the container has ended") from error
+        raise ExecError("the container has ended") from error
 
 
 def _namespace(pid: int | str, kind: str) -> str:
     return os.readlink(f"/proc/{pid}/ns/{kind}")  # noqa: PTH115 - little is loaded here
 
 
-def _own(kind: str) -> str:
+def _own_namespace(kind: str) -> str:
     return _namespace("self", kind)
 
 
 def _run_from_read_only_mount() -> None:
-    if _SAFE in sys.argv:
+    if _READ_ONLY_FLAG in sys.argv:
         return
     try:
-        syscalls.leave_mounts(os.path.dirname(os.path.realpath(sys.executable)))  # noqa: PTH120
-        os.execv(sys.executable, [*sys.orig_argv, _SAFE])  # noqa: S606 - no shell is what is wanted
+        syscalls.unshare_mounts(os.path.dirname(os.path.realpath(sys.executable)))  # noqa: PTH120
+        os.execv(sys.executable, [*sys.orig_argv, _READ_ONLY_FLAG])  # noqa: S606 - no shell is what is wanted
     except OSError as error:
-        raise FailedError(f"cannot prepare to enter the container: {error.strerror}") from error
+        raise ExecError(f"cannot prepare to enter the container: {error.strerror}") from error
 
 
 def _join_cgroups(files: list[str]) -> None:
@@ -95,15 +97,15 @@ def _join_cgroups(files: list[str]) -> None:
             finally:
                 os.close(opened)
         except OSError as error:
-            raise FailedError(f"cannot join the cgroup {name}: {error.strerror}") from error
+            raise ExecError(f"cannot join the cgroup {name}: {error.strerror}") from error
 
 
-def _change_user(order: Order) -> None:
-    if order.user is not None and order.user != os.geteuid():
+def _change_user(request: ExecRequest) -> None:
+    if request.user is not None and request.user != os.geteuid():
         syscalls.keep_capabilities()
-    if order.groups is not None and set(order.groups) != set(os.getgroups()):
-        os.setgroups(order.groups)
-    if order.group is not None:
-        os.setresgid(order.group, order.group, order.group)
-    if order.user is not None:
-        os.setresuid(order.user, order.user, order.user)
+    if request.groups is not None and set(request.groups) != set(os.getgroups()):
+        os.setgroups(request.groups)
+    if request.group is not None:
+        os.setresgid(request.group, request.group, request.group)
+    if request.user is not None:
+        os.setresuid(request.user, request.user, request.user)

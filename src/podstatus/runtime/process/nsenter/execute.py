@@ -9,7 +9,7 @@ import os
 import signal
 import stat
 
-from .request import FailedError
+from .request import ExecError
 
 _ALL_SIGNALS = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
 
@@ -17,17 +17,17 @@ _ALL_SIGNALS = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGST
 def execute(argv: list[str], env: dict[str, str], cwd: str) -> None:
     """Become that program. Raises FailedError."""
     if any("\0" in word for word in argv):
-        raise FailedError(f"exec: {json.dumps(argv[0])}: invalid argument")
+        raise ExecError(f"exec: {json.dumps(argv[0])}: invalid argument")
     try:
         os.chdir(cwd)
     except OSError as error:
-        raise FailedError(f'chdir "{cwd}": {_words(error)}') from error
-    program = _find(argv[0], env.get("PATH", ""))
+        raise ExecError(f'chdir "{cwd}": {_describe_error(error)}') from error
+    program = _find_program(argv[0], env.get("PATH", ""))
     try:
         os.execve(program, argv, env)  # noqa: S606 - no shell is what is wanted
     except (OSError, ValueError) as error:
-        why = _words(error) if isinstance(error, OSError) else str(error)
-        raise FailedError(f"exec {program}: {why}") from error
+        why = _describe_error(error) if isinstance(error, OSError) else str(error)
+        raise ExecError(f"exec {program}: {why}") from error
 
 
 def reset_signals() -> None:
@@ -41,33 +41,33 @@ def reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _find(name: str, path: str) -> str:
+def _find_program(name: str, path: str) -> str:
     if "/" in name:
         try:
-            why = _why_not(name)
+            why = _not_executable_reason(name)
         except OSError as error:
-            raise FailedError(f'exec: "{name}": stat {name}: {_words(error)}') from error
+            raise ExecError(f'exec: "{name}": stat {name}: {_describe_error(error)}') from error
         if why:
-            raise FailedError(f'exec: "{name}": {why}')
+            raise ExecError(f'exec: "{name}": {why}')
         return name
     for folder in filter(None, path.split(":")):
         found = f"{folder}/{name}"
         try:
-            if not _why_not(found):
+            if not _not_executable_reason(found):
                 return found
         except OSError:
             continue
-    raise FailedError(f'exec: "{name}": executable file not found in $PATH')
+    raise ExecError(f'exec: "{name}": executable file not found in $PATH')
 
 
-def _why_not(path: str) -> str:
+def _not_executable_reason(path: str) -> str:
     mode = os.stat(path).st_mode  # noqa: PTH116 - little is loaded here
     if stat.S_ISDIR(mode):
         return "is a directory"
     return "" if mode & 0o111 else "permission denied"
 
 
-def _words(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     if error.errno == errno.ENOEXEC:
         return "exec format error"
     return (error.strerror or str(error)).lower()

@@ -4,20 +4,20 @@ import os
 import signal
 import time
 
-_PATIENCE_SECONDS = 10
+_TIMEOUT_SECONDS = 10
 """How long a process may take to end that the kernel does not let go of."""
 
 
-def end_all(group: int) -> None:
+def kill_tree(group: int) -> None:
     """Kill all below, also what is started meanwhile; come back when none is left.
 
     All are stopped before the first is killed: so none starts another one unseen.
     """
     _kill_group(group)
     stopped: set[int] = set()
-    until = time.monotonic() + _PATIENCE_SECONDS
+    until = time.monotonic() + _TIMEOUT_SECONDS
     while not reap()[0] and time.monotonic() < until:
-        found = _below()
+        found = _descendants()
         new = found - stopped
         for pid in new or found:
             _signal(pid, signal.SIGSTOP if new else signal.SIGKILL)
@@ -39,7 +39,7 @@ def reap() -> tuple[bool, dict[int, int]]:
         ended[pid] = status
 
 
-def _below() -> set[int]:
+def _descendants() -> set[int]:
     """The pids of all that descend from this process."""
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():

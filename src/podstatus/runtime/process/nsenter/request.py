@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ExecRequest:
     """How to run a command where a container is."""
 
     argv: list[str]
@@ -28,36 +28,36 @@ class Order:
     terminal: bool
 
 
-def read_order(opened: int) -> Order:
+def read_request(fd: int) -> ExecRequest:
     """Read it from its beginning."""
-    text = os.pread(opened, os.fstat(opened).st_size, 0)
-    return Order(**json.loads(text))
+    text = os.pread(fd, os.fstat(fd).st_size, 0)
+    return ExecRequest(**json.loads(text))
 
 
-class FailedError(Exception):
+class ExecError(Exception):
     """The command cannot be run; why, for whoever asked."""
 
 
-class Agent:
+class AgentConnection:
     """The other end of the socket. To hang up is all it ever says."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
 
-    def tell_started(self, terminal: int | None) -> None:
+    def report_started(self, terminal: int | None) -> None:
         """The command runs; with a terminal, the agent's side of it."""
         message = json.dumps({"started": True}).encode()
         socket.send_fds(self.socket, [message], [] if terminal is None else [terminal])
 
-    def tell_failed(self, why: str) -> None:
+    def report_error(self, reason: str) -> None:
         """It will never run."""
-        self._tell({"error": why[:4096]})
+        self._send({"error": reason[:4096]})
 
-    def tell_ended(self, code: int) -> None:
+    def report_exit(self, code: int) -> None:
         """The command has ended; what it started may still run."""
-        self._tell({"exit": code})
+        self._send({"exit": code})
 
-    def _tell(self, what: dict[str, object]) -> None:
+    def _send(self, what: dict[str, object]) -> None:
         try:
             self.socket.send(json.dumps(what).encode())
         except OSError:

@@ -8,86 +8,88 @@ import termios
 
 from . import syscalls
 from .execute import execute, reset_signals
-from .kill_tree import end_all, reap
-from .request import Agent, FailedError, Order
+from .kill_tree import kill_tree, reap
+from .request import AgentConnection, ExecError, ExecRequest
 
-_TERMINAL_DEVICE = os.makedev(5, 2)
+_PTMX_DEVICE = os.makedev(5, 2)
 
 
-def watch(order: Order, agent: Agent, nothing: int) -> None:
+def supervise(request: ExecRequest, agent: AgentConnection, nothing: int) -> None:
     """Run the command to its end. Raises FailedError."""
-    syscalls.adopt_orphans()
+    syscalls.set_child_subreaper()
     wakeful, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     # Before the command is started: its end may come at any time.
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    terminal = _open_terminal() if order.terminal else None
-    command = _start(order, terminal)
+    terminal = _open_terminal() if request.terminal else None
+    command = _start(request, terminal)
     for standard in (0, 1, 2):
         # Who reads and writes is the command alone: its ends are seen when it closes them.
         os.dup2(nothing, standard)
     try:
-        agent.tell_started(terminal)
+        agent.report_started(terminal)
     except OSError:
-        end_all(command)
+        kill_tree(command)
         return
     if terminal is not None:
         os.close(terminal)
-    _stay(agent, command, wakeful, () if order.isolated else (order.process,))
+    _wait_for_exit(agent, command, wakeful, () if request.isolated else (request.process,))
 
 
-def _stay(agent: Agent, command: int, wakeful: int, ends: tuple[int, ...]) -> None:
+def _wait_for_exit(
+    agent: AgentConnection, command: int, wakeup_fd: int, container_pidfds: tuple[int, ...]
+) -> None:
     """Until the agent hangs up; a container that has ended, outside of which this runs, ends it."""
     poll = select.poll()
-    for opened in (agent.socket.fileno(), wakeful, *ends):
+    for opened in (agent.socket.fileno(), wakeup_fd, *container_pidfds):
         poll.register(opened, select.POLLIN)
     ending = False
     while not ending:
         ready = {opened for opened, _ in poll.poll()}
-        if wakeful in ready:
-            os.read(wakeful, 4096)
-            _tell(agent, reap()[1].get(command))
-        ending = bool(ready - {wakeful})
-    end_all(command)
+        if wakeup_fd in ready:
+            os.read(wakeup_fd, 4096)
+            _report_exit(agent, reap()[1].get(command))
+        ending = bool(ready - {wakeup_fd})
+    kill_tree(command)
 
 
-def _tell(agent: Agent, status: int | None) -> None:
+def _report_exit(agent: AgentConnection, status: int | None) -> None:
     if status is not None:
         code = os.waitstatus_to_exitcode(status)
-        agent.tell_ended(code if code >= 0 else 128 - code)
+        agent.report_exit(code if code >= 0 else 128 - code)
 
 
-def _start(order: Order, terminal: int | None) -> int:
+def _start(request: ExecRequest, terminal: int | None) -> int:
     """The command's pid, once it is executed."""
     heard, said = os.pipe2(os.O_CLOEXEC)
     watcher = os.getpid()
     command = os.fork()
     if command == 0:
         os.close(heard)
-        _be(order, terminal, said, watcher)
+        _run_child(request, terminal, said, watcher)
     os.close(said)
     with os.fdopen(heard, "rb") as file:
         why = file.read()
     if why:
-        raise FailedError(why.decode(errors="replace"))
+        raise ExecError(why.decode(errors="replace"))
     return command
 
 
-def _be(order: Order, terminal: int | None, said: int, watcher: int) -> None:
+def _run_child(request: ExecRequest, terminal: int | None, error_fd: int, supervisor: int) -> None:
     """What the child does; it never comes back."""
     try:
-        syscalls.end_with_parent(signal.SIGKILL)
-        if os.getppid() == watcher:
+        syscalls.set_parent_death_signal(signal.SIGKILL)
+        if os.getppid() == supervisor:
             os.setsid()
             if terminal is not None:
-                _take_terminal(terminal)
+                _set_controlling_terminal(terminal)
             signal.set_wakeup_fd(-1)
             reset_signals()
-            execute(order.argv, order.env, order.cwd)
-    except FailedError as error:
-        os.write(said, str(error).encode(errors="surrogateescape"))
+            execute(request.argv, request.env, request.cwd)
+    except ExecError as error:
+        os.write(error_fd, str(error).encode(errors="surrogateescape"))
     except Exception as error:  # noqa: BLE001 - this process must not go on as the watcher
-        os.write(said, f"cannot start the command: {error}".encode(errors="replace"))
+        os.write(error_fd, f"cannot start the command: {error}".encode(errors="replace"))
     finally:
         os._exit(127)
 
@@ -97,13 +99,13 @@ def _open_terminal() -> int:
     try:
         opened = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise FailedError(f"cannot open a terminal: {error.strerror}") from error
-    if os.fstat(opened).st_rdev != _TERMINAL_DEVICE:
-        raise FailedError("cannot open a terminal: /dev/ptmx is not a terminal")
+        raise ExecError(f"cannot open a terminal: {error.strerror}") from error
+    if os.fstat(opened).st_rdev != _PTMX_DEVICE:
+        raise ExecError("cannot open a terminal: /dev/ptmx is not a terminal")
     return opened
 
 
-def _take_terminal(terminal: int) -> None:
+def _set_controlling_terminal(terminal: int) -> None:
     peer = syscalls.open_peer(terminal)
     fcntl.ioctl(peer, termios.TIOCSCTTY, 0)
     for standard in (0, 1, 2):

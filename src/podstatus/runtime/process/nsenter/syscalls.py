@@ -21,7 +21,7 @@ _SUBREAPER, _NO_NEW_PRIVILEGES, _AMBIENT = 36, 38, 47
 _AMBIENT_RAISE, _AMBIENT_CLEAR = 2, 4
 _CAPABILITIES_V3 = 0x20080522
 _CAPABILITIES, _WORD = 64, 32
-_NOTHING_MORE_TO_DROP = (errno.EINVAL, errno.EPERM)
+_DROP_FINISHED_ERRNOS = (errno.EINVAL, errno.EPERM)
 """The kernel knows fewer capabilities; or we have no SETPCAP, and no_new_privs has to do."""
 _MS_READ_ONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000
 _UNLOCK_TERMINAL, _OPEN_PEER = 0x40045431, 0x5441
@@ -56,7 +56,7 @@ def join_namespaces(process: int, kinds: Iterable[str]) -> None:
     _check(_libc.setns(process, sum(NAMESPACES[kind] for kind in kinds)))
 
 
-def leave_mounts(folder: str) -> None:
+def unshare_mounts(folder: str) -> None:
     """Own mounts from now on; this folder is read-only among them."""
     _check(_libc.unshare(NAMESPACES["mnt"]))
     here = os.fsencode(folder)
@@ -69,7 +69,7 @@ def _mount(source: bytes, target: bytes, flags: int) -> None:
     _check(_libc.mount(source, target, None, ctypes.c_ulong(flags), None))
 
 
-def hide_memory() -> None:
+def set_not_dumpable() -> None:
     """Let nobody look into this process through /proc, nor at the file it runs."""
     _prctl(_DUMPABLE, 0)
 
@@ -79,14 +79,14 @@ def keep_capabilities() -> None:
     _prctl(_KEEPCAPS, 1)
 
 
-def limit_gains(numbers: frozenset[int]) -> None:
+def drop_bounding_set(numbers: frozenset[int]) -> None:
     """No other capabilities than these can be gained any more."""
     for number in range(_CAPABILITIES):
         if number not in numbers:
             try:
                 _prctl(_BOUNDING_DROP, number)
             except OSError as error:
-                if error.errno not in _NOTHING_MORE_TO_DROP:
+                if error.errno not in _DROP_FINISHED_ERRNOS:
                     raise
                 return
 
@@ -111,12 +111,12 @@ def _permitted() -> frozenset[int]:
     return frozenset(number for number in range(_CAPABILITIES) if bits >> number & 1)
 
 
-def allow_no_new_privileges() -> None:
+def set_no_new_privileges() -> None:
     """No program that is run from here on gets more rights than there are now."""
     _prctl(_NO_NEW_PRIVILEGES, 1)
 
 
-def install_filter(program: bytes) -> None:
+def install_seccomp_filter(program: bytes) -> None:
     """Have the kernel judge all calls from here on, also of programs that are run."""
     prepared = _Program(len(program) // _INSTRUCTION_BYTES, program)
     zeros = (ctypes.c_ulong(0),) * 2
@@ -124,7 +124,7 @@ def install_filter(program: bytes) -> None:
     _check(_libc.prctl(_SET_SECCOMP, mode, ctypes.byref(prepared), *zeros))
 
 
-def leave_keyring() -> None:
+def join_new_keyring() -> None:
     """Have a session keyring of one's own, where the kernel has any and the user's quota lets us.
 
     A filter refuses all calls that use one: this is for the time before it.
@@ -134,12 +134,12 @@ def leave_keyring() -> None:
         _libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None)
 
 
-def adopt_orphans() -> None:
+def set_child_subreaper() -> None:
     """Be the parent of all below whose parent ends."""
     _prctl(_SUBREAPER, 1)
 
 
-def end_with_parent(signal_number: int) -> None:
+def set_parent_death_signal(signal_number: int) -> None:
     """Get a signal when the parent ends."""
     _prctl(_PDEATHSIG, signal_number)
 

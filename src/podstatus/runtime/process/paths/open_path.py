@@ -17,21 +17,21 @@ from typing import Self
 
 import msgspec
 
-from podstatus.runtime.process.paths.mount_table import lies_in
+from podstatus.runtime.process.paths.mount_table import is_within
 
-_ANYTHING = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_LINKS = 40
 """As the kernel has it."""
-_LINKS_IN, _LINKS_BELOW = ("/", "/var"), ("/etc", "/usr")
-_OTHERS_WRITE = 0o022
+_LINK_FOLDERS, _LINK_TREES = ("/", "/var"), ("/etc", "/usr")
+_GROUP_OR_OTHER_WRITE = 0o022
 
 
 class LinkError(Exception):
     """A symbolic link is in the way that may not be followed; the message names it."""
 
 
-class Opened(msgspec.Struct):
+class OpenedPath(msgspec.Struct):
     """A file or folder that was opened as a place only (O_PATH); to be closed by `with`."""
 
     file: int
@@ -52,7 +52,7 @@ class Opened(msgspec.Struct):
         os.close(self.file)
 
     @property
-    def found(self) -> os.stat_result:
+    def stat(self) -> os.stat_result:
         """What it is."""
         return os.fstat(self.file)
 
@@ -67,17 +67,17 @@ class Opened(msgspec.Struct):
         return None
 
 
-def open_path(path: str) -> Opened:
+def open_path(path: str) -> OpenedPath:
     """Open an absolute path. Raises LinkError, OSError."""
     for _ in range(_MAX_LINKS + 1):
-        found = _try(path)
-        if isinstance(found, Opened):
+        found = _open_or_follow(path)
+        if isinstance(found, OpenedPath):
             return found
         path = found
     raise LinkError(f"{path}: too many symbolic links")
 
 
-def make_missing(opened: Opened, *, is_folder: bool) -> None:
+def create_missing(opened: OpenedPath, *, is_folder: bool) -> None:
     """Make what is missing: a folder with those on the way to it, or an empty file.
 
     Raises OSError.
@@ -85,33 +85,33 @@ def make_missing(opened: Opened, *, is_folder: bool) -> None:
     if not is_folder:
         if len(opened.missing) > 1:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        os.close(os.open(opened.missing[0], _NEW_FILE, 0o644, dir_fd=opened.file))
+        os.close(os.open(opened.missing[0], _CREATE_FLAGS, 0o644, dir_fd=opened.file))
         return
     here = os.dup(opened.file)
     try:
         for step in opened.missing:
             os.mkdir(step, 0o755, dir_fd=here)
-            below = os.open(step, _ANYTHING | os.O_DIRECTORY, dir_fd=here)
+            below = os.open(step, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=here)
             os.close(here)
             here = below
     finally:
         os.close(here)
 
 
-def _try(path: str) -> Opened | str:
+def _open_or_follow(path: str) -> OpenedPath | str:
     """What is at a path; or the path that a link on the way leads to."""
     steps = [step for step in path.split("/") if step not in ("", ".")]
-    here, walked = os.open("/", _ANYTHING | os.O_DIRECTORY), "/"
+    here, walked = os.open("/", _PATH_FLAGS | os.O_DIRECTORY), "/"
     for number, step in enumerate(steps):
         try:
-            below = os.open(step, _ANYTHING, dir_fd=here)
+            below = os.open(step, _PATH_FLAGS, dir_fd=here)
         except FileNotFoundError:
-            return Opened(here, walked, tuple(steps[number:]))
+            return OpenedPath(here, walked, tuple(steps[number:]))
         except BaseException:
             os.close(here)
             raise
         try:
-            target = _link(here, walked, below, step)
+            target = _read_link(here, walked, below, step)
         except BaseException:
             os.close(below)
             raise
@@ -122,17 +122,17 @@ def _try(path: str) -> Opened | str:
             os.close(here)
             return posixpath.normpath(posixpath.join(walked, target, *steps[number + 1 :]))
         walked = posixpath.join(walked, step)
-    return Opened(here, walked)
+    return OpenedPath(here, walked)
 
 
-def _link(folder: int, where: str, below: int, name: str) -> str | None:
+def _read_link(folder: int, where: str, below: int, name: str) -> str | None:
     """Where a link leads; None if it is none. Raises LinkError."""
     found = os.fstat(below)
     if not stat.S_ISLNK(found.st_mode):
         return None
     above = os.fstat(folder)
-    of_system = where in _LINKS_IN or any(lies_in(where, top) for top in _LINKS_BELOW)
-    of_root = found.st_uid == above.st_uid == 0 and not above.st_mode & _OTHERS_WRITE
+    of_system = where in _LINK_FOLDERS or any(is_within(where, top) for top in _LINK_TREES)
+    of_root = found.st_uid == above.st_uid == 0 and not above.st_mode & _GROUP_OR_OTHER_WRITE
     if not (of_system and of_root):
         raise LinkError(f"{posixpath.join(where, name)} is a symbolic link")
     target = os.readlink("", dir_fd=below)

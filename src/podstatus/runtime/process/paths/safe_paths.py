@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_ANYTHING = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-_PRIVATE = 0o700
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_PRIVATE_MODE = 0o700
 
 
 class UnsafePathError(Exception):
@@ -29,12 +29,12 @@ def open_folder(
 
     Missing ones are made with the mode `make`, if that is given. Raises UnsafePathError, OSError.
     """
-    here = os.open(base, _FOLDER & ~os.O_NOFOLLOW)
+    here = os.open(base, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
     try:
         walked = base
         for step in steps:
             walked /= step
-            below = _step(here, step, walked, make)
+            below = _open_component(here, step, walked, make)
             os.close(here)
             here = below
         yield here
@@ -42,7 +42,7 @@ def open_folder(
         os.close(here)
 
 
-def kind_below(base: Path, steps: tuple[str, ...]) -> int | None:
+def file_type_below(base: Path, steps: tuple[str, ...]) -> int | None:
     """What there is (as `stat.S_IFMT`), no link among the steps; None if there is nothing.
 
     Raises UnsafePathError.
@@ -57,11 +57,11 @@ def kind_below(base: Path, steps: tuple[str, ...]) -> int | None:
     return stat.S_IFMT(mode)
 
 
-def make_private(folder: Path) -> None:
+def create_private(folder: Path) -> None:
     """Make a folder for the agent alone, and those above it that are missing."""
     if not folder.is_dir():
-        make_private(folder.parent)
-        folder.mkdir(mode=_PRIVATE, exist_ok=True)
+        create_private(folder.parent)
+        folder.mkdir(mode=_PRIVATE_MODE, exist_ok=True)
 
 
 def split_steps(path: str) -> tuple[str, ...]:
@@ -85,18 +85,18 @@ def remove_tree(path: Path) -> None:
 def remove_below(folder: int, name: str) -> None:
     """Remove something in an open folder, with all in it; as `remove_tree`."""
     failed: list[OSError] = []
-    with _noting(failed):
+    with _collect_errors(failed):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=folder)
             return
-        with _opened_up(folder, name) as top:
-            _empty(top, failed)
+        with _open_writable(folder, name) as top:
+            _remove_contents(top, failed)
         os.rmdir(name, dir_fd=folder)
     if failed:
         raise failed[0]
 
 
-def _empty(top: int, failed: list[OSError]) -> None:
+def _remove_contents(top: int, failed: list[OSError]) -> None:
     """Remove all in a folder, however deep it is: the way to the bottom may have no name.
 
     So what a folder holds of folders is moved up before it is removed, and no more than two are
@@ -105,11 +105,11 @@ def _empty(top: int, failed: list[OSError]) -> None:
     waiting = _remove_files(top, failed)
     while waiting:
         name = waiting.pop()
-        with _noting(failed):
-            with _opened_up(top, name) as here:
+        with _collect_errors(failed):
+            with _open_writable(top, name) as here:
                 for inner in _remove_files(here, failed):
-                    with _noting(failed):
-                        waiting.append(_move_up(here, inner, top))
+                    with _collect_errors(failed):
+                        waiting.append(_move_to_top(here, inner, top))
             os.rmdir(name, dir_fd=top)
 
 
@@ -119,30 +119,30 @@ def _remove_files(folder: int, failed: list[OSError]) -> list[str]:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in found:
         if not is_folder:
-            with _noting(failed):
+            with _collect_errors(failed):
                 os.unlink(name, dir_fd=folder)
     return [name for name, is_folder in found if is_folder]
 
 
-def _move_up(folder: int, name: str, top: int) -> str:
+def _move_to_top(folder: int, name: str, top: int) -> str:
     """The new name. To move a folder takes the right to change it."""
-    with _opened_up(folder, name):
+    with _open_writable(folder, name):
         new = uuid.uuid4().hex
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
         return new
 
 
 @contextlib.contextmanager
-def _opened_up(folder: int, name: str) -> Iterator[int]:
+def _open_writable(folder: int, name: str) -> Iterator[int]:
     """Let us look into a folder and change it; a link is none."""
-    found = os.open(name, _ANYTHING | os.O_DIRECTORY, dir_fd=folder)
+    found = os.open(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=folder)
     try:
         # By the descriptor of the folder itself: by name it could be another one by now.
         itself = Path(f"/proc/self/fd/{found}")
-        if os.fstat(found).st_mode & _PRIVATE != _PRIVATE:
+        if os.fstat(found).st_mode & _PRIVATE_MODE != _PRIVATE_MODE:
             with contextlib.suppress(PermissionError):
-                itself.chmod(_PRIVATE)
-        opened = os.open(itself, _FOLDER & ~os.O_NOFOLLOW)
+                itself.chmod(_PRIVATE_MODE)
+        opened = os.open(itself, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
     finally:
         os.close(found)
     try:
@@ -152,7 +152,7 @@ def _opened_up(folder: int, name: str) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _noting(failed: list[OSError]) -> Iterator[None]:
+def _collect_errors(failed: list[OSError]) -> Iterator[None]:
     """Go on whatever cannot be done; what is gone already needs nothing done."""
     try:
         yield
@@ -162,7 +162,7 @@ def _noting(failed: list[OSError]) -> Iterator[None]:
         failed.append(error)
 
 
-def _step(here: int, step: str, walked: Path, make: int | None) -> int:
+def _open_component(here: int, step: str, walked: Path, make: int | None) -> int:
     if step == ".." or "/" in step:
         raise UnsafePathError(f"{walked} leads out of its folder")
     if make is not None:
@@ -171,11 +171,11 @@ def _step(here: int, step: str, walked: Path, make: int | None) -> int:
         except FileExistsError:
             pass
         else:
-            made = os.open(step, _FOLDER, dir_fd=here)
+            made = os.open(step, _FOLDER_FLAGS, dir_fd=here)
             os.fchmod(made, make)  # whatever the umask is
             return made
     try:
-        return os.open(step, _FOLDER, dir_fd=here)
+        return os.open(step, _FOLDER_FLAGS, dir_fd=here)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise UnsafePathError(f"{walked} is no folder, or a symbolic link") from error

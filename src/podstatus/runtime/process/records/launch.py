@@ -7,11 +7,11 @@ import msgspec
 
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
-from podstatus.runtime.process.cgroups.tree import CgroupPlace
-from podstatus.runtime.process.preparer import Command
-from podstatus.runtime.process.records.models import Launch
+from podstatus.runtime.process.cgroups.tree import CgroupPaths
+from podstatus.runtime.process.preparer import PreparedCommand
+from podstatus.runtime.process.records.models import LaunchRecord
 
-FALLBACK = "FallbackToLogsOnError"
+FALLBACK_TO_LOGS = "FallbackToLogsOnError"
 
 
 class LogLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,15 +31,15 @@ class AttemptIdentity(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
 
 
-def make_launch(
+def launch_record(
     container: Container,
     attempt: AttemptIdentity,
-    command: Command,
-    cgroup: CgroupPlace,
+    command: PreparedCommand,
+    cgroup: CgroupPaths,
     log_limits: LogLimits,
-) -> Launch:
+) -> LaunchRecord:
     """All that the shim needs, and the agent later."""
-    return Launch(
+    return LaunchRecord(
         id=attempt.id,
         container=container.name,
         restart_count=attempt.restart_count,
@@ -48,7 +48,7 @@ def make_launch(
         image=container.image,
         stop_signal=stop_signal(container),
         message_path=command.message_path,
-        message_fallback=container.termination_message_policy == FALLBACK,
+        message_fallback=container.termination_message_policy == FALLBACK_TO_LOGS,
         argv=command.argv,
         env=command.env,
         cwd=command.cwd,
@@ -76,10 +76,10 @@ def stop_signal(container: Container) -> int:
     found = signal.Signals.__members__.get(wanted or "SIGTERM")
     if found is not None:
         return found
-    return _real_time(wanted or "") or signal.SIGTERM
+    return _real_time_signal(wanted or "") or signal.SIGTERM
 
 
-def _real_time(name: str) -> int | None:
+def _real_time_signal(name: str) -> int | None:
     """As in SIGRTMIN+3 or SIGRTMAX-2."""
     for base, first in (("SIGRTMIN+", signal.SIGRTMIN), ("SIGRTMAX", signal.SIGRTMAX)):
         rest = name.removeprefix(base)

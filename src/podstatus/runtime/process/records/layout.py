@@ -26,7 +26,7 @@ from podstatus.kube.objects.pod import PodUID
 
 POD, SHIM, SHIM_LOG = "pod.json", "shim.json", "shim.log"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
-RESIZED = "resized.json"
+RESIZE_RECORD = "resized.json"
 LOG, MESSAGE, STDIN, TMP = "0.log", "message", "stdin", "tmp"
 
 
@@ -52,7 +52,7 @@ class ContainerFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.launch = path / LAUNCH
-        self.resized = path / RESIZED
+        self.resized = path / RESIZE_RECORD
         self.started = path / STARTED
         self.starting = path / f"{STARTED}.new"
         self.exit = path / EXIT
@@ -72,7 +72,7 @@ def removed_folder(root: Path) -> Path:
     return root / "removed"
 
 
-def uid_of(folder: Path) -> PodUID:
+def pod_uid(folder: Path) -> PodUID:
     """Of which pod this is the folder."""
     return PodUID(unquote(folder.name))
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.resource_limits import Limits
+from podstatus.runtime.resource_limits import CgroupLimits
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     stopped: bool = False
     """Its shim was told to end."""
-    limits: Limits | None = None
+    limits: CgroupLimits | None = None
     """What the pod as a whole was given; None if an older agent did not say."""
 
 
@@ -56,7 +56,7 @@ class HostPathArgument(msgspec.Struct, frozen=True, kw_only=True):
     """What was checked; if there is another by now, the attempt is not started."""
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How to start an attempt; also what the agent wants to know of it later."""
 
     id: str
@@ -105,7 +105,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for, as it travels."""
 
 
-class Resized(msgspec.Struct, frozen=True, kw_only=True):
+class ResizeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt was given after it was started."""
 
     resources: dict[str, Any]

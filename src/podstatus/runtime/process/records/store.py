@@ -20,15 +20,15 @@ from podstatus.runtime.process.records.layout import (
     POD,
     ContainerFolder,
     PodFolder,
+    pod_uid,
     pods_folder,
     removed_folder,
-    uid_of,
 )
 from podstatus.runtime.process.records.models import (
     ExitRecord,
-    Launch,
+    LaunchRecord,
     PodRecord,
-    Resized,
+    ResizeRecord,
     ShimRecord,
     StartRecord,
 )
@@ -36,11 +36,11 @@ from podstatus.runtime.process.records.models import (
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_PRIVATE = 0o700
-_DAMAGED = ".damaged"
+_PRIVATE_MODE = 0o700
+_DAMAGED_SUFFIX = ".damaged"
 
 
-class Shelf:
+class RecordStore:
     """The folder of the runtime. One process at a time may use it."""
 
     def __init__(self, root: Path) -> None:
@@ -48,11 +48,11 @@ class Shelf:
         self._root = root
         try:
             for folder in (root, pods_folder(root), removed_folder(root)):
-                folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+                folder.mkdir(mode=_PRIVATE_MODE, parents=True, exist_ok=True)
         except OSError as error:
-            raise _no_use_of(root, error) from error
+            raise _unusable_error(root, error) from error
 
-    def folder(self, uid: PodUID) -> PodFolder:
+    def pod_folder(self, uid: PodUID) -> PodFolder:
         """Of this pod, whether it is there or not."""
         return PodFolder(self._root, uid)
 
@@ -61,12 +61,12 @@ class Shelf:
         try:
             found = sorted(pods_folder(self._root).iterdir())
         except OSError as error:
-            raise _no_use_of(self._root, error) from error
+            raise _unusable_error(self._root, error) from error
         records = ((path, self._read_pod(path)) for path in found)
         return [
             record
             for path, record in records
-            if record is not None and self.folder(record.uid).path == path
+            if record is not None and self.pod_folder(record.uid).path == path
         ]
 
     def _read_pod(self, folder: Path) -> PodRecord | None:
@@ -76,9 +76,13 @@ class Shelf:
         """
         path = folder / POD
         record = _read(path, PodRecord)
-        if record is not None or not path.with_name(f"{POD}{_DAMAGED}").exists() or path.exists():
+        if (
+            record is not None
+            or not path.with_name(f"{POD}{_DAMAGED_SUFFIX}").exists()
+            or path.exists()
+        ):
             return record
-        uid = uid_of(folder)
+        uid = pod_uid(folder)
         shim = self.read_last_shim(uid)
         return PodRecord(
             uid=uid,
@@ -89,134 +93,134 @@ class Shelf:
             created_at=0,
         )
 
-    def read_launches(self, uid: PodUID) -> list[Launch]:
+    def read_launches(self, uid: PodUID) -> list[LaunchRecord]:
         """All attempts that were made at a pod's containers. Raises RuntimeDownError."""
         try:
-            found = sorted(self.folder(uid).containers.iterdir())
+            found = sorted(self.pod_folder(uid).containers.iterdir())
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _no_use_of(self.folder(uid).path, error) from error
-        launches = ((path, _read(ContainerFolder(path).launch, Launch)) for path in found)
+            raise _unusable_error(self.pod_folder(uid).path, error) from error
+        launches = ((path, _read(ContainerFolder(path).launch, LaunchRecord)) for path in found)
         return [
             launch for path, launch in launches if launch is not None and launch.id == path.name
         ]
 
     def read_last_shim(self, uid: PodUID) -> ShimRecord | None:
         """What the last shim of a pod told about itself. Raises RuntimeDownError."""
-        return _read(self.folder(uid).shim, ShimRecord)
+        return _read(self.pod_folder(uid).shim, ShimRecord)
 
     def read_shim(self, record: PodRecord) -> ShimRecord | None:
         """What the shim of a pod tells about itself. Raises RuntimeDownError."""
         shim = self.read_last_shim(record.uid)
         return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
 
-    def read_resized(self, place: ContainerFolder) -> Resized | None:
+    def read_resize(self, directory: ContainerFolder) -> ResizeRecord | None:
         """What an attempt was given after it was started. Raises RuntimeDownError."""
-        return _read(place.resized, Resized)
+        return _read(directory.resized, ResizeRecord)
 
-    def read_started(self, place: ContainerFolder) -> StartRecord | None:
+    def read_started(self, directory: ContainerFolder) -> StartRecord | None:
         """Whether the command of an attempt was executed. Raises RuntimeDownError."""
-        return _read(place.started, StartRecord)
+        return _read(directory.started, StartRecord)
 
-    def has_begun(self, place: ContainerFolder) -> bool:
+    def was_started(self, directory: ContainerFolder) -> bool:
         """Whether a keeper took an attempt up: its command may have been executed."""
         # In this order: one becomes the other.
-        return place.starting.exists() or place.started.exists()
+        return directory.starting.exists() or directory.started.exists()
 
-    def read_exit(self, place: ContainerFolder) -> ExitRecord | None:
+    def read_exit(self, directory: ContainerFolder) -> ExitRecord | None:
         """How an attempt ended. Raises RuntimeDownError."""
-        return _read(place.exit, ExitRecord)
+        return _read(directory.exit, ExitRecord)
 
-    def make_folder(self, uid: PodUID) -> None:
+    def create_pod_dir(self, uid: PodUID) -> None:
         """Have a folder for a pod. Raises RuntimeDownError."""
-        folder = self.folder(uid)
+        folder = self.pod_folder(uid)
         try:
             for path in (folder.path, folder.volumes, folder.containers):
-                path.mkdir(mode=_PRIVATE, exist_ok=True)
+                path.mkdir(mode=_PRIVATE_MODE, exist_ok=True)
         except OSError as error:
-            raise _no_use_of(folder.path, error) from error
+            raise _unusable_error(folder.path, error) from error
 
     def write_pod(self, record: PodRecord) -> None:
         """Make this what is known of a pod. Raises RuntimeDownError."""
-        folder = self.folder(record.uid)
-        self.make_folder(record.uid)
+        folder = self.pod_folder(record.uid)
+        self.create_pod_dir(record.uid)
         try:
             _write(folder.record, record)
         except OSError as error:
-            raise _no_use_of(folder.path, error) from error
+            raise _unusable_error(folder.path, error) from error
 
-    def make_place(self, uid: PodUID, id: str) -> ContainerFolder:
+    def create_container_dir(self, uid: PodUID, id: str) -> ContainerFolder:
         """A folder for an attempt. Raises RuntimeDownError."""
-        place = self.folder(uid).container(id)
+        place = self.pod_folder(uid).container(id)
         try:
-            place.path.mkdir(mode=_PRIVATE)
+            place.path.mkdir(mode=_PRIVATE_MODE)
         except OSError as error:
-            raise _no_use_of(place.path, error) from error
+            raise _unusable_error(place.path, error) from error
         return place
 
-    def write_launch(self, place: ContainerFolder, launch: Launch) -> None:
+    def write_launch(self, directory: ContainerFolder, launch: LaunchRecord) -> None:
         """Let the shim see how to start an attempt. Raises RuntimeDownError."""
         try:
-            _write(place.launch, launch)
+            _write(directory.launch, launch)
         except OSError as error:
-            raise _no_use_of(place.path, error) from error
+            raise _unusable_error(directory.path, error) from error
 
-    def write_resized(self, place: ContainerFolder, resized: Resized) -> None:
+    def write_resize(self, directory: ContainerFolder, resized: ResizeRecord) -> None:
         """Remember what an attempt was given; nothing if it is gone. Raises RuntimeDownError."""
         try:
-            _write(place.resized, resized)
+            _write(directory.resized, resized)
         except FileNotFoundError:
             return
         except OSError as error:
-            raise _no_use_of(place.path, error) from error
+            raise _unusable_error(directory.path, error) from error
 
-    def write_exit(self, place: ContainerFolder, record: ExitRecord) -> ExitRecord:
+    def write_exit(self, directory: ContainerFolder, record: ExitRecord) -> ExitRecord:
         """Record how an attempt ended, unless somebody else has; what is recorded then."""
-        new = place.exit.with_name(f"{place.exit.name}.guess")
+        new = directory.exit.with_name(f"{directory.exit.name}.guess")
         try:
             _write(new, record)
             # Not a rename: what a keeper knows is not replaced by what we think.
-            os.link(new, place.exit)
+            os.link(new, directory.exit)
         except FileExistsError:
-            return self.read_exit(place) or record
+            return self.read_exit(directory) or record
         except OSError as error:
             logger.warning("end of a container cannot be recorded: %s error=%s", new, error)
         finally:
             new.unlink(missing_ok=True)
         return record
 
-    def force(self, path: Path) -> None:
+    def fsync(self, path: Path) -> None:
         """Have a file that was written on the disk when this returns, unless it is gone again."""
         for forced in (path, path.parent):
             with suppress(FileNotFoundError):
-                _force(forced)
+                _fsync(forced)
 
     def remove(self, path: Path) -> None:
         """Take a folder away: at once out of sight, then from the disk. Raises RuntimeDownError."""
-        aside = self._set_aside(path)
+        aside = self._quarantine(path)
         if aside is not None:
             _remove_tree(aside)
 
-    def set_aside_remains(self) -> None:
+    def quarantine_leftovers(self) -> None:
         """Put folders out of sight that never became a pod. Raises RuntimeDownError."""
         for path in pods_folder(self._root).iterdir():
-            if not (path / POD).exists() and not (path / f"{POD}{_DAMAGED}").exists():
-                self._set_aside(path)
+            if not (path / POD).exists() and not (path / f"{POD}{_DAMAGED_SUFFIX}").exists():
+                self._quarantine(path)
 
-    def sweep(self) -> None:
+    def collect_garbage(self) -> None:
         """Finish the removals that were begun; this may take long."""
         for path in removed_folder(self._root).iterdir():
             _remove_tree(path)
 
-    def _set_aside(self, path: Path) -> Path | None:
+    def _quarantine(self, path: Path) -> Path | None:
         aside = removed_folder(self._root) / uuid.uuid4().hex
         try:
             path.rename(aside)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _no_use_of(path, error) from error
+            raise _unusable_error(path, error) from error
         return aside
 
 
@@ -229,14 +233,14 @@ def _read(path: Path, kind: type[T]) -> T | None:
     except OSError as error:
         raise RuntimeDownError(f"{path} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeError) as error:
-        _set_damaged_aside(path, error)
+        _quarantine_damaged(path, error)
         return None
 
 
-def _set_damaged_aside(path: Path, why: Exception) -> None:
+def _quarantine_damaged(path: Path, reason: Exception) -> None:
     """Let it be no more in the way: it is as if it had never been written."""
-    aside = path.with_name(f"{path.name}{_DAMAGED}")
-    logger.error("record of a pod is damaged, set aside: file=%s error=%s", aside, why)
+    aside = path.with_name(f"{path.name}{_DAMAGED_SUFFIX}")
+    logger.error("record of a pod is damaged, set aside: file=%s error=%s", aside, reason)
     try:
         path.replace(aside)
     except OSError as error:
@@ -252,7 +256,7 @@ def _write(path: Path, value: msgspec.Struct) -> None:
     new.replace(path)
 
 
-def _force(path: Path) -> None:
+def _fsync(path: Path) -> None:
     opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(opened)
@@ -271,7 +275,7 @@ def _remove_tree(path: Path) -> None:
         )
 
 
-def _no_use_of(path: Path, error: OSError) -> RuntimeDownError:
+def _unusable_error(path: Path, error: OSError) -> RuntimeDownError:
     why = error.strerror or str(error)
     return RuntimeDownError(
         f"the process runtime cannot use {path}: {why.lower()}; make room, or make it writable"

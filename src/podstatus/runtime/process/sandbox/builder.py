@@ -16,22 +16,22 @@ import msgspec
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.runtime.process.paths.mount_table import lies_in
-from podstatus.runtime.process.paths.safe_paths import UnsafePathError, kind_below, open_folder
+from podstatus.runtime.process.paths.mount_table import is_within
+from podstatus.runtime.process.paths.safe_paths import UnsafePathError, file_type_below, open_folder
 from podstatus.runtime.process.sandbox.bubblewrap.arguments import (
+    ExpandedFolder,
     HostPath,
     Mount,
-    OpenedFolder,
-    Sandbox,
+    SandboxSpec,
 )
-from podstatus.runtime.process.spec.config_errors import config_error, not_honoured
-from podstatus.runtime.process.spec.mount_plan import PlannedMount, is_empty_dir, writers_beside
+from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
+from podstatus.runtime.process.spec.mount_plan import PlannedMount, concurrent_writers, is_empty_dir
 
-OWN = ("/dev", "/proc", "/tmp")  # noqa: S108
+PRIVATE_MOUNTS = ("/dev", "/proc", "/tmp")  # noqa: S108
 """What every container has for itself."""
-HIDDEN = ("/run", "/home", "/root", "/var/tmp")  # noqa: S108
+HIDDEN_FOLDERS = ("/run", "/home", "/root", "/var/tmp")  # noqa: S108
 """What is not for containers: sockets of the machine's services, what people have, leavings."""
-_MASKED = ("/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list")
+_MASKED_FILES = ("/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list")
 _MAX_LINKS = 40
 """As the kernel has it."""
 _MAX_ENTRIES = 1000
@@ -40,33 +40,39 @@ _MAX_ENTRIES = 1000
 
 def hidden_folders(more: Iterable[str]) -> tuple[str, ...]:
     """The folders that are hidden, of those that are there; none that lies in another one."""
-    real = {os.path.realpath(path) for path in (*HIDDEN, *more) if Path(path).is_dir()} - {*OWN}
-    return tuple(sorted(path for path in real if not lies_in_any(path, {*OWN, *real} - {path})))
+    real = {os.path.realpath(path) for path in (*HIDDEN_FOLDERS, *more) if Path(path).is_dir()} - {
+        *PRIVATE_MOUNTS
+    }
+    return tuple(
+        sorted(path for path in real if not is_within_any(path, {*PRIVATE_MOUNTS, *real} - {path}))
+    )
 
 
 def hidden_files(paths: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
     """Those of the paths that are files, and would be seen."""
     return tuple(
-        path for path in paths if Path(path).is_file() and not lies_in_any(path, (*OWN, *hidden))
+        path
+        for path in paths
+        if Path(path).is_file() and not is_within_any(path, (*PRIVATE_MOUNTS, *hidden))
     )
 
 
 def masked_files() -> tuple[str, ...]:
     """Files of /proc that are not for containers, of those that are there."""
-    return tuple(path for path in _MASKED if Path(path).exists())
+    return tuple(path for path in _MASKED_FILES if Path(path).exists())
 
 
-def lies_in_any(path: str, folders: Iterable[str]) -> bool:
+def is_within_any(path: str, folders: Iterable[str]) -> bool:
     """Whether a path is one of the folders, or in one."""
-    return any(lies_in(path, folder) for folder in folders)
+    return any(is_within(path, folder) for folder in folders)
 
 
-def find_target(target: str, covered: Collection[str]) -> tuple[str, str | None]:
+def resolve_target(target: str, covered: Collection[str]) -> tuple[str, str | None]:
     """Where a mount point is without links, and the folder in which it is missing, if it is.
 
     What lies in a covered folder is not the host's. Raises CannotStartError.
     """
-    here, steps, links = "/", _steps(target), 0
+    here, steps, links = "/", _components(target), 0
     while steps:
         step = steps.pop(0)
         below = posixpath.normpath(posixpath.join(here, step))
@@ -86,20 +92,22 @@ def find_target(target: str, covered: Collection[str]) -> tuple[str, str | None]
             raise config_error(f"cannot mount at {target}: too many symbolic links")
         leads_to = str(Path(below).readlink())
         here = "/" if leads_to.startswith("/") else here
-        steps = [*_steps(leads_to), *steps]
+        steps = [*_components(leads_to), *steps]
     return here, None
 
 
-def open_folders(missing_in: Iterable[str], hidden: Collection[str]) -> tuple[OpenedFolder, ...]:
+def expand_folders(
+    missing_in: Iterable[str], hidden: Collection[str]
+) -> tuple[ExpandedFolder, ...]:
     """The root and other folders, with what is to be shown in each. Raises CannotStartError."""
-    return tuple(_opened(path, hidden) for path in sorted({"/", *missing_in}))
+    return tuple(_expand(path, hidden) for path in sorted({"/", *missing_in}))
 
 
-def _opened(path: str, hidden: Collection[str]) -> OpenedFolder:
+def _expand(path: str, hidden: Collection[str]) -> ExpandedFolder:
     entries, links = [], {}
     with os.scandir(path) as found:
         for entry in found:
-            if lies_in_any(entry.path, (*OWN, *hidden)) or not _is_text(entry.name):
+            if is_within_any(entry.path, (*PRIVATE_MOUNTS, *hidden)) or not _is_text(entry.name):
                 continue
             if entry.is_symlink():
                 links[entry.name] = str(Path(entry.path).readlink())
@@ -107,8 +115,8 @@ def _opened(path: str, hidden: Collection[str]) -> OpenedFolder:
                 entries.append(entry.name)
     if len(entries) > _MAX_ENTRIES:
         why = f"there is no such path on the host, and {path} is too large; make it there"
-        raise not_honoured("volumeMounts.mountPath", path, why)
-    return OpenedFolder(path=path, entries=tuple(sorted(entries)), links=links)
+        raise unsupported_field("volumeMounts.mountPath", path, why)
+    return ExpandedFolder(path=path, entries=tuple(sorted(entries)), links=links)
 
 
 def _is_text(name: str) -> bool:
@@ -120,11 +128,11 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _steps(path: str) -> list[str]:
+def _components(path: str) -> list[str]:
     return [step for step in path.split("/") if step not in ("", ".")]
 
 
-class Placed(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedMount(msgspec.Struct, frozen=True, kw_only=True):
     """Something of the host, and where the spec wants it."""
 
     source: Path
@@ -139,43 +147,43 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 class SandboxBuilder:
     """Finds places for the mounts of one container."""
 
-    def __init__(self, pod: Pod, container: Container, secret: Sequence[str]) -> None:
+    def __init__(self, pod: Pod, container: Container, hidden_paths: Sequence[str]) -> None:
         self._pod = pod
         self._container = container
-        self._secret = tuple(os.path.realpath(path) for path in secret)
-        self._hidden = hidden_folders(secret)
-        self._covered = {*OWN, *self._hidden}
+        self._hidden_paths = tuple(os.path.realpath(path) for path in hidden_paths)
+        self._hidden = hidden_folders(hidden_paths)
+        self._covered = {*PRIVATE_MOUNTS, *self._hidden}
         self._missing_in: set[str] = set()
-        self._targets: dict[str, tuple[Mount, Placed]] = {}
-        self._mounts: list[tuple[Mount, Placed]] = []
+        self._targets: dict[str, tuple[Mount, ResolvedMount]] = {}
+        self._mounts: list[tuple[Mount, ResolvedMount]] = []
 
     def build(
-        self, things: Sequence[Placed], *, tmp: Path, env: Mapping[str, str], hostname: str
-    ) -> Sandbox:
+        self, mounts: Sequence[ResolvedMount], *, tmp: Path, env: Mapping[str, str], hostname: str
+    ) -> SandboxSpec:
         """The sandbox with all of these in it. Raises CannotStartError."""
-        for thing in sorted(things, key=lambda thing: thing.target.count("/")):
-            self._place(thing)
-        return Sandbox(
-            folders=open_folders(self._missing_in, self._hidden),
+        for thing in sorted(mounts, key=lambda thing: thing.target.count("/")):
+            self._add_mount(thing)
+        return SandboxSpec(
+            folders=expand_folders(self._missing_in, self._hidden),
             hidden=self._hidden,
-            masked=self._masked(),
+            masked=self._masked_paths(),
             tmp=str(tmp),
             mounts=tuple(mount for mount, _ in self._mounts),
-            hidden_in_mounts=self._seen_in_mounts(filter(os.path.isdir, self._secret)),
-            masked_in_mounts=self._seen_in_mounts(filter(os.path.isfile, self._secret)),
+            hidden_in_mounts=self._visible_in_mounts(filter(os.path.isdir, self._hidden_paths)),
+            masked_in_mounts=self._visible_in_mounts(filter(os.path.isfile, self._hidden_paths)),
             env=env,
             cwd=self._container.working_dir or "/",
             hostname=hostname,
             share_ipc=self._pod.spec.host_ipc,
         )
 
-    def _place(self, thing: Placed) -> None:
-        target, missing_in = find_target(thing.target, self._covered)
+    def _add_mount(self, thing: ResolvedMount) -> None:
+        target, missing_in = resolve_target(thing.target, self._covered)
         if target in self._targets:
             raise config_error(f"two things are to be mounted at {target}; choose another path")
         if missing_in is not None:
             self._missing_in.add(missing_in)
-        self._make_room(target, thing)
+        self._ensure_mount_point(target, thing)
         mount = Mount(
             source=str(thing.source),
             target=target,
@@ -186,23 +194,23 @@ class SandboxBuilder:
         self._covered.add(target)
         self._targets[target] = mount, thing
 
-    def _make_room(self, target: str, thing: Placed) -> None:
+    def _ensure_mount_point(self, target: str, thing: ResolvedMount) -> None:
         """If it is to be seen inside of another volume, let there be a place for it.
 
         Bubblewrap would make it, but follow links on the way.
         """
-        around = self._around(target)
+        around = self._enclosing_mount(target)
         if around is None:
             return
         mount, outer = around
-        self._check_room(target, outer)
+        self._check_mount_point(target, outer)
         steps = tuple(target[len(mount.target) :].strip("/").split("/"))
         try:
-            _make_place(Path(mount.source), steps, is_folder=thing.source.is_dir())
+            _create_mount_point(Path(mount.source), steps, is_folder=thing.source.is_dir())
         except (UnsafePathError, OSError) as error:
             raise config_error(f"cannot mount at {target}: there is no place for it") from error
 
-    def _around(self, target: str) -> tuple[Mount, Placed] | None:
+    def _enclosing_mount(self, target: str) -> tuple[Mount, ResolvedMount] | None:
         """The volume that a mount point lies in; the innermost."""
         while target != "/":
             target = posixpath.dirname(target)
@@ -210,34 +218,34 @@ class SandboxBuilder:
                 return self._targets[target]
         return None
 
-    def _check_room(self, target: str, outer: Placed) -> None:
+    def _check_mount_point(self, target: str, outer: ResolvedMount) -> None:
         planned = outer.planned
         if planned is None or planned.volume.host_path is not None:
             raise config_error(f"cannot mount at {target}: it lies in a path of the host")
         if not is_empty_dir(planned.volume):
             return
-        for other, _ in writers_beside(self._pod, self._container, planned.volume.name):
+        for other, _ in concurrent_writers(self._pod, self._container, planned.volume.name):
             raise config_error(
                 f"cannot mount at {target} safely: it lies in volume "
                 f"{go_quoted(planned.volume.name)}, which container {other.name} can change "
                 "meanwhile; choose a path outside of it"
             )
 
-    def _masked(self) -> tuple[str, ...]:
-        return (*masked_files(), *hidden_files(self._secret, self._hidden))
+    def _masked_paths(self) -> tuple[str, ...]:
+        return (*masked_files(), *hidden_files(self._hidden_paths, self._hidden))
 
-    def _seen_in_mounts(self, paths: Iterable[str]) -> tuple[str, ...]:
+    def _visible_in_mounts(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Where what is the agent's would be seen through a path of the host."""
         return tuple(
             mount.target.rstrip("/") + "/" + os.path.relpath(path, mount.source)
             for path in paths
             for mount, _ in self._mounts
-            if lies_in(path, mount.source)
+            if is_within(path, mount.source)
         )
 
 
-def _make_place(base: Path, steps: tuple[str, ...], *, is_folder: bool) -> None:
-    found = kind_below(base, steps) if _has_parent(base, steps) else None
+def _create_mount_point(base: Path, steps: tuple[str, ...], *, is_folder: bool) -> None:
+    found = file_type_below(base, steps) if _has_parent(base, steps) else None
     if found is not None:
         if (found == stat.S_IFDIR) != is_folder:
             raise UnsafePathError("there is something else")

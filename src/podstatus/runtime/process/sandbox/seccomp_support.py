@@ -7,12 +7,12 @@ from pathlib import Path
 
 from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES, Architecture
 
-_ACTIONS = Path("/proc/sys/kernel/seccomp/actions_avail")
-_NEEDED = {"allow", "errno", "kill_process"}
-_32_BIT = 2**32
+_ACTIONS_FILE = Path("/proc/sys/kernel/seccomp/actions_avail")
+_REQUIRED_ACTIONS = {"allow", "errno", "kill_process"}
+_32_BIT_LIMIT = 2**32
 
 
-class NoSeccompError(Exception):
+class SeccompUnavailableError(Exception):
     """No filter can be had here; the message says why."""
 
 
@@ -21,13 +21,17 @@ def find_architecture() -> Architecture:
     """The architecture that filters are made for. Raises NoSeccompError."""
     machine = os.uname().machine
     found = ARCHITECTURES.get(machine)
-    if found is None or sys.maxsize < _32_BIT:
+    if found is None or sys.maxsize < _32_BIT_LIMIT:
         known = ", ".join(ARCHITECTURES)
-        raise NoSeccompError(f"there is no seccomp profile for {machine}, only for {known}")
+        raise SeccompUnavailableError(
+            f"there is no seccomp profile for {machine}, only for {known}"
+        )
     try:
-        actions = _ACTIONS.read_text().split()
+        actions = _ACTIONS_FILE.read_text().split()
     except OSError as error:
-        raise NoSeccompError(f"the kernel has no seccomp: {_ACTIONS}: {error.strerror}") from error
-    if missing := _NEEDED.difference(actions):
-        raise NoSeccompError(f"the seccomp of this kernel is too old: no {min(missing)}")
+        raise SeccompUnavailableError(
+            f"the kernel has no seccomp: {_ACTIONS_FILE}: {error.strerror}"
+        ) from error
+    if missing := _REQUIRED_ACTIONS.difference(actions):
+        raise SeccompUnavailableError(f"the seccomp of this kernel is too old: no {min(missing)}")
     return found

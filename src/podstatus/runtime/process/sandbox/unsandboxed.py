@@ -24,7 +24,7 @@ from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import (
     UnsafePathError,
-    make_private,
+    create_private,
     open_folder,
     remove_below,
     split_steps,
@@ -35,16 +35,16 @@ from podstatus.runtime.process.spec.mount_plan import (
     TOKEN_PATH,
     PlannedMount,
     is_empty_dir,
-    kind_of_volume,
     plan_mounts,
+    volume_type,
 )
-from podstatus.runtime.process.spec.security import Credentials
+from podstatus.runtime.process.spec.security import ProcessCredentials
 
 TMP = Path("/tmp")  # noqa: S108 - the folder that a spec may name without isolation
-MARK = ".podstatus-pod"
-_CLAIMS = "outside.json"
-_FOR_ALL = 0o777
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+OWNER_MARK = ".podstatus-pod"
+_CLAIMS_FILE = "outside.json"
+_WORLD_WRITABLE = 0o777
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """With the user that each was made for."""
 
 
-class Outside:
+class UnsandboxedFiles:
     """Makes and removes what pods have below /tmp."""
 
     def __init__(self, root: Path, tmp: Path = TMP) -> None:
@@ -71,7 +71,7 @@ class Outside:
             and (Path("/", *steps) != self._tmp)
         )
 
-    def make_folder(self, uid: PodUID, path: str) -> Path:
+    def create_folder(self, uid: PodUID, path: str) -> Path:
         """Make a folder for a pod; if it is there and the pod's, it stays as it is.
 
         Raises CannotStartError.
@@ -84,24 +84,26 @@ class Outside:
                 os.mkdir(steps[-1], 0o700, dir_fd=parent)
             elif _is_marked(parent, steps[-1], uid):
                 return Path(path)
-            elif path not in self._claims(uid).folders or not _is_unfinished(parent, steps[-1]):
-                raise _not_ours(path)
-            with _opened(parent, steps[-1]) as made:
+            elif path not in self._read_claims(uid).folders or not _is_unfinished(
+                parent, steps[-1]
+            ):
+                raise _not_owned_error(path)
+            with _open_folder(parent, steps[-1]) as made:
                 _write_mark(made, uid)
-                os.fchmod(made, _FOR_ALL)
+                os.fchmod(made, _WORLD_WRITABLE)
         return Path(path)
 
-    def make_file(self, uid: PodUID, path: str, *, user: int, group: int) -> Path:
+    def create_file(self, uid: PodUID, path: str, *, user: int, group: int) -> Path:
         """Make an empty file for a pod, in place of the one it had. Raises CannotStartError."""
         steps = self._steps(path)
         with self._parent(path, steps) as parent:
             if _mode(parent, steps[-1]) is not None:
-                made_for = self._claims(uid).files.get(path)
-                if made_for is None or not _is_plain(parent, steps[-1], made_for):
-                    raise _not_ours(path)
+                made_for = self._read_claims(uid).files.get(path)
+                if made_for is None or not _is_regular_file(parent, steps[-1], made_for):
+                    raise _not_owned_error(path)
                 os.unlink(steps[-1], dir_fd=parent)
             self._claim(uid, files={path: user})
-            made = os.open(steps[-1], _NEW, 0o600, dir_fd=parent)
+            made = os.open(steps[-1], _CREATE_FLAGS, 0o600, dir_fd=parent)
             try:
                 if os.geteuid() == 0:
                     os.fchown(made, user, group)
@@ -111,12 +113,12 @@ class Outside:
 
     def remove(self, uid: PodUID) -> None:
         """Remove all that is still the pod's."""
-        claims = self._claims(uid)
+        claims = self._read_claims(uid)
         for path, user in claims.files.items():
             with contextlib.suppress(UnsafePathError, OSError):
                 steps = self._steps(path)
                 with open_folder(self._tmp, steps[:-1]) as parent:
-                    if _is_plain(parent, steps[-1], user):
+                    if _is_regular_file(parent, steps[-1], user):
                         os.unlink(steps[-1], dir_fd=parent)
         for path in claims.folders:
             with contextlib.suppress(UnsafePathError, FileNotFoundError):
@@ -124,7 +126,7 @@ class Outside:
                 with open_folder(self._tmp, steps[:-1]) as parent:
                     if _is_marked(parent, steps[-1], uid):
                         remove_below(parent, steps[-1])
-        (PodFolder(self._root, uid).path / _CLAIMS).unlink(missing_ok=True)
+        (PodFolder(self._root, uid).path / _CLAIMS_FILE).unlink(missing_ok=True)
 
     def _steps(self, path: str) -> tuple[str, ...]:
         return Path("/", *split_steps(path)).relative_to(self._tmp).parts
@@ -138,9 +140,9 @@ class Outside:
             why = str(error) if isinstance(error, UnsafePathError) else error.strerror
             raise config_error(f"cannot make {path}: {why}") from error
 
-    def _claims(self, uid: PodUID) -> Claims:
+    def _read_claims(self, uid: PodUID) -> Claims:
         try:
-            data = (PodFolder(self._root, uid).path / _CLAIMS).read_bytes()
+            data = (PodFolder(self._root, uid).path / _CLAIMS_FILE).read_bytes()
             return decode_json(data, Claims)
         except (FileNotFoundError, msgspec.DecodeError):
             return Claims()
@@ -149,7 +151,7 @@ class Outside:
         self, uid: PodUID, *, folder: str = "", files: Mapping[str, int] | None = None
     ) -> None:
         """Remember it before it is made: whatever happens then, it is found again."""
-        old = self._claims(uid)
+        old = self._read_claims(uid)
         new = Claims(
             folders=tuple(sorted({*old.folders, folder} - {""})),
             files={**old.files, **(files or {})},
@@ -157,17 +159,17 @@ class Outside:
         if new == old:
             return
         place = PodFolder(self._root, uid).path
-        make_private(place)
-        beside = place / f"{_CLAIMS}.new"
+        create_private(place)
+        beside = place / f"{_CLAIMS_FILE}.new"
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             out.write(msgspec.json.encode(new))
             out.flush()
             os.fsync(out.fileno())
-        beside.rename(place / _CLAIMS)
+        beside.rename(place / _CLAIMS_FILE)
 
 
 @contextlib.contextmanager
-def _opened(parent: int, name: str) -> Iterator[int]:
+def _open_folder(parent: int, name: str) -> Iterator[int]:
     opened = os.open(
         name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
     )
@@ -187,13 +189,13 @@ def _mode(parent: int, name: str) -> int | None:
 def _is_unfinished(parent: int, name: str) -> bool:
     """Whether it is what an agent that died had made, and not marked yet."""
     try:
-        with _opened(parent, name) as folder, os.scandir(folder) as entries:
+        with _open_folder(parent, name) as folder, os.scandir(folder) as entries:
             return os.fstat(folder).st_uid == os.geteuid() and not any(entries)
     except OSError:
         return False
 
 
-def _is_plain(parent: int, name: str, user: int) -> bool:
+def _is_regular_file(parent: int, name: str, user: int) -> bool:
     """Whether it is a file of ours: of the agent, or of the user that the container runs as."""
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -204,9 +206,11 @@ def _is_plain(parent: int, name: str, user: int) -> bool:
 
 def _is_marked(parent: int, name: str, uid: PodUID) -> bool:
     try:
-        with _opened(parent, name) as folder:
+        with _open_folder(parent, name) as folder:
             mark = os.open(
-                MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+                OWNER_MARK,
+                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                dir_fd=folder,
             )
             try:
                 if not stat.S_ISREG(os.fstat(mark).st_mode):
@@ -219,62 +223,68 @@ def _is_marked(parent: int, name: str, uid: PodUID) -> bool:
 
 
 def _write_mark(folder: int, uid: PodUID) -> None:
-    mark = os.open(MARK, _NEW, 0o600, dir_fd=folder)
+    mark = os.open(OWNER_MARK, _CREATE_FLAGS, 0o600, dir_fd=folder)
     try:
         os.write(mark, uid.encode())
     finally:
         os.close(mark)
 
 
-def _not_ours(path: str) -> Exception:
+def _not_owned_error(path: str) -> Exception:
     return config_error(
         f"{path} exists and is not the pod's; remove it, or choose another path below /tmp"
     )
 
 
-_INSTALL = "run the agent with --isolation=bubblewrap (Debian: apt install bubblewrap)"
+_INSTALL_HINT = "run the agent with --isolation=bubblewrap (Debian: apt install bubblewrap)"
 
 
-def own_folders(pod: Pod, container: Container, env: Mapping[str, str], outside: Outside) -> None:
+def create_folders(
+    pod: Pod, container: Container, env: Mapping[str, str], files: UnsandboxedFiles
+) -> None:
     """Make the emptyDirs that a container sees below /tmp. Raises CannotStartError."""
     planned = plan_mounts(pod, container, env)
     for mount in planned:
-        _check(pod, mount, outside)
+        _check_mount(pod, mount, files)
     for mount in planned:
-        outside.make_folder(pod.uid, mount.target)
+        files.create_folder(pod.uid, mount.target)
 
 
-def own_message(pod: Pod, container: Container, outside: Outside, who: Credentials) -> str:
+def create_message_file(
+    pod: Pod, container: Container, files: UnsandboxedFiles, run_as: ProcessCredentials
+) -> str:
     """Make the file for the last words, if it is below /tmp; where it is. Raises CannotStartError.
 
     /dev is the host's: a container that leaves the path as it is has no message.
     """
     path = container.termination_message_path
-    if not outside.covers(path):
+    if not files.covers(path):
         return ""
-    made = outside.make_file(pod.uid, path, user=who.user, group=who.group)
+    made = files.create_file(pod.uid, path, user=run_as.user, group=run_as.group)
     return str(made)
 
 
-def _check(pod: Pod, mount: PlannedMount, outside: Outside) -> None:
+def _check_mount(pod: Pod, mount: PlannedMount, files: UnsandboxedFiles) -> None:
     volume, name = mount.volume, go_quoted(mount.volume.name)
     if mount.target == TOKEN_PATH:
-        raise _refused(
+        raise _unsupported_error(
             f"the token of the service account cannot be mounted at {mount.target}",
             "set automountServiceAccountToken: false",
         )
     if not is_empty_dir(volume):
-        kind = kind_of_volume(volume)
-        raise _refused(f"volume {name} ({kind}) cannot be mounted", "leave it out")
-    if not outside.covers(mount.target):
-        raise _refused(f"volume {name} cannot be mounted at {mount.target}", "mount it below /tmp")
+        kind = volume_type(volume)
+        raise _unsupported_error(f"volume {name} ({kind}) cannot be mounted", "leave it out")
+    if not files.covers(mount.target):
+        raise _unsupported_error(
+            f"volume {name} cannot be mounted at {mount.target}", "mount it below /tmp"
+        )
     if mount.steps or mount.read_only:
         what = "subPath" if mount.steps else "readOnly"
-        raise _refused(f"{what} of volume {name} cannot be honoured", "leave it out")
-    _check_alone(pod, mount)
+        raise _unsupported_error(f"{what} of volume {name} cannot be honoured", "leave it out")
+    _check_exclusive(pod, mount)
 
 
-def _check_alone(pod: Pod, mount: PlannedMount) -> None:
+def _check_exclusive(pod: Pod, mount: PlannedMount) -> None:
     """A volume is one folder, and a folder one volume, for all containers of the pod."""
     spec = pod.spec
     for container in (*(spec.init_containers or ()), *(spec.containers or ())):
@@ -282,11 +292,11 @@ def _check_alone(pod: Pod, mount: PlannedMount) -> None:
             same_volume = other.name == mount.volume.name
             same_path = other.mount_path.rstrip("/") == mount.target
             if same_volume != same_path:
-                raise _refused(
+                raise _unsupported_error(
                     f"volume {go_quoted(other.name)} cannot be mounted at {other.mount_path}",
                     "mount each volume at one path, the same in all containers",
                 )
 
 
-def _refused(what: str, instead: str) -> CannotStartError:
-    return config_error(f"{what}: containers are not isolated here; {_INSTALL}, or {instead}")
+def _unsupported_error(what: str, instead: str) -> CannotStartError:
+    return config_error(f"{what}: containers are not isolated here; {_INSTALL_HINT}, or {instead}")

@@ -19,12 +19,12 @@ from typing import Final
 import msgspec
 
 from podstatus.runtime.process.seccomp.default_profile import (
-    NO_SUCH_CALL,
+    NOT_IMPLEMENTED,
     NOT_PERMITTED,
     Allowed,
-    ArgumentLimited,
+    ArgumentFilter,
     Decision,
-    Refused,
+    Denied,
 )
 
 # Offsets in struct seccomp_data; the arguments are 64-bit words, both architectures little-endian.
@@ -33,7 +33,7 @@ _LOAD, _AND = 0x20, 0x54
 _JUMP, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST = 0x05, 0x15, 0x35
 _RETURN = 0x06
 _KILL_PROCESS, _ERRNO, _ALLOW = 0x8000_0000, 0x0005_0000, 0x7FFF_0000
-_FARTHEST = 255
+_MAX_JUMP = 255
 """Instructions that a conditional jump can skip."""
 MAX_INSTRUCTIONS: Final = 4096
 """BPF_MAXINSNS of linux/bpf_common.h."""
@@ -81,7 +81,7 @@ def _ranges(profile: Mapping[int, Decision]) -> Iterator[_Range]:
     for decision, same in groupby(every):
         yield _Range(first=first, decision=decision)
         first += len(list(same))
-    yield _Range(first=last + 1, decision=NO_SUCH_CALL)
+    yield _Range(first=last + 1, decision=NOT_IMPLEMENTED)
 
 
 def _search(ranges: Sequence[_Range]) -> _Code:
@@ -90,14 +90,14 @@ def _search(ranges: Sequence[_Range]) -> _Code:
     middle = len(ranges) // 2
     below, above = _search(ranges[:middle]), _search(ranges[middle:])
     first = ranges[middle].first
-    if len(below) <= _FARTHEST:
+    if len(below) <= _MAX_JUMP:
         return [_Instruction(_JUMP_IF_AT_LEAST, first, len(below), 0), *below, *above]
     far = _Instruction(_JUMP, len(below))
     return [_Instruction(_JUMP_IF_AT_LEAST, first, 0, 1), far, *below, *above]
 
 
 def _decision(decision: Decision) -> _Code:
-    if not isinstance(decision, ArgumentLimited):
+    if not isinstance(decision, ArgumentFilter):
         return [_return(decision)]
     matching = [
         _Instruction(_JUMP_IF_EQUAL, value, left)
@@ -112,9 +112,9 @@ def _decision(decision: Decision) -> _Code:
     ]
 
 
-def _return(decision: Allowed | Refused) -> _Instruction:
+def _return(decision: Allowed | Denied) -> _Instruction:
     match decision:
         case Allowed():
             return _Instruction(_RETURN, _ALLOW)
-        case Refused(number=number):
+        case Denied(error_number=number):
             return _Instruction(_RETURN, _ERRNO | number)

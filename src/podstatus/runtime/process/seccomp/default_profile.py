@@ -16,39 +16,39 @@ import msgspec
 
 from podstatus.runtime.process.seccomp.syscall_numbers import Architecture
 
-_WHOLE: Final = 0xFFFF_FFFF
+_FULL_MASK: Final = 0xFFFF_FFFF
 
 
 class Allowed(msgspec.Struct, frozen=True):
     """The kernel decides, as without a filter."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Denied(msgspec.Struct, frozen=True):
     """The call fails."""
 
-    number: int
+    error_number: int
     """The errno that the caller sees."""
 
 
-class ArgumentLimited(msgspec.Struct, frozen=True, kw_only=True):
+class ArgumentFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What comes of the call depends on one of its arguments.
 
     The low 32 bits are compared: what Linux reads of these arguments.
     """
 
     argument: int
-    mask: int = _WHOLE
+    mask: int = _FULL_MASK
     values: tuple[int, ...]
     """What the masked argument is compared to."""
-    matching: Allowed | Refused
-    others: Allowed | Refused
+    matching: Allowed | Denied
+    others: Allowed | Denied
 
 
-Decision = Allowed | Refused | ArgumentLimited
+Decision = Allowed | Denied | ArgumentFilter
 
 ALLOWED: Final = Allowed()
-NOT_PERMITTED: Final = Refused(errno.EPERM)
-NO_SUCH_CALL: Final = Refused(errno.ENOSYS)
+NOT_PERMITTED: Final = Denied(errno.EPERM)
+NOT_IMPLEMENTED: Final = Denied(errno.ENOSYS)
 
 _FILES: Final = """
 access cachestat chdir chmod chown close close_range copy_file_range creat dup dup2 dup3
@@ -63,7 +63,7 @@ sendfile setxattr setxattrat splice stat statfs statmount statx symlink symlinka
 sync_file_range syncfs tee truncate umask unlink unlinkat utime utimensat utimes vmsplice write
 writev
 """
-_WAITING: Final = """
+_POLLING: Final = """
 epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait
 epoll_wait_old eventfd eventfd2 io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit
 pause poll ppoll pselect6 restart_syscall select signalfd signalfd4
@@ -87,7 +87,7 @@ set_robust_list set_thread_area set_tid_address setfsgid setfsuid setgid setgrou
 setpriority setregid setresgid setresuid setreuid setrlimit setsid setuid sigaltstack tgkill tkill
 uprobe uretprobe vfork wait4 waitid
 """
-_MESSAGES: Final = """
+_NETWORKING_AND_IPC: Final = """
 accept accept4 bind connect getpeername getsockname getsockopt listen mq_getsetattr mq_notify
 mq_open mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd recvfrom recvmmsg
 recvmsg semctl semget semop semtimedop sendmmsg sendmsg sendto setsockopt shmat shmctl shmdt
@@ -99,7 +99,9 @@ gettimeofday nanosleep setitimer sysinfo time timer_create timer_delete timer_ge
 timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times uname
 """
 ALWAYS: Final = frozenset(
-    " ".join((_FILES, _WAITING, _MEMORY, _PROCESSES, _MESSAGES, _TIME_AND_MACHINE)).split()
+    " ".join(
+        (_FILES, _POLLING, _MEMORY, _PROCESSES, _NETWORKING_AND_IPC, _TIME_AND_MACHINE)
+    ).split()
 )
 """Calls that every container may make. Of uprobe and uretprobe, which only code that the kernel
 itself has placed can make, Linux asks no filter."""
@@ -138,24 +140,24 @@ _PTRACE_ATTACH, _PTRACE_SEIZE = 16, 0x4206
 # PER_LINUX, PER_LINUX32, both with UNAME26, and the question which one it is.
 _PERSONALITIES: Final = (0x0, 0x8, 0x2_0000, 0x2_0008, 0xFFFF_FFFF)
 
-LIMITED: Final[Mapping[str, Decision]] = {
-    "clone": ArgumentLimited(
+ARGUMENT_FILTERED: Final[Mapping[str, Decision]] = {
+    "clone": ArgumentFilter(
         argument=0, mask=_NAMESPACES, values=(0,), matching=ALLOWED, others=NOT_PERMITTED
     ),
     # Its flags are behind a pointer, out of a filter's reach; the C library falls back to clone.
-    "clone3": NO_SUCH_CALL,
-    "personality": ArgumentLimited(
+    "clone3": NOT_IMPLEMENTED,
+    "personality": ArgumentFilter(
         argument=0, values=_PERSONALITIES, matching=ALLOWED, others=NOT_PERMITTED
     ),
     # A process may be traced by its own wish (PTRACE_TRACEME), not by the tracer's: without
     # isolation all processes of the user are in reach.
-    "ptrace": ArgumentLimited(
+    "ptrace": ArgumentFilter(
         argument=0,
         values=(_PTRACE_ATTACH, _PTRACE_SEIZE),
         matching=NOT_PERMITTED,
         others=ALLOWED,
     ),
-    "socket": ArgumentLimited(
+    "socket": ArgumentFilter(
         argument=0, values=(_AF_ALG, _AF_VSOCK), matching=NOT_PERMITTED, others=ALLOWED
     ),
 }
@@ -166,7 +168,7 @@ def decide(name: str, capabilities: Collection[str]) -> Decision:
     """What comes of a call by a container with these capabilities, named as in a spec."""
     if name in ALWAYS or any(name in BY_CAPABILITY.get(each, ()) for each in capabilities):
         return ALLOWED
-    return LIMITED.get(name, NOT_PERMITTED)
+    return ARGUMENT_FILTERED.get(name, NOT_PERMITTED)
 
 
 def default_profile(

@@ -12,36 +12,38 @@ from podstatus.kube.objects.pod_spec import PodSecurityContext
 from podstatus.runtime.process.seccomp.bpf_filter import assemble
 from podstatus.runtime.process.seccomp.default_profile import default_profile
 from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES
-from podstatus.runtime.process.spec.config_errors import not_honoured
-from podstatus.runtime.process.spec.security import Credentials, Possible
+from podstatus.runtime.process.spec.config_errors import unsupported_field
+from podstatus.runtime.process.spec.security import HostSupport, ProcessCredentials
 
 _FIELD: Final = "securityContext.seccompProfile.type"
 _RUNTIME_DEFAULT, _UNCONFINED = "RuntimeDefault", "Unconfined"
-_TO_CHANGE: Final = "leave it out, or set RuntimeDefault"
-_ISOLATED: Final = (
+_REMEDY: Final = "leave it out, or set RuntimeDefault"
+_ISOLATED_REASON: Final = (
     "without the filter a container can reach the keyrings and cgroups of the agent's user; "
-    f"{_TO_CHANGE}"
+    f"{_REMEDY}"
 )
 
 
-def seccomp_program(pod: Pod, container: Container, who: Credentials, can: Possible) -> bytes:
+def seccomp_program(
+    pod: Pod, container: Container, run_as: ProcessCredentials, support: HostSupport
+) -> bytes:
     """The filter as a BPF program; empty for none. Raises CannotStartError."""
-    wanted = _type(pod, container)
+    wanted = _profile_type(pod, container)
     if wanted == _UNCONFINED:
-        if can.isolated:
-            raise not_honoured(_FIELD, wanted, _ISOLATED)
+        if support.isolated:
+            raise unsupported_field(_FIELD, wanted, _ISOLATED_REASON)
         return b""
     if wanted not in ("", _RUNTIME_DEFAULT):
-        why = f"there are no profiles of this machine; {_TO_CHANGE}"
-        raise not_honoured(_FIELD, wanted, why)
-    if not can.no_seccomp:
-        return _program(can.machine, frozenset(who.capabilities))
+        why = f"there are no profiles of this machine; {_REMEDY}"
+        raise unsupported_field(_FIELD, wanted, why)
+    if not support.seccomp_unavailable:
+        return _program(support.machine, frozenset(run_as.capabilities))
     if wanted:
-        raise not_honoured(_FIELD, wanted, f"{can.no_seccomp}; leave it out")
+        raise unsupported_field(_FIELD, wanted, f"{support.seccomp_unavailable}; leave it out")
     return b""
 
 
-def _type(pod: Pod, container: Container) -> str:
+def _profile_type(pod: Pod, container: Container) -> str:
     of_pod = pod.spec.security_context or PodSecurityContext()
     own = container.security_context or SecurityContext()
     profile = own.seccomp_profile or of_pod.seccomp_profile

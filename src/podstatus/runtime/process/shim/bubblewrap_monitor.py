@@ -20,16 +20,16 @@ from typing import NamedTuple
 _TRACE_ME, _SYSCALL, _DETACH = 0, 24, 17
 _SET_OPTIONS, _GET_REGISTERS, _SET_REGISTERS, _GET_SYSCALL = 0x4200, 0x4204, 0x4205, 0x420E
 _MARK_SYSCALLS, _KILL_WITH_TRACER = 0x1, 0x100000
-_AT_SYSCALL = signal.SIGTRAP | 0x80
+_SYSCALL_STOP = signal.SIGTRAP | 0x80
 _ENTRY = 1
 _GENERAL_REGISTERS = 1
 _SET_DUMPABLE, _DUMPABLE, _NOT_DUMPABLE = 4, 1, 0
 _MAX_STOPS = 20_000
 """Bubblewrap makes some hundred calls until then, and two more for each file it was handed."""
-_ENDED = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+_TERMINATED_CODES = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 
 
-class _Machine(NamedTuple):
+class _Abi(NamedTuple):
     prctl: int
     """The number of the system call."""
     registers: int
@@ -38,9 +38,9 @@ class _Machine(NamedTuple):
     """Where the one with the second argument of a system call is."""
 
 
-_MACHINES = {
-    "x86_64": _Machine(prctl=157, registers=27 * 8, second=13 * 8),
-    "aarch64": _Machine(prctl=167, registers=34 * 8, second=1 * 8),
+_ABIS = {
+    "x86_64": _Abi(prctl=157, registers=27 * 8, second=13 * 8),
+    "aarch64": _Abi(prctl=167, registers=34 * 8, second=1 * 8),
 }
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
@@ -51,24 +51,25 @@ class _Vector(ctypes.Structure):
 
 
 def await_tracer() -> None:
-    """Stop when the next program is executed, for `hide_monitor` of the parent to go on from.
+    """Stop when the next program is executed, for `set_monitor_not_dumpable` of the parent to go on
+    from.
 
     Nothing happens where the kernel, or its administrator, forbids tracing.
     """
-    if platform.machine() in _MACHINES:
+    if platform.machine() in _ABIS:
         _libc.ptrace(ctypes.c_long(_TRACE_ME), 0, 0, 0)
 
 
-def hide_monitor(pid: int) -> bool:
+def set_monitor_not_dumpable(pid: int) -> bool:
     """Let a bubblewrap that awaits us run until it is hidden; whether it is.
 
     One that ends before that is left to be reaped.
     """
-    machine = _MACHINES.get(platform.machine())
+    machine = _ABIS.get(platform.machine())
     if machine is None or not _is_traced(pid):
         return False
     try:
-        return _hide(pid, machine)
+        return _trace_until_not_dumpable(pid, machine)
     except OSError:
         # It is gone, which the keeper sees, or it would stand still for good.
         if not _has_ended(pid):
@@ -76,7 +77,7 @@ def hide_monitor(pid: int) -> bool:
         return False
 
 
-def _hide(pid: int, machine: _Machine) -> bool:
+def _trace_until_not_dumpable(pid: int, machine: _Abi) -> bool:
     if _next_stop(pid) is None:
         return False
     _ptrace(_SET_OPTIONS, pid, 0, _MARK_SYSCALLS | _KILL_WITH_TRACER)
@@ -86,9 +87,9 @@ def _hide(pid: int, machine: _Machine) -> bool:
         stop = _next_stop(pid)
         if stop is None:
             return False
-        deliver = 0 if stop in (_AT_SYSCALL, signal.SIGTRAP) else stop
-        if stop == _AT_SYSCALL and _makes_itself_dumpable(pid, machine):
-            _set_second(pid, machine, _NOT_DUMPABLE)
+        deliver = 0 if stop in (_SYSCALL_STOP, signal.SIGTRAP) else stop
+        if stop == _SYSCALL_STOP and _is_set_dumpable_call(pid, machine):
+            _set_second_argument(pid, machine, _NOT_DUMPABLE)
             hidden = True
             break
     _ptrace(_DETACH, pid, 0, deliver)
@@ -98,7 +99,7 @@ def _hide(pid: int, machine: _Machine) -> bool:
 def _next_stop(pid: int) -> int | None:
     """The signal that it stopped with; None if it has ended."""
     event = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
-    if event is None or event.si_code in _ENDED:
+    if event is None or event.si_code in _TERMINATED_CODES:
         return None
     return event.si_status
 
@@ -108,14 +109,14 @@ def _has_ended(pid: int) -> bool:
     return event is not None
 
 
-def _makes_itself_dumpable(pid: int, machine: _Machine) -> bool:
+def _is_set_dumpable_call(pid: int, machine: _Abi) -> bool:
     buffer = ctypes.create_string_buffer(96)
     _ptrace(_GET_SYSCALL, pid, len(buffer), ctypes.addressof(buffer))
     kind, number, first, second = struct.unpack_from("=B23xQQQ", buffer.raw)
     return (kind, number, first, second) == (_ENTRY, machine.prctl, _SET_DUMPABLE, _DUMPABLE)
 
 
-def _set_second(pid: int, machine: _Machine, value: int) -> None:
+def _set_second_argument(pid: int, machine: _Abi, value: int) -> None:
     buffer = ctypes.create_string_buffer(machine.registers)
     vector = _Vector(ctypes.addressof(buffer), len(buffer))
     _ptrace(_GET_REGISTERS, pid, _GENERAL_REGISTERS, ctypes.addressof(vector))

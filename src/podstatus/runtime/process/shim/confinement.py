@@ -10,7 +10,7 @@ _FILTER_MODE = 2
 _INSTRUCTION_BYTES = 8
 _CAPABILITIES_V3 = 0x20080522
 _CAPABILITIES, _WORD = 64, 32
-_NOTHING_MORE_TO_DROP = (errno.EINVAL, errno.EPERM)
+_DROP_FINISHED_ERRNOS = (errno.EINVAL, errno.EPERM)
 """The kernel knows fewer capabilities; or we have no SETPCAP, and no_new_privs has to do."""
 _JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
@@ -25,18 +25,18 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def gain_no_privileges() -> None:
+def set_no_new_privileges() -> None:
     """Let no program that is executed from here on gain any, by set-user-ID or otherwise."""
     _prctl(_SET_NO_NEW_PRIVILEGES, ctypes.c_ulong(1))
 
 
-def install_filter(program: bytes) -> None:
+def install_seccomp_filter(program: bytes) -> None:
     """Have the kernel judge all calls from here on, also of programs that are executed."""
     prepared = _Program(len(program) // _INSTRUCTION_BYTES, program)
     _prctl(_SET_SECCOMP, ctypes.c_ulong(_FILTER_MODE), ctypes.byref(prepared))
 
 
-def leave_keyring() -> None:
+def join_new_keyring() -> None:
     """Have a session keyring of one's own, where the kernel has any and the user's quota lets us.
 
     A filter refuses all calls that use one: this is for the time before it.
@@ -46,7 +46,7 @@ def leave_keyring() -> None:
         _libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None)
 
 
-def bound_capabilities(numbers: frozenset[int]) -> None:
+def limit_inherited_capabilities(numbers: frozenset[int]) -> None:
     """Let what bubblewrap executes have no others. Bubblewrap itself keeps all: it needs them.
 
     What root executes gets what is inheritable and what is in the bounding set; bubblewrap makes
@@ -54,24 +54,24 @@ def bound_capabilities(numbers: frozenset[int]) -> None:
     """
     _, permitted, _ = _capabilities()
     _set_capabilities(permitted, permitted, permitted)
-    drop_others(numbers)
+    drop_bounding_set(numbers)
 
 
-def keep_capabilities(numbers: frozenset[int]) -> None:
+def set_capabilities(numbers: frozenset[int]) -> None:
     """Have these, of those that there are."""
     _, permitted, _ = _capabilities()
     left = permitted & sum(1 << number for number in numbers)
     _set_capabilities(left, left, left)
 
 
-def drop_others(numbers: frozenset[int]) -> None:
+def drop_bounding_set(numbers: frozenset[int]) -> None:
     """Never gain other capabilities again; those that there are stay."""
     for number in range(_CAPABILITIES):
         if number not in numbers:
             try:
                 _prctl(_DROP_FROM_BOUNDING_SET, ctypes.c_ulong(number))
             except OSError as error:
-                if error.errno not in _NOTHING_MORE_TO_DROP:
+                if error.errno not in _DROP_FINISHED_ERRNOS:
                     raise
                 return
 

@@ -11,27 +11,27 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import syscalls
-from .bubblewrap import Sandbox, complaint
-from .kill_tree import end_family
-from .log_file import Log
-from .oom import was_out_of_memory
-from .processes import Process, find, send
+from .bubblewrap import BubblewrapProcess, error_message
+from .kill_tree import kill_tree
+from .log_file import LogWriter
+from .oom import was_oom_killed
+from .processes import Process, find_process, signal_process
 from .records import (
     EXIT,
     LOG,
     STARTED,
     Json,
-    Launch,
-    announce,
+    LaunchSpec,
     exit_record,
-    reserve,
+    mark_starting,
+    reserve_space,
     start_record,
     write_record,
 )
-from .signals import Signals
-from .start import CannotStartError, plain, start
-from .stderr_log import complain, describe
-from .streams import Output, Streams, open_streams
+from .signals import SignalQueue
+from .start import StartFailedError, start_program, unsandboxed_program
+from .stderr_log import describe_error, log_error
+from .streams import ContainerStreams, OutputPump, open_streams
 from .wall_clock import wall_nanos
 
 _START_ERROR = 128
@@ -44,39 +44,39 @@ _DRAIN_BYTES = 2 * 2**20
 """How long and how much is read of a pipe that somebody outside of the container has as well. A
 pipe holds 1 MiB at most, so that what the container wrote is always read."""
 
-_SMALL, _REST_SECONDS = 4096, 0.005
+_SMALL_READ_BYTES, _READ_DELAY_SECONDS = 4096, 0.005
 """Who prints line by line is read a few milliseconds apart, in larger pieces: less work for all."""
 
-_PROMPT_MS = 30.0
+_PROMPT_TIMEOUT_MS = 30.0
 """How long the beginning of a line on a terminal waits for its end: somebody may look at it."""
 
-_LONGEST_LOOK = 0.1
+_MAX_POLL_SECONDS = 0.1
 """Seconds between two looks at what bubblewrap is up to; the first ones are milliseconds apart."""
 
 _RETRY_SECONDS = 1.0
-_RECORD_SECONDS = 5.0
+_RECORD_TIMEOUT_SECONDS = 5.0
 """How long the keeper tries to record an end although it should end itself."""
 
 
-class Keeper:
+class ContainerMonitor:
     """Keeps one container, from its launch to its end."""
 
-    def __init__(self, folder: Path, launch: Launch, *, shim: int) -> None:
+    def __init__(self, folder: Path, launch: LaunchSpec, *, shim: int) -> None:
         self._folder, self._launch, self._shim = folder, launch, shim
-        self._log = Log(
+        self._log = LogWriter(
             folder / LOG, max_bytes=launch.log_max_bytes, max_files=launch.log_max_files
         )
-        self._signals = Signals(signal.SIGCHLD, signal.SIGTERM, signal.SIGWINCH, _SHIM_ENDED)
-        self._streams = Streams([], None, None)
-        self._sandbox: Sandbox | None = None
+        self._signals = SignalQueue(signal.SIGCHLD, signal.SIGTERM, signal.SIGWINCH, _SHIM_ENDED)
+        self._streams = ContainerStreams([], None, None)
+        self._sandbox: BubblewrapProcess | None = None
         self._pid = 0
         self._status: int | None = None
         self._started_at = self._ended_at = 0
-        self._look_again = 0.001
-        self._rest_until = 0.0
+        self._poll_seconds = 0.001
+        self._next_read = 0.0
         self._must_end = self._shim_is_gone = False
-        self._unrecorded: Json | None = None
-        self._complained: set[str] = set()
+        self._pending_start: Json | None = None
+        self._logged_files: set[str] = set()
 
     def run(self) -> None:
         """Returns when nothing of the container is left and its end is recorded."""
@@ -84,84 +84,84 @@ class Keeper:
         self._signals.start()
         # Who kills the shim's group has not killed those who clean up.
         os.setpgid(0, 0)
-        syscalls.set_name("podstatus-keep")
-        syscalls.adopt_orphans()
-        if not syscalls.die_with(self._shim, _SHIM_ENDED):
+        syscalls.set_process_name("podstatus-keep")
+        syscalls.set_child_subreaper()
+        if not syscalls.set_parent_death_signal(self._shim, _SHIM_ENDED):
             return
         with suppress(OSError):  # then its end is recorded when there is room
-            reserve(self._folder / EXIT)
+            reserve_space(self._folder / EXIT)
         try:
-            announce(self._folder / STARTED)
+            mark_starting(self._folder / STARTED)
             if os.getppid() != self._shim:
                 return  # who found the shim gone before may have found that nothing had begun
             self._start()
         except Exception as error:  # noqa: BLE001  whatever it is, it was not started
-            why = str(error) if isinstance(error, CannotStartError) else describe(error)
-            end_family(self._reap, self._wait)
-            self._record(_not_started(why))
+            why = str(error) if isinstance(error, StartFailedError) else describe_error(error)
+            kill_tree(self._reap, self._wait)
+            self._record_exit(_start_error_record(why))
             return
         try:
-            self._keep()
+            self._monitor()
             has_ended = self._status is not None
         finally:
-            end_family(self._reap, self._wait)
+            kill_tree(self._reap, self._wait)
         # Killed because the shim is gone: that is no end of its own to tell of.
         if has_ended:
-            self._record(self._finish())
+            self._record_exit(self._exit_record())
 
     def _start(self) -> None:
         self._streams, ends = open_streams(self._folder, self._launch, self._log)
         try:
             if self._launch.bubblewrap is None:
-                self._pid = start(plain(self._launch), self._launch, ends)
-                self._has_started(find(self._pid) or Process(self._pid, 0, 0))
+                self._pid = start_program(unsandboxed_program(self._launch), self._launch, ends)
+                self._on_started(find_process(self._pid) or Process(self._pid, 0, 0))
                 return
-            self._sandbox = Sandbox(self._launch)
-            self._pid = start(self._sandbox.program, self._launch, ends)
-            self._sandbox.started(self._pid)
+            self._sandbox = BubblewrapProcess(self._launch)
+            self._pid = start_program(self._sandbox.program, self._launch, ends)
+            self._sandbox.on_started(self._pid)
         finally:
             ends.close()
 
-    def _keep(self) -> None:
+    def _monitor(self) -> None:
         """Until the command has ended, or must be left."""
         while self._status is None and not self._shim_is_gone:
-            self._turn()
+            self._run_once()
 
-    def _turn(self) -> None:
+    def _run_once(self) -> None:
         poll = select.poll()
         poll.register(self._signals.file, select.POLLIN)
-        timeout = self._register_streams(poll) if self._started_at else self._look()
-        if self._unrecorded is not None and not self._record_start():
+        timeout = self._register_streams(poll) if self._started_at else self._poll_sandbox()
+        if self._pending_start is not None and not self._record_start():
             timeout = _RETRY_SECONDS * 1000 if timeout is None else timeout
         ready = {file for file, _ in poll.poll(timeout)}
-        if timeout == _PROMPT_MS and not ready:
+        if timeout == _PROMPT_TIMEOUT_MS and not ready:
             self._streams.outputs[0].flush()
         if self._started_at:
             self._pump(ready)
-        self._heed(self._signals.take())
+        self._handle_signals(self._signals.take())
 
-    def _look(self) -> float:
+    def _poll_sandbox(self) -> float:
         """See whether bubblewrap has executed the command; when to look again."""
         sandbox = self._sandbox
-        if sandbox is not None and sandbox.look() and sandbox.command is not None:
-            self._has_started(sandbox.command)
+        if sandbox is not None and sandbox.poll() and sandbox.command is not None:
+            self._on_started(sandbox.command)
             return 0
-        self._look_again = min(self._look_again * 1.3, _LONGEST_LOOK)
-        return self._look_again * 1000
+        self._poll_seconds = min(self._poll_seconds * 1.3, _MAX_POLL_SECONDS)
+        return self._poll_seconds * 1000
 
-    def _has_started(self, command: Process) -> None:
+    def _on_started(self, command: Process) -> None:
         self._started_at = self._ended_at or wall_nanos()
-        self._unrecorded = start_record(command, self._started_at)
+        self._pending_start = start_record(command, self._started_at)
         self._record_start()
 
     def _record_start(self) -> bool:
-        if self._unrecorded is not None and self._write(STARTED, self._unrecorded):
-            self._unrecorded = None
-        return self._unrecorded is None
+        if self._pending_start is not None and self._write(STARTED, self._pending_start):
+            self._pending_start = None
+        return self._pending_start is None
 
     def _register_streams(self, poll: select.poll) -> float | None:
         """Wait for what there is to read and to write; for how many milliseconds at most."""
-        rest = self._rest_until - time.monotonic()
+        rest = self._next_read - time.monotonic()
         if rest > 0:
             return rest * 1000
         wanted: dict[int, int] = {}
@@ -175,18 +175,18 @@ class Keeper:
                 wanted[source.target] = wanted.get(source.target, 0) | select.POLLOUT
         for file, events in wanted.items():
             poll.register(file, events)
-        is_prompt = self._launch.tty and any(output.has_rest for output in outputs)
-        return _PROMPT_MS if is_prompt else None
+        is_prompt = self._launch.tty and any(output.has_partial for output in outputs)
+        return _PROMPT_TIMEOUT_MS if is_prompt else None
 
     def _pump(self, ready: set[int]) -> None:
         source = self._streams.input
         if source is not None and ready & {source.source, source.target}:
             source.pump()
         for output in self._streams.outputs:
-            if output.file in ready and output.pump() < _SMALL:
-                self._rest_until = time.monotonic() + _REST_SECONDS
+            if output.file in ready and output.pump() < _SMALL_READ_BYTES:
+                self._next_read = time.monotonic() + _READ_DELAY_SECONDS
 
-    def _heed(self, signals: set[int]) -> None:
+    def _handle_signals(self, signals: set[int]) -> None:
         if signal.SIGCHLD in signals:
             self._reap()
         if signal.SIGWINCH in signals:
@@ -199,14 +199,14 @@ class Keeper:
 
     def _wait(self, seconds: float) -> None:
         self._signals.wait(seconds)
-        self._heed(self._signals.take())
+        self._handle_signals(self._signals.take())
 
     def _kill(self) -> None:
         """Kill the command; bubblewrap stays to tell of it."""
         if self._status is not None:
             return
         if self._started_at and self._sandbox is not None and self._sandbox.command is not None:
-            send(self._sandbox.command, signal.SIGKILL)
+            signal_process(self._sandbox.command, signal.SIGKILL)
         else:
             os.kill(self._pid, signal.SIGKILL)
 
@@ -222,13 +222,13 @@ class Keeper:
             if pid == self._pid:
                 self._status, self._ended_at = status, wall_nanos()
 
-    def _finish(self) -> Json:
+    def _exit_record(self) -> Json:
         """What there is to record, when all has ended."""
         sandbox = self._sandbox
-        if sandbox is not None and sandbox.look() and not self._started_at:
-            self._has_started(sandbox.command or Process(self._pid, 0, 0))
+        if sandbox is not None and sandbox.poll() and not self._started_at:
+            self._on_started(sandbox.command or Process(self._pid, 0, 0))
         if not self._started_at:
-            return _not_started(complaint(self._streams.outputs[-1].read()))
+            return _start_error_record(error_message(self._streams.outputs[-1].read()))
         self._drain()
         code = _exit_code(self._status or 0)
         if sandbox is not None and sandbox.exit_code is not None:
@@ -241,7 +241,7 @@ class Keeper:
         )
 
     def _reason(self, code: int) -> str:
-        if code == 128 + signal.SIGKILL and was_out_of_memory(self._launch.oom_events):
+        if code == 128 + signal.SIGKILL and was_oom_killed(self._launch.oom_events):
             return "OOMKilled"
         return "Error" if code else "Completed"
 
@@ -249,7 +249,7 @@ class Keeper:
         """Pass on what is still in the pipes."""
         deadline = time.monotonic() + _DRAIN_SECONDS
         for output in self._streams.outputs:
-            _read_to_the_end(output, deadline)
+            _drain_output(output, deadline)
             output.end()
         self._log.close()
 
@@ -258,28 +258,28 @@ class Keeper:
             # An agent that found the shim gone may have recorded the end, and have shown it.
             write_record(self._folder / name, record, once=name == EXIT)
         except OSError as error:
-            if name not in self._complained:
-                complain(f"cannot write {self._folder / name}: {error}")
-            self._complained.add(name)
+            if name not in self._logged_files:
+                log_error(f"cannot write {self._folder / name}: {error}")
+            self._logged_files.add(name)
             return False
         return True
 
-    def _record(self, record: Json) -> None:
+    def _record_exit(self, record: Json) -> None:
         """Record the end; on a full disk as soon as there is room, for nobody else knows it."""
         until = None
         while not self._write(EXIT, record) and self._folder.exists():
             self._wait(_RETRY_SECONDS)
             if self._must_end and until is None:
-                until = time.monotonic() + _RECORD_SECONDS
+                until = time.monotonic() + _RECORD_TIMEOUT_SECONDS
             if self._shim_is_gone or (until is not None and time.monotonic() > until):
                 return
 
 
-def _not_started(why: str) -> Json:
-    return exit_record(_START_ERROR, "StartError", message=why, finished_at=wall_nanos())
+def _start_error_record(reason: str) -> Json:
+    return exit_record(_START_ERROR, "StartError", message=reason, finished_at=wall_nanos())
 
 
-def _read_to_the_end(output: Output, deadline: float) -> None:
+def _drain_output(output: OutputPump, deadline: float) -> None:
     """Somebody outside may have the other end: then there is none."""
     poll, count = select.poll(), 0
     poll.register(output.file, select.POLLIN)

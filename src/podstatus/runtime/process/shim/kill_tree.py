@@ -5,19 +5,19 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 
-from .processes import Process, children, descendants, send, youngest_children
+from .processes import Process, children, descendants, signal_process, youngest_children
 
-_CHASES, _SHORT_LOOKS = 50, 50
+_KILL_ROUNDS, _YOUNGEST_ROUNDS = 50, 50
 """How often all children are shot at, and the youngest in between, before all are stopped."""
 
 _STOP_ROUNDS = 200
 """How often it is looked for more to stop; a bomb that still grows is shot at as it is."""
 
-_LONGEST_WAIT = 0.2
+_MAX_WAIT_SECONDS = 0.2
 """Seconds. Each end wakes the waiting; this is for what /proc did not show in the round before."""
 
 
-def end_family(reap: Callable[[], bool], wait: Callable[[float], None]) -> None:
+def kill_tree(reap: Callable[[], bool], wait: Callable[[float], None]) -> None:
     """Kill every descendant and wait for each; returns when there is none.
 
     `reap` collects who has ended and says whether there is any child left: an orphan becomes
@@ -26,12 +26,12 @@ def end_family(reap: Callable[[], bool], wait: Callable[[float], None]) -> None:
     """
     pause = 0.001
     while reap():
-        if not _chase(reap):
+        if not _kill_until_none(reap):
             _stop_all()
             for process in descendants(os.getpid()):
-                send(process, signal.SIGKILL)
+                signal_process(process, signal.SIGKILL)
         wait(pause)
-        pause = min(pause * 2, _LONGEST_WAIT)
+        pause = min(pause * 2, _MAX_WAIT_SECONDS)
 
 
 def kill_children(pids: Iterable[int]) -> None:
@@ -41,20 +41,20 @@ def kill_children(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _chase(reap: Callable[[], bool]) -> bool:
+def _kill_until_none(reap: Callable[[], bool]) -> bool:
     """Kill children until there are no new ones; False if there is no end of them.
 
     Who forks and ends, again and again, has another pid at every look. But what it forked is ours
     as soon as it ends, so one of many short looks hits it before it forks again.
     """
     killed: set[int] = set()
-    for _ in range(_CHASES):
+    for _ in range(_KILL_ROUNDS):
         found = set(children())
         if found <= killed:
             return True
         kill_children(found)
         killed |= found
-        for _ in range(_SHORT_LOOKS):
+        for _ in range(_YOUNGEST_ROUNDS):
             kill_children(youngest_children())
         reap()
     return False
@@ -68,5 +68,5 @@ def _stop_all() -> None:
         if not newcomers:
             return
         for process in newcomers:
-            send(process, signal.SIGSTOP)
+            signal_process(process, signal.SIGSTOP)
         stopped |= newcomers

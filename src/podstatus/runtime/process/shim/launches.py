@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from .records import EXIT, LAUNCH, STARTED, Launch, exit_record, read_launch, write_record
-from .stderr_log import complain, describe
+from .records import EXIT, LAUNCH, STARTED, LaunchSpec, exit_record, read_launch, write_record
+from .stderr_log import describe_error, log_error
 from .wall_clock import wall_nanos
 
 
-class Launches:
+class LaunchQueue:
     """The launches of one sandbox, each of them once."""
 
     def __init__(self, containers: Path, sandbox_id: str) -> None:
@@ -16,7 +16,7 @@ class Launches:
         self._sandbox_id = sandbox_id
         self._seen: set[str] = set()
 
-    def new(self) -> Iterator[tuple[Path, Launch]]:
+    def take_new(self) -> Iterator[tuple[Path, LaunchSpec]]:
         """Those that were not there the last time, with their folders; the older ones first."""
         folders = {path.name: path for path in self._folders() if (path / LAUNCH).exists()}
         found = [folders[name] for name in folders.keys() - self._seen]
@@ -33,27 +33,31 @@ class Launches:
         except FileNotFoundError:
             return []
 
-    def _read(self, folder: Path) -> Launch | None:
+    def _read(self, folder: Path) -> LaunchSpec | None:
         if (folder / STARTED).exists() or (folder / EXIT).exists():
             return None
         try:
             return read_launch(folder)
         except (OSError, TypeError, ValueError) as error:
-            refuse(folder, f"{LAUNCH} cannot be used: {describe(error)}", moment=_age(folder))
+            record_start_error(
+                folder,
+                f"{LAUNCH} cannot be used: {describe_error(error)}",
+                finished_at=_age(folder),
+            )
             return None
 
 
-def refuse(folder: Path, why: str, *, moment: int) -> None:
+def record_start_error(folder: Path, reason: str, *, finished_at: int) -> None:
     """Record that an attempt was not started."""
-    complain(f"cannot launch {folder.name}: {why}")
-    record = exit_record(128, "StartError", message=why, finished_at=moment)
+    log_error(f"cannot launch {folder.name}: {reason}")
+    record = exit_record(128, "StartError", message=reason, finished_at=finished_at)
     try:
         write_record(folder / EXIT, record, once=True)
     except OSError as error:
-        complain(f"cannot record that: {error}")
+        log_error(f"cannot record that: {error}")
 
 
-def record_lost(folder: Path) -> bool:
+def record_lost_container(folder: Path) -> bool:
     """Record the end of an attempt whose keeper was killed; whether somebody has recorded it.
 
     Of one that had said that it started the agent sees itself that its keeper is gone.
@@ -65,7 +69,7 @@ def record_lost(folder: Path) -> bool:
     try:
         write_record(folder / EXIT, record, once=True)
     except OSError as error:
-        complain(f"cannot record that {folder.name} is lost: {error}")
+        log_error(f"cannot record that {folder.name} is lost: {error}")
         return False
     return True
 

@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 
 from .log_lines import timestamp
-from .stderr_log import complain
+from .stderr_log import log_error
 from .wall_clock import wall_nanos
 
 
-class Log:
+class LogWriter:
     """Where entries go. A disk that is full costs entries, never the container its life."""
 
     def __init__(self, path: Path, *, max_bytes: int, max_files: int) -> None:
@@ -18,38 +18,40 @@ class Log:
         self._file: int | None = None
         self._size = 0
         self._dropped = 0
-        self._why = ""
+        self._error = ""
         self._rotated_at = 0
 
     def write(self, entries: bytes) -> None:
         """Append whole entries. What cannot be written is counted, and told when one can again."""
-        if self._dropped and not self._tell():
+        if self._dropped and not self._log_dropped():
             self._dropped += entries.count(b"\n")
             return
-        stored = self._store(entries)
+        stored = self._write_entries(entries)
         self._dropped += entries.count(b"\n", stored)
 
     def close(self) -> None:
         """There will be no more entries."""
-        if self._dropped and not self._tell():
-            complain(f"{self._path}: {self._dropped} lines were dropped: {self._why}")
+        if self._dropped and not self._log_dropped():
+            log_error(f"{self._path}: {self._dropped} lines were dropped: {self._error}")
         self._close_file()
 
-    def _tell(self) -> bool:
-        text = f" stderr F podstatus: {self._dropped} lines of this log were dropped: {self._why}\n"
+    def _log_dropped(self) -> bool:
+        text = (
+            f" stderr F podstatus: {self._dropped} lines of this log were dropped: {self._error}\n"
+        )
         entry = timestamp(wall_nanos()) + text.encode()
-        if self._store(entry) < len(entry):
+        if self._write_entries(entry) < len(entry):
             return False
         self._dropped = 0
         return True
 
-    def _store(self, entries: bytes) -> int:
+    def _write_entries(self, entries: bytes) -> int:
         """Write as much as can be; how many bytes that were."""
         done = 0
         try:
             while done < len(entries):
                 file = self._open_file()
-                end = self._end_of_what_fits(entries, done)
+                end = self._fitting_end(entries, done)
                 if end == done:
                     self._rotate()
                     continue
@@ -58,10 +60,10 @@ class Log:
                 if done < end:
                     break
         except OSError as error:
-            self._why = _words(error)
+            self._error = _describe_error(error)
         return done
 
-    def _end_of_what_fits(self, entries: bytes, start: int) -> int:
+    def _fitting_end(self, entries: bytes, start: int) -> int:
         room = self._max_bytes - self._size
         if len(entries) - start <= room:
             return len(entries)
@@ -76,7 +78,7 @@ class Log:
             while written < len(entries):
                 written += os.write(file, entries[written:])
         except OSError as error:
-            self._why = _words(error)
+            self._error = _describe_error(error)
             # Never half an entry: the next one would be taken for its end.
             written = entries.rfind(b"\n", 0, written) + 1
             os.ftruncate(file, self._size + written)
@@ -107,5 +109,5 @@ class Log:
         self._file, self._size = None, 0
 
 
-def _words(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     return (error.strerror or str(error)).lower()

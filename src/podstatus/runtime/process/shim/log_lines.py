@@ -8,70 +8,70 @@ Bytes pass as they are. Upstream of the limit: containerd's max_container_log_li
 
 import time
 
-LONGEST = 16 * 1024
+MAX_ENTRY_BYTES = 16 * 1024
 """Bytes of a line that go into one entry."""
 
 
-def timestamp(moment: int) -> bytes:
+def timestamp(unix_nanos: int) -> bytes:
     """Nanoseconds since the epoch as RFC 3339 in UTC, always with nine digits."""
-    seconds, fraction = divmod(moment, 10**9)
+    seconds, fraction = divmod(unix_nanos, 10**9)
     text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{text}.{fraction:09}Z".encode()
 
 
-class Lines:
+class LogLineEncoder:
     """The lines of one stream, made of the pieces that are read from it."""
 
     def __init__(self, stream: str) -> None:
         self._stream = stream.encode()
-        self._rest = b""
+        self._partial = b""
         self._open = False
 
     @property
-    def has_rest(self) -> bool:
+    def has_partial(self) -> bool:
         """Whether there is the beginning of a line that no entry has yet."""
-        return bool(self._rest)
+        return bool(self._partial)
 
     def feed(self, piece: bytes, now: int) -> bytes:
         """The entries for a piece of at most LONGEST bytes."""
-        full, partial = self._heads(now)
+        full, partial = self._prefixes(now)
         first, newline, others = piece.partition(b"\n")
-        entries = self._long(self._rest + first, partial)
+        entries = self._split_long(self._partial + first, partial)
         if not newline:
             return entries
-        entries += full + self._rest + b"\n"
+        entries += full + self._partial + b"\n"
         self._open = False
         # No line of these can be too long, for the piece is not: so one pass at the speed of C.
-        whole, newline, self._rest = others.rpartition(b"\n")
+        whole, newline, self._partial = others.rpartition(b"\n")
         if newline:
             entries += full + whole.replace(b"\n", b"\n" + full) + b"\n"
         return entries
 
     def flush(self, now: int) -> bytes:
         """An entry for the beginning of a line, whose end is still to come."""
-        if not self._rest:
+        if not self._partial:
             return b""
-        entry = self._heads(now)[1] + self._rest + b"\n"
-        self._rest, self._open = b"", True
+        entry = self._prefixes(now)[1] + self._partial + b"\n"
+        self._partial, self._open = b"", True
         return entry
 
     def end(self, now: int) -> bytes:
         """An entry for a line that will not be finished any more."""
-        if not self._rest and not self._open:
+        if not self._partial and not self._open:
             return b""
-        entry = self._heads(now)[0] + self._rest + b"\n"
-        self._rest, self._open = b"", False
+        entry = self._prefixes(now)[0] + self._partial + b"\n"
+        self._partial, self._open = b"", False
         return entry
 
-    def _long(self, line: bytes, partial: bytes) -> bytes:
+    def _split_long(self, line: bytes, partial: bytes) -> bytes:
         entries = b""
-        while len(line) > LONGEST:
-            entries += partial + line[:LONGEST] + b"\n"
-            line = line[LONGEST:]
+        while len(line) > MAX_ENTRY_BYTES:
+            entries += partial + line[:MAX_ENTRY_BYTES] + b"\n"
+            line = line[MAX_ENTRY_BYTES:]
             self._open = True
-        self._rest = line
+        self._partial = line
         return entries
 
-    def _heads(self, now: int) -> tuple[bytes, bytes]:
+    def _prefixes(self, now: int) -> tuple[bytes, bytes]:
         head = timestamp(now) + b" " + self._stream
         return head + b" F ", head + b" P "

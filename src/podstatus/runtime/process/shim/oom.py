@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def was_out_of_memory(events: str) -> bool:
+def was_oom_killed(events: str) -> bool:
     """What the file says that counts such ends, a line `oom_kill N`; empty for no file."""
     if not events:
         return False

@@ -13,7 +13,7 @@ _PARENT, _START_TICKS = 1, 19
 _NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
 """Nobody has the pid; or by now a thread has it, as newer and as older kernels say that."""
 
-_FEW = 24
+_MAX_YOUNGEST = 24
 """Processes; each takes a microsecond to look at."""
 
 
@@ -25,7 +25,7 @@ class Process(NamedTuple):
     start_ticks: int
 
 
-def find(pid: int) -> Process | None:
+def find_process(pid: int) -> Process | None:
     """The process with this pid, also one that nobody has waited for yet."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
@@ -38,8 +38,8 @@ def find(pid: int) -> Process | None:
 def descendants(pid: int) -> list[Process]:
     """Everything that a process has started and that still is, parents first."""
     children: dict[int, list[Process]] = {}
-    for name in _names():
-        process = find(int(name)) if name.isdecimal() else None
+    for name in _pids():
+        process = find_process(int(name)) if name.isdecimal() else None
         if process is not None:
             children.setdefault(process.parent, []).append(process)
     found = list(children.get(pid, ()))
@@ -50,16 +50,16 @@ def descendants(pid: int) -> list[Process]:
 
 def children() -> list[int]:
     """Pids of our own children. They stay theirs until we wait for them."""
-    return [pid for pid in map(int, filter(str.isdecimal, _names())) if _is_child(pid)]
+    return [pid for pid in map(int, filter(str.isdecimal, _pids())) if _is_child(pid)]
 
 
 def youngest_children() -> list[int]:
     """Those among the last few processes that were started on this machine: a very short look."""
     last = int(Path("/proc/loadavg").read_bytes().split()[-1])
-    return [pid for pid in range(max(last - _FEW, 2), last + 1) if _is_child(pid)]
+    return [pid for pid in range(max(last - _MAX_YOUNGEST, 2), last + 1) if _is_child(pid)]
 
 
-def send(process: Process, number: signal.Signals) -> None:
+def signal_process(process: Process, number: signal.Signals) -> None:
     """Send a signal to exactly this process, if it still is and may be sent any."""
     try:
         opened = os.pidfd_open(process.pid)
@@ -69,7 +69,7 @@ def send(process: Process, number: signal.Signals) -> None:
         return
     try:
         # What is open cannot become another one; its parent may have changed.
-        now = find(process.pid)
+        now = find_process(process.pid)
         if now is not None and now.start_ticks == process.start_ticks:
             signal.pidfd_send_signal(opened, number)
     except (ProcessLookupError, PermissionError):
@@ -84,7 +84,7 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def _names() -> list[str]:
+def _pids() -> list[str]:
     return os.listdir("/proc")  # noqa: PTH208  a pass over all must be cheap
 
 

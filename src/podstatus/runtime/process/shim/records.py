@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .processes import Process, boot_id, find
-from .syscalls import move_once
+from .processes import Process, boot_id, find_process
+from .syscalls import rename_no_replace
 
 POD, SHIM = "pod.json", "shim.json"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
@@ -20,12 +20,12 @@ LOG, STDIN, WINSIZE = "0.log", "stdin", "winsize"
 
 Json = Mapping[str, object]
 
-_RESERVED = 512
+_RESERVED_BYTES = 512
 """Bytes. How a container ended takes some 150."""
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
-class Launch(NamedTuple):
+class LaunchSpec(NamedTuple):
     """How to start an attempt: what the shim needs of it."""
 
     sandbox_id: str
@@ -48,10 +48,10 @@ class Launch(NamedTuple):
     tty: bool = False
 
 
-def read_launch(folder: Path) -> Launch:
+def read_launch(folder: Path) -> LaunchSpec:
     """How to start the attempt whose folder this is. Raises OSError, ValueError or TypeError."""
     told = json.loads((folder / LAUNCH).read_bytes())
-    return Launch(**{field: told[field] for field in Launch._fields if field in told})
+    return LaunchSpec(**{field: told[field] for field in LaunchSpec._fields if field in told})
 
 
 def read_sandbox(pod: Path) -> str | None:
@@ -62,7 +62,7 @@ def read_sandbox(pod: Path) -> str | None:
         return None
 
 
-def is_wanted(pod: Path, sandbox_id: str) -> bool:
+def is_sandbox_active(pod: Path, sandbox_id: str) -> bool:
     """Whether a sandbox is still wanted. Raises OSError, ValueError, KeyError or TypeError."""
     try:
         told = json.loads((pod / POD).read_bytes())
@@ -73,12 +73,12 @@ def is_wanted(pod: Path, sandbox_id: str) -> bool:
 
 def shim_record(sandbox_id: str) -> Json:
     """That this process is the shim."""
-    return {"process": _identity(_own()), "sandbox_id": sandbox_id}
+    return {"process": _identity(_own_process()), "sandbox_id": sandbox_id}
 
 
 def start_record(command: Process, started_at: int) -> Json:
     """That a command was executed, kept by this process."""
-    keeper = _identity(_own())
+    keeper = _identity(_own_process())
     return {"process": _identity(command), "keeper": keeper, "started_at": started_at}
 
 
@@ -95,21 +95,21 @@ def exit_record(
     }
 
 
-def reserve(path: Path) -> None:
+def reserve_space(path: Path) -> None:
     """Have room for a record that is written later, when the disk may be full. Raises OSError."""
-    beside = _beside(path)
+    beside = _temporary_path(path)
     beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, _NEW_FILE, 0o600), "wb") as file:
-        file.write(b" " * _RESERVED)
+    with os.fdopen(os.open(beside, _CREATE_FLAGS, 0o600), "wb") as file:
+        file.write(b" " * _RESERVED_BYTES)
 
 
-def announce(path: Path) -> None:
+def mark_starting(path: Path) -> None:
     """Leave a trace that a record is about to be written; it needs no room. Raises OSError.
 
     Should its writer be killed, whoever looks knows that it had begun.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    os.close(os.open(_beside(path), flags, 0o600))
+    os.close(os.open(_temporary_path(path), flags, 0o600))
 
 
 def write_record(path: Path, record: Json, *, once: bool = False) -> None:
@@ -117,33 +117,33 @@ def write_record(path: Path, record: Json, *, once: bool = False) -> None:
 
     `once`: what is in its place already stays, somebody may have acted on it.
     """
-    beside = _beside(path)
+    beside = _temporary_path(path)
     # What was reserved is used up to its end: JSON may be followed by blanks.
-    text = json.dumps(record).encode().ljust(_RESERVED)
-    with os.fdopen(_opened(beside), "wb") as file:
+    text = json.dumps(record).encode().ljust(_RESERVED_BYTES)
+    with os.fdopen(_open_temporary(beside), "wb") as file:
         file.write(text)
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
     if once:
-        _put_once(beside, path)
+        _link_once(beside, path)
     else:
         beside.replace(path)
     _fsync_folder(path.parent)
 
 
-def _put_once(beside: Path, path: Path) -> None:
+def _link_once(beside: Path, path: Path) -> None:
     try:
-        move_once(beside, path)
+        rename_no_replace(beside, path)
     except FileExistsError:
         beside.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
 
-def _opened(beside: Path) -> int:
+def _open_temporary(beside: Path) -> int:
     """The file that was reserved, or a new one. Nobody else's: no link, no second name."""
     with suppress(OSError):
         file = os.open(beside, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -152,7 +152,7 @@ def _opened(beside: Path) -> int:
             return file
         os.close(file)
     beside.unlink(missing_ok=True)
-    return os.open(beside, _NEW_FILE, 0o600)
+    return os.open(beside, _CREATE_FLAGS, 0o600)
 
 
 def _fsync_folder(path: Path) -> None:
@@ -163,8 +163,8 @@ def _fsync_folder(path: Path) -> None:
         os.close(folder)
 
 
-def _own() -> Process:
-    own = find(os.getpid())
+def _own_process() -> Process:
+    own = find_process(os.getpid())
     if own is None:
         raise FileNotFoundError("/proc/self: /proc must be mounted")
     return own

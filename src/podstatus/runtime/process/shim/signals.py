@@ -6,20 +6,20 @@ import signal
 from types import FrameType
 
 
-class Signals:
+class SignalQueue:
     """Signals that came in. One of these in a process."""
 
     def __init__(self, *numbers: signal.Signals) -> None:
         self._numbers = numbers
-        self._came: set[int] = set()
-        self.file, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._pending: set[int] = set()
+        self.file, self._wakeup_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         """Readable when there are any."""
 
     def start(self) -> None:
         """Take them from here on, and those that waited meanwhile."""
-        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wakeup_fd, warn_on_full_buffer=False)
         for number in self._numbers:
-            signal.signal(number, self._note)
+            signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def take(self) -> set[int]:
@@ -29,7 +29,7 @@ class Signals:
                 pass
         except BlockingIOError:
             pass
-        came, self._came = self._came, set()
+        came, self._pending = self._pending, set()
         return came
 
     def wait(self, seconds: float) -> None:
@@ -38,8 +38,8 @@ class Signals:
         poll.register(self.file, select.POLLIN)
         poll.poll(seconds * 1000)
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
-        self._came.add(number)
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._pending.add(number)
 
 
 def restore_defaults() -> None:

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from . import bubblewrap_monitor, confinement, syscalls
-from .records import Launch
+from .records import LaunchSpec
 from .signals import restore_defaults
-from .streams import Ends
+from .streams import ChildStreams
 
 _UMASK = 0o022
 """As in any container; the shim's own is stricter."""
 
 
-class CannotStartError(Exception):
+class StartFailedError(Exception):
     """The command was not executed; the message says why."""
 
 
@@ -34,7 +34,7 @@ class Program(NamedTuple):
     """Whether it stops when it is executed, for `monitor.hide_monitor`."""
 
 
-def plain(launch: Launch) -> Program:
+def unsandboxed_program(launch: LaunchSpec) -> Program:
     """The command itself, not isolated."""
     env = {encode(name): encode(value) for name, value in launch.env.items()}
     return Program([encode(argument) for argument in launch.argv], env, launch.cwd or "/")
@@ -45,21 +45,21 @@ def encode(text: str) -> bytes:
     try:
         encoded = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise CannotStartError(f"{text!r} cannot be passed on: {error.reason}") from None
+        raise StartFailedError(f"{text!r} cannot be passed on: {error.reason}") from None
     if b"\0" in encoded:
-        raise CannotStartError(f"{text!r} cannot be passed on: it holds a zero byte")
+        raise StartFailedError(f"{text!r} cannot be passed on: it holds a zero byte")
     return encoded
 
 
-def start(program: Program, launch: Launch, ends: Ends) -> int:
+def start_program(program: Program, launch: LaunchSpec, ends: ChildStreams) -> int:
     """Its pid, once it is executed. Raises CannotStartError."""
     told, tell = os.pipe()
     keeper = os.getpid()
     try:
-        with _trying("fork"):
+        with _error_context("fork"):
             pid = os.fork()
         if pid == 0:
-            _become(program, launch, ends, tell=tell, keeper=keeper)
+            _run_child(program, launch, ends, error_fd=tell, monitor_pid=keeper)
     finally:
         os.close(tell)
     # The other end closes when the program is executed: then there is nothing to read.
@@ -67,20 +67,22 @@ def start(program: Program, launch: Launch, ends: Ends) -> int:
         problem = file.read()
     if problem:
         os.waitpid(pid, 0)
-        raise CannotStartError(problem.decode(errors="replace"))
+        raise StartFailedError(problem.decode(errors="replace"))
     return pid
 
 
-def _become(program: Program, launch: Launch, ends: Ends, *, tell: int, keeper: int) -> NoReturn:
+def _run_child(
+    program: Program, launch: LaunchSpec, ends: ChildStreams, *, error_fd: int, monitor_pid: int
+) -> NoReturn:
     try:
         restore_defaults()
-        _take_streams(ends)
+        _set_standard_streams(ends)
         _enter_cgroups(launch)
-        confinement.leave_keyring()
+        confinement.join_new_keyring()
         _bound_capabilities(launch)
         _change_user(launch)
-        _keep_capabilities(launch)
-        with _trying(f'chdir "{program.cwd}"'):
+        _retain_capabilities(launch)
+        with _error_context(f'chdir "{program.cwd}"'):
             os.chdir(encode(program.cwd))
         os.umask(_UMASK)
         for file in program.inherited:
@@ -88,18 +90,18 @@ def _become(program: Program, launch: Launch, ends: Ends, *, tell: int, keeper: 
         if program.traced:
             bubblewrap_monitor.await_tracer()
         # Only now: it is forgotten when the user changes.
-        if syscalls.die_with(keeper, signal.SIGKILL):
+        if syscalls.set_parent_death_signal(monitor_pid, signal.SIGKILL):
             _confine(launch)
             _execute(program)
-    except CannotStartError as error:
-        os.write(tell, str(error).encode(errors="backslashreplace"))
+    except StartFailedError as error:
+        os.write(error_fd, str(error).encode(errors="backslashreplace"))
     except BaseException as error:  # noqa: BLE001  this process must not go on as a keeper
-        os.write(tell, f"{type(error).__name__}: {error}".encode(errors="backslashreplace"))
+        os.write(error_fd, f"{type(error).__name__}: {error}".encode(errors="backslashreplace"))
     finally:
         os._exit(127)
 
 
-def _take_streams(ends: Ends) -> None:
+def _set_standard_streams(ends: ChildStreams) -> None:
     os.setsid()
     if ends.terminal is not None:
         fcntl.ioctl(ends.terminal, termios.TIOCSCTTY, 0)
@@ -107,9 +109,9 @@ def _take_streams(ends: Ends) -> None:
         os.dup2(file, number)
 
 
-def _enter_cgroups(launch: Launch) -> None:
+def _enter_cgroups(launch: LaunchSpec) -> None:
     for path in launch.cgroups:
-        with _trying(f'cgroup "{path}"'):
+        with _error_context(f'cgroup "{path}"'):
             file = os.open(encode(path), os.O_WRONLY)
             try:
                 os.write(file, str(os.getpid()).encode())
@@ -117,55 +119,55 @@ def _enter_cgroups(launch: Launch) -> None:
                 os.close(file)
 
 
-def _change_user(launch: Launch) -> None:
+def _change_user(launch: LaunchSpec) -> None:
     # Also an ordinary user may ask for what it is already.
     if launch.groups is not None and set(launch.groups) != set(os.getgroups()):
-        with _trying(f"groups {launch.groups}"):
+        with _error_context(f"groups {launch.groups}"):
             os.setgroups(launch.groups)
     if launch.group is not None:
-        with _trying(f"group {launch.group}"):
+        with _error_context(f"group {launch.group}"):
             os.setresgid(launch.group, launch.group, launch.group)
     if launch.user is not None:
-        with _trying(f"user {launch.user}"):
+        with _error_context(f"user {launch.user}"):
             os.setresuid(launch.user, launch.user, launch.user)
 
 
-def _bound_capabilities(launch: Launch) -> None:
+def _bound_capabilities(launch: LaunchSpec) -> None:
     if launch.capabilities is None:
         return
-    with _trying("capabilities"):
+    with _error_context("capabilities"):
         numbers = frozenset(launch.capabilities)
         if launch.bubblewrap is None:
-            confinement.drop_others(numbers)
+            confinement.drop_bounding_set(numbers)
         else:
-            confinement.bound_capabilities(numbers)
+            confinement.limit_inherited_capabilities(numbers)
 
 
-def _keep_capabilities(launch: Launch) -> None:
+def _retain_capabilities(launch: LaunchSpec) -> None:
     """Bubblewrap sees to those of what it executes."""
     if launch.capabilities is not None and launch.bubblewrap is None:
-        with _trying("capabilities"):
-            confinement.keep_capabilities(frozenset(launch.capabilities))
+        with _error_context("capabilities"):
+            confinement.set_capabilities(frozenset(launch.capabilities))
 
 
-def _confine(launch: Launch) -> None:
+def _confine(launch: LaunchSpec) -> None:
     """Bubblewrap, which may be set-user-ID, sees to it itself."""
     if launch.bubblewrap is not None:
         return
-    with _trying("no_new_privs"):
-        confinement.gain_no_privileges()
+    with _error_context("no_new_privs"):
+        confinement.set_no_new_privileges()
     if launch.seccomp:
-        with _trying("seccomp"):
-            confinement.install_filter(base64.b64decode(launch.seccomp))
+        with _error_context("seccomp"):
+            confinement.install_seccomp_filter(base64.b64decode(launch.seccomp))
 
 
 def _execute(program: Program) -> NoReturn:
     if not program.argv:
-        raise CannotStartError("no command")
+        raise StartFailedError("no command")
     name = program.argv[0]
     shown = name.decode(errors="surrogateescape")
     if b"/" in name:
-        with _trying(f'exec: "{shown}"'):
+        with _error_context(f'exec: "{shown}"'):
             os.execve(name, program.argv, program.env)  # noqa: S606  no shell is the point
     refused: OSError | None = None
     for folder in filter(None, program.env.get(b"PATH", b"").split(b":")) if name else ():
@@ -175,19 +177,19 @@ def _execute(program: Program) -> NoReturn:
             continue
         except OSError as error:
             refused = refused or error
-    why = "executable file not found in $PATH" if refused is None else _words(refused)
-    raise CannotStartError(f'exec: "{shown}": {why}')
+    why = "executable file not found in $PATH" if refused is None else _describe_error(refused)
+    raise StartFailedError(f'exec: "{shown}": {why}')
 
 
 @contextlib.contextmanager
-def _trying(what: str) -> Iterator[None]:
+def _error_context(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, OverflowError, ValueError) as error:
-        why = _words(error) if isinstance(error, OSError) else str(error)
-        raise CannotStartError(f"{what}: {why}") from error
+        why = _describe_error(error) if isinstance(error, OSError) else str(error)
+        raise StartFailedError(f"{what}: {why}") from error
 
 
-def _words(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     """As Go says it."""
     return (error.strerror or str(error)).lower()

@@ -7,7 +7,7 @@ import time
 _STDERR = 2
 
 
-def complain(message: str) -> None:
+def log_error(message: str) -> None:
     """Say it, in one line."""
     line = " ".join(message.split())
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -16,7 +16,7 @@ def complain(message: str) -> None:
         os.write(_STDERR, f"{now} {os.getpid()} {line}\n".encode(errors="backslashreplace"))
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error that nobody foresaw, and where it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

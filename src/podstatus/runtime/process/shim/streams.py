@@ -9,16 +9,16 @@ import termios
 from pathlib import Path
 from typing import NamedTuple
 
-from .log_file import Log
-from .log_lines import LONGEST, Lines
-from .records import STDIN, WINSIZE, Launch
+from .log_file import LogWriter
+from .log_lines import MAX_ENTRY_BYTES, LogLineEncoder
+from .records import STDIN, WINSIZE, LaunchSpec
 from .wall_clock import wall_nanos
 
-_READS = 8
+_MAX_READS = 8
 """How many pieces at once: two pipes full; then the other stream has its turn."""
 
 
-class Ends(NamedTuple):
+class ChildStreams(NamedTuple):
     """The command's side: files that become its 0, 1 and 2."""
 
     stdin: int
@@ -33,29 +33,29 @@ class Ends(NamedTuple):
             os.close(file)
 
 
-class Output:
+class OutputPump:
     """A stream that the command writes to, on its way to the log."""
 
-    def __init__(self, file: int, stream: str, log: Log) -> None:
+    def __init__(self, file: int, stream: str, log: LogWriter) -> None:
         os.set_blocking(file, False)
         self.file = file
         self.has_ended = False
-        self._lines = Lines(stream)
+        self._lines = LogLineEncoder(stream)
         self._log = log
 
     @property
-    def has_rest(self) -> bool:
+    def has_partial(self) -> bool:
         """Whether the beginning of a line waits for its end."""
-        return self._lines.has_rest
+        return self._lines.has_partial
 
     def pump(self) -> int:
         """Pass on some of what there is; how many bytes."""
         count, entries, now = 0, [], wall_nanos()
-        for _ in range(_READS):
+        for _ in range(_MAX_READS):
             piece = self.read()
             entries.append(self._lines.feed(piece, now))
             count += len(piece)
-            if len(piece) < LONGEST:
+            if len(piece) < MAX_ENTRY_BYTES:
                 break
         self._log.write(b"".join(entries))
         return count
@@ -63,7 +63,7 @@ class Output:
     def read(self) -> bytes:
         """The next piece; empty if there is none (any more)."""
         try:
-            piece = os.read(self.file, LONGEST)
+            piece = os.read(self.file, MAX_ENTRY_BYTES)
         except BlockingIOError:
             return b""
         except OSError as error:
@@ -82,7 +82,7 @@ class Output:
         self._log.write(self._lines.end(wall_nanos()))
 
 
-class Input:
+class StdinPump:
     """What somebody writes into the FIFO, on its way to the command."""
 
     def __init__(self, fifo: Path, target: int, *, once: bool, is_terminal: bool) -> None:
@@ -92,29 +92,29 @@ class Input:
         self._source: int | None = _open_fifo(fifo, mode)
         self._target = target
         self._is_terminal = is_terminal
-        self._waiting = b""
+        self._buffer = b""
 
     @property
     def source(self) -> int | None:
         """Where to read from, if there is room for what would be read."""
-        return None if self._waiting else self._source
+        return None if self._buffer else self._source
 
     @property
     def target(self) -> int | None:
         """Where to write to, if there is anything to write."""
-        return self._target if self._waiting else None
+        return self._target if self._buffer else None
 
     def pump(self) -> None:
         """Pass on what there is; at its end the command's input ends."""
         if self._source is None:
             return
         try:
-            if not self._waiting:
-                self._waiting = os.read(self._source, LONGEST)
-                if not self._waiting:
+            if not self._buffer:
+                self._buffer = os.read(self._source, MAX_ENTRY_BYTES)
+                if not self._buffer:
                     self.close()
                     return
-            self._waiting = self._waiting[os.write(self._target, self._waiting) :]
+            self._buffer = self._buffer[os.write(self._target, self._buffer) :]
         except BlockingIOError:
             pass
         except OSError:  # it does not read any more
@@ -127,14 +127,14 @@ class Input:
         os.close(self._source)
         if not self._is_terminal:
             os.close(self._target)
-        self._source, self._waiting = None, b""
+        self._source, self._buffer = None, b""
 
 
-class Streams(NamedTuple):
+class ContainerStreams(NamedTuple):
     """The keeper's side."""
 
-    outputs: list[Output]
-    input: Input | None
+    outputs: list[OutputPump]
+    input: StdinPump | None
     terminal: int | None
 
     def resize(self, folder: Path) -> None:
@@ -149,35 +149,41 @@ class Streams(NamedTuple):
             return  # none yet, or one that makes no sense
 
 
-def open_streams(folder: Path, launch: Launch, log: Log) -> tuple[Streams, Ends]:
+def open_streams(
+    folder: Path, launch: LaunchSpec, log: LogWriter
+) -> tuple[ContainerStreams, ChildStreams]:
     """Both sides of what the launch asks for. Raises OSError."""
     if launch.stdin:
         _make_fifo(folder / STDIN)
-    return _terminal(folder, launch, log) if launch.tty else _pipes(folder, launch, log)
+    return _open_terminal(folder, launch, log) if launch.tty else _open_pipes(folder, launch, log)
 
 
-def _pipes(folder: Path, launch: Launch, log: Log) -> tuple[Streams, Ends]:
+def _open_pipes(
+    folder: Path, launch: LaunchSpec, log: LogWriter
+) -> tuple[ContainerStreams, ChildStreams]:
     out, its_out = os.pipe()
     err, its_err = os.pipe()
-    outputs = [Output(out, "stdout", log), Output(err, "stderr", log)]
+    outputs = [OutputPump(out, "stdout", log), OutputPump(err, "stderr", log)]
     if not launch.stdin:
         nothing = os.open(os.devnull, os.O_RDONLY)
-        return Streams(outputs, None, None), Ends(nothing, its_out, its_err, None)
+        return ContainerStreams(outputs, None, None), ChildStreams(nothing, its_out, its_err, None)
     its_in, into = os.pipe()
-    source = Input(folder / STDIN, into, once=launch.stdin_once, is_terminal=False)
-    return Streams(outputs, source, None), Ends(its_in, its_out, its_err, None)
+    source = StdinPump(folder / STDIN, into, once=launch.stdin_once, is_terminal=False)
+    return ContainerStreams(outputs, source, None), ChildStreams(its_in, its_out, its_err, None)
 
 
-def _terminal(folder: Path, launch: Launch, log: Log) -> tuple[Streams, Ends]:
+def _open_terminal(
+    folder: Path, launch: LaunchSpec, log: LogWriter
+) -> tuple[ContainerStreams, ChildStreams]:
     ours, its = os.openpty()
     if launch.user is not None:
         os.fchown(its, launch.user, -1)
     source = None
     if launch.stdin:
-        source = Input(folder / STDIN, ours, once=launch.stdin_once, is_terminal=True)
-    streams = Streams([Output(ours, "stdout", log)], source, ours)
+        source = StdinPump(folder / STDIN, ours, once=launch.stdin_once, is_terminal=True)
+    streams = ContainerStreams([OutputPump(ours, "stdout", log)], source, ours)
     streams.resize(folder)
-    return streams, Ends(its, its, its, its)
+    return streams, ChildStreams(its, its, its, its)
 
 
 def _make_fifo(path: Path) -> None:

@@ -10,44 +10,44 @@ _SET_PARENT_DEATH_SIGNAL = 1
 _SET_DUMPABLE = 4
 _SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
-_HERE = -100
-_REPLACE_NOTHING = 1
-_NOT_KNOWN = (errno.EINVAL, errno.ENOSYS)
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_UNSUPPORTED_ERRNOS = (errno.EINVAL, errno.ENOSYS)
 """By this file system, or by this kernel."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def adopt_orphans() -> None:
+def set_child_subreaper() -> None:
     """Become the parent of every descendant whose own parent ends."""
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
-def die_with(parent: int, number: signal.Signals) -> bool:
+def set_parent_death_signal(parent: int, number: signal.Signals) -> bool:
     """Be sent a signal when the parent ends; False if it has ended already."""
     _prctl(_SET_PARENT_DEATH_SIGNAL, number)
     return os.getppid() == parent
 
 
-def hide_memory() -> None:
+def set_not_dumpable() -> None:
     """Let no process without CAP_SYS_PTRACE look into this one, nor reach files by its root."""
     _prctl(_SET_DUMPABLE, 0)
 
 
-def set_name(name: str) -> None:
+def set_process_name(name: str) -> None:
     """Be shown by this name in lists of processes; at most 15 characters."""
     _prctl(_SET_NAME, ctypes.c_char_p(name.encode()))
 
 
-def move_once(source: Path, target: Path) -> None:
+def rename_no_replace(source: Path, target: Path) -> None:
     """Rename, also on a full disk. Raises FileExistsError if there is something, or OSError."""
-    names = _HERE, os.fsencode(source), _HERE, os.fsencode(target)
+    names = _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target)
     number = errno.ENOSYS
     if (rename := getattr(_libc, "renameat2", None)) is not None:
-        if rename(*names, _REPLACE_NOTHING) == 0:
+        if rename(*names, _RENAME_NOREPLACE) == 0:
             return
         number = ctypes.get_errno()
-    if number not in _NOT_KNOWN:
+    if number not in _UNSUPPORTED_ERRNOS:
         raise OSError(number, f"rename: {os.strerror(number)}", str(source), None, str(target))
     # Not in one step, but the best that there is.
     if target.exists():

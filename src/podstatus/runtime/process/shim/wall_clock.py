@@ -2,7 +2,7 @@
 
 import time
 
-_LAST_NANOS = 8_204_889_600_000_000_000
+_MAX_NANOS = 8_204_889_600_000_000_000
 """2230-01-01, as in `podstatus.base.aio`: later times may not fit in 64 bits."""
 
 
@@ -11,7 +11,7 @@ def wall_nanos() -> int:
     try:
         now = time.time_ns()
     except OverflowError:  # a year after 2262
-        now = _LAST_NANOS
-    if now >= _LAST_NANOS:
-        return _LAST_NANOS + time.monotonic_ns()
+        now = _MAX_NANOS
+    if now >= _MAX_NANOS:
+        return _MAX_NANOS + time.monotonic_ns()
     return now if now >= 0 else time.monotonic_ns()

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Final
 
 from podstatus.kube.objects.containers import Capabilities
-from podstatus.runtime.process.spec.config_errors import not_honoured
+from podstatus.runtime.process.spec.config_errors import unsupported_field
 
 ALL: Final = "ALL"
 CAPABILITIES: Final = (
@@ -57,53 +57,53 @@ CAPABILITIES: Final = (
 )
 """By their numbers: see capability.h of the kernel."""
 
-USUAL: Final = frozenset(
+SANDBOX_DEFAULT: Final = frozenset(
     ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID")
 )
-DEFAULT: Final = USUAL | frozenset(
+DEFAULT: Final = SANDBOX_DEFAULT | frozenset(
     ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP", "SETPCAP", "SYS_CHROOT")
 )
 """Upstream: defaultUnixCaps, pkg/oci/spec.go of containerd v2.2."""
-ON_REQUEST: Final = frozenset(("IPC_LOCK", "NET_RAW", "SETPCAP", "SYS_CHROOT", "SYS_NICE"))
+ADDABLE: Final = frozenset(("IPC_LOCK", "NET_RAW", "SETPCAP", "SYS_CHROOT", "SYS_NICE"))
 
 
-def granted(
-    asked: Capabilities | None, *, user: int, root: bool, isolated: bool
+def effective_capabilities(
+    requested: Capabilities | None, *, user: int, root: bool, isolated: bool
 ) -> tuple[str, ...]:
     """What a container of this user has in the end. Raises CannotStartError.
 
     `root` is whether the agent is. As in any container, only root has any of it at all.
     """
-    add = _names(asked.add if asked else None)
-    drop = _names(asked.drop if asked else None)
+    add = _normalize(requested.add if requested else None)
+    drop = _normalize(requested.drop if requested else None)
     if add and not root:
         why = "the agent is an ordinary user and has none to give; run it as root, or leave it out"
-        raise _refused("add", add, why)
+        raise _unsupported_error("add", add, why)
     _check_known(add)
     if not isolated:
-        return _not_isolated(add, drop, user=user, root=root)
-    if beyond := add - USUAL - ON_REQUEST:
+        return _unsandboxed(add, drop, user=user, root=root)
+    if beyond := add - SANDBOX_DEFAULT - ADDABLE:
         why = (
             f"{', '.join(sorted(beyond))} would break the isolation; allowed: "
-            f"{', '.join(sorted(USUAL | ON_REQUEST))}"
+            f"{', '.join(sorted(SANDBOX_DEFAULT | ADDABLE))}"
         )
-        raise _refused("add", add, why)
+        raise _unsupported_error("add", add, why)
     if not root or user:
         return ()
-    return tuple(sorted((frozenset() if ALL in drop else USUAL - drop) | add))
+    return tuple(sorted((frozenset() if ALL in drop else SANDBOX_DEFAULT - drop) | add))
 
 
 def capability_numbers(names: Collection[str]) -> tuple[int, ...]:
     """As the kernel counts them; names as in a spec, with CAP_ in front or without."""
-    short = _names(tuple(names))
+    short = _normalize(tuple(names))
     return tuple(number for number, name in enumerate(CAPABILITIES) if name in short)
 
 
-def _not_isolated(
+def _unsandboxed(
     add: frozenset[str], drop: frozenset[str], *, user: int, root: bool
 ) -> tuple[str, ...]:
     if add and user:
-        raise _refused("add", add, "only root has any; leave out runAsUser")
+        raise _unsupported_error("add", add, "only root has any; leave out runAsUser")
     if not root or user:
         return ()
     kept = frozenset() if ALL in drop else DEFAULT - drop
@@ -112,12 +112,12 @@ def _not_isolated(
 
 def _check_known(add: frozenset[str]) -> None:
     if unknown := add - {ALL, *CAPABILITIES}:
-        raise _refused("add", unknown, "there is no such capability; leave it out")
+        raise _unsupported_error("add", unknown, "there is no such capability; leave it out")
 
 
-def _refused(field: str, names: frozenset[str], why: str) -> Exception:
-    return not_honoured(f"securityContext.capabilities.{field}", tuple(sorted(names)), why)
+def _unsupported_error(field: str, names: frozenset[str], reason: str) -> Exception:
+    return unsupported_field(f"securityContext.capabilities.{field}", tuple(sorted(names)), reason)
 
 
-def _names(names: tuple[str, ...] | None) -> frozenset[str]:
+def _normalize(names: tuple[str, ...] | None) -> frozenset[str]:
     return frozenset(name.upper().removeprefix("CAP_") for name in names or ())

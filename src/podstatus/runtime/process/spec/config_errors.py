@@ -11,10 +11,10 @@ def config_error(message: str) -> CannotStartError:
     return CannotStartError(CONFIG_ERROR, message)
 
 
-def not_honoured(field: str, value: object, why: str) -> CannotStartError:
+def unsupported_field(field: str, value: object, reason: str) -> CannotStartError:
     """The error for a field that this runtime cannot honour, and so does not ignore."""
     shown = go_quoted(value) if isinstance(value, str) else _as_json(value)
-    return config_error(f"{field}: {shown} cannot be honoured: {why}")
+    return config_error(f"{field}: {shown} cannot be honoured: {reason}")
 
 
 def _as_json(value: object) -> str:

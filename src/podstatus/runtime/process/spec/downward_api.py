@@ -16,15 +16,15 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.validation.names import qualified_name
 from podstatus.runtime.process.spec.config_errors import config_error
 
-_DEFAULTED = ("cpu", "memory", "ephemeral-storage")
+_DEFAULTED_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 """Whose limit is what the node has, if a container sets none."""
 _POD_LEVEL = ("cpu", "memory")
-_SUBSCRIPTED = ("metadata.annotations", "metadata.labels")
+_SUBSCRIPTED_FIELDS = ("metadata.annotations", "metadata.labels")
 _NOT_FOR_ENV = ("spec.restartPolicy", "spec.schedulerName", "status.phase")
 """Known as labels of fields, without a value for containers."""
 
 
-class Surroundings:
+class DownwardContext:
     """What is known of the node that a pod is on."""
 
     def __init__(self, host_ips: Sequence[str], allocatable: Mapping[str, Quantity]) -> None:
@@ -32,7 +32,7 @@ class Surroundings:
         self.allocatable = dict(allocatable)
 
 
-def env_field(pod: Pod, selector: ObjectFieldSelector, around: Surroundings) -> str:
+def env_field(pod: Pod, selector: ObjectFieldSelector, context: DownwardContext) -> str:
     """The value of a `fieldRef` of a variable. Pods are in the network of the host."""
     path = "spec.nodeName" if selector.field_path == "spec.host" else selector.field_path
     if selector.api_version not in ("", "v1"):
@@ -43,11 +43,11 @@ def env_field(pod: Pod, selector: ObjectFieldSelector, around: Surroundings) -> 
         case "spec.serviceAccountName":
             return pod.spec.service_account_name
         case "status.hostIP" | "status.podIP":
-            return next(iter(around.host_ips), "")
+            return next(iter(context.host_ips), "")
         case "status.hostIPs" | "status.podIPs":
-            return ",".join(around.host_ips)
+            return ",".join(context.host_ips)
     base, subscript = _split(path)
-    if subscript is not None and base not in _SUBSCRIPTED:
+    if subscript is not None and base not in _SUBSCRIPTED_FIELDS:
         raise config_error(f"field label does not support subscript: {path}")
     if not path.startswith("metadata.") and path not in _NOT_FOR_ENV:
         raise config_error(f"field label not supported: {path}")
@@ -93,44 +93,46 @@ def _split(path: str) -> tuple[str, str | None]:
 
 
 def resource_value(
-    pod: Pod, container: Container | None, selector: ResourceFieldSelector, around: Surroundings
+    pod: Pod, container: Container | None, selector: ResourceFieldSelector, context: DownwardContext
 ) -> str:
     """The value of a `resourceFieldRef`: how many times the divisor, rounded up."""
     if selector.container_name or container is None:
-        container = _named(pod, selector.container_name)
+        container = _find_container(pod, selector.container_name)
     kind, _, name = selector.resource.partition(".")
-    known = name in _DEFAULTED or name.startswith("hugepages-")
+    known = name in _DEFAULTED_RESOURCES or name.startswith("hugepages-")
     if kind not in ("limits", "requests") or not known:
         raise config_error(f"unsupported container resource : {selector.resource}")
-    amount = _amount(pod, container, kind, name, around)
+    amount = _quantity(pod, container, kind, name, context)
     divisor = selector.divisor if selector.divisor.compare(Quantity("0")) else Quantity("1")
-    measure = _milli if name == "cpu" else _whole
+    measure = _milli_value if name == "cpu" else _integer_value
     return str(math.ceil(measure(amount) / (measure(divisor) or 1)))
 
 
-def _amount(pod: Pod, container: Container, kind: str, name: str, around: Surroundings) -> Quantity:
+def _quantity(
+    pod: Pod, container: Container, kind: str, name: str, context: DownwardContext
+) -> Quantity:
     resources = container.resources
     zero = Quantity("0")
     amount = ((resources.limits if kind == "limits" else resources.requests) or {}).get(name, zero)
-    if kind == "requests" or name not in _DEFAULTED or amount.compare(zero):
+    if kind == "requests" or name not in _DEFAULTED_RESOURCES or amount.compare(zero):
         return amount
     of_pod = pod.spec.resources.limits if pod.spec.resources else None
     shared = (of_pod or {}).get(name, zero) if name in _POD_LEVEL else zero
-    if name in around.allocatable and shared.compare(zero):
+    if name in context.allocatable and shared.compare(zero):
         return shared
-    return around.allocatable.get(name, zero)
+    return context.allocatable.get(name, zero)
 
 
-def _named(pod: Pod, name: str) -> Container:
+def _find_container(pod: Pod, name: str) -> Container:
     for container in (*(pod.spec.containers or ()), *(pod.spec.init_containers or ())):
         if container.name == name:
             return container
     raise config_error(f"container {name} not found")
 
 
-def _milli(amount: Quantity) -> int:
+def _milli_value(amount: Quantity) -> int:
     return amount.milli_value
 
 
-def _whole(amount: Quantity) -> int:
+def _integer_value(amount: Quantity) -> int:
     return -(-amount.nanos // 1_000_000_000)

@@ -21,16 +21,16 @@ from podstatus.kube.objects.containers import (
 )
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.runtime.process.spec.config_errors import config_error, not_honoured
-from podstatus.runtime.process.spec.downward_api import Surroundings, env_field, resource_value
+from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
+from podstatus.runtime.process.spec.downward_api import DownwardContext, env_field, resource_value
 
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """What containers commonly have; nothing of the agent's own."""
-_SHOWN = 100
+_MAX_SHOWN_LENGTH = 100
 """Characters of a name that a message shows."""
 
 
-class Referenced(msgspec.Struct, frozen=True, kw_only=True):
+class ReferencedObjects(msgspec.Struct, frozen=True, kw_only=True):
     """The objects that a spec names, as the API server has them; None for those it has not."""
 
     config_maps: Mapping[str, ConfigMap | None] = {}
@@ -59,8 +59,8 @@ def referenced_names(container: Container) -> tuple[set[str], set[str]]:
 def declared_environment(
     pod: Pod,
     container: Container,
-    objects: Referenced,
-    around: Surroundings,
+    objects: ReferencedObjects,
+    context: DownwardContext,
     budget: ExecBudget | None = None,
 ) -> dict[str, str]:
     """The variables of the spec: what commands, arguments and subPathExpr may refer to.
@@ -69,14 +69,14 @@ def declared_environment(
     """
     known = _Objects(pod.namespace, objects)
     env = _Variables(budget or ExecBudget())
-    _take_whole_objects(container, known, env)
+    _add_env_from(container, known, env)
     for variable in container.env or ():
         if variable.value:
             env.expand(variable.name, variable.value)
         elif variable.value_from is None:
             env.set(variable.name, "")
         else:
-            value = _sourced(pod, container, variable.value_from, known, around)
+            value = _value_from(pod, container, variable.value_from, known, context)
             if value is not None:
                 env.set(variable.name, value)
     return env.values
@@ -84,23 +84,23 @@ def declared_environment(
 
 def full_environment(declared: Mapping[str, str], *, hostname: str, home: str) -> dict[str, str]:
     """All that a container sees: what was declared, over what every container has."""
-    return {"PATH": PATH, "HOME": home, "HOSTNAME": hostname, **declared}
+    return {"PATH": DEFAULT_PATH, "HOME": home, "HOSTNAME": hostname, **declared}
 
 
 def secret_bytes(namespace: str, name: str, key: str, text: str) -> bytes:
     """A value of a secret, which travels in base64. Raises CannotStartError."""
-    return _decoded(f"key {key} in Secret {namespace}/{name}", text)
+    return _decode_base64(f"key {key} in Secret {namespace}/{name}", text)
 
 
 def binary_bytes(namespace: str, name: str, key: str, text: str) -> bytes:
     """A binary value of a configMap, which travels in base64. Raises CannotStartError."""
-    return _decoded(f"key {key} in ConfigMap {namespace}/{name}", text)
+    return _decode_base64(f"key {key} in ConfigMap {namespace}/{name}", text)
 
 
 class _Objects:
     """The objects of a namespace, by what may be asked of them."""
 
-    def __init__(self, namespace: str, objects: Referenced) -> None:
+    def __init__(self, namespace: str, objects: ReferencedObjects) -> None:
         self._namespace = namespace
         self._objects = objects
 
@@ -145,25 +145,25 @@ class _Variables:
         self._budget = budget
 
     def set(self, name: str, value: str) -> None:
-        _check(name, value)
-        with _naming(name):
+        _check_variable(name, value)
+        with _with_variable_name(name):
             self._budget.spend(value, name=name)
         self.values[name] = value
 
     def expand(self, name: str, text: str) -> None:
-        with _naming(name):
+        with _with_variable_name(name):
             expanded = self._budget.expand(text, self.values, name=name)
-        _check(name, expanded)
+        _check_variable(name, expanded)
         self.values[name] = expanded
 
 
 @contextlib.contextmanager
-def _naming(name: str) -> Iterator[None]:
+def _with_variable_name(name: str) -> Iterator[None]:
     try:
         yield
     except ArgumentListTooLongError as error:
         raise config_error(
-            f"environment variable {go_quoted(name[:_SHOWN])}: {error}; "
+            f"environment variable {go_quoted(name[:_MAX_SHOWN_LENGTH])}: {error}; "
             "shorten it, or put it into a volume"
         ) from error
 
@@ -173,51 +173,51 @@ def _check_optional(kind: str, name: str, *, optional: bool | None) -> None:
         raise config_error(f"{kind} {go_quoted(name)} not found")
 
 
-def _take_whole_objects(container: Container, known: _Objects, env: _Variables) -> None:
+def _add_env_from(container: Container, objects: _Objects, env: _Variables) -> None:
     for whole in container.env_from or ():
         if (config_map := whole.config_map_ref) is not None:
-            data = known.config_map(config_map.name, optional=config_map.optional) or {}
+            data = objects.config_map(config_map.name, optional=config_map.optional) or {}
             for key, value in data.items():
                 env.set(whole.prefix + key, value)
         elif (secret := whole.secret_ref) is not None:
-            data = known.secret(secret.name, optional=secret.optional) or {}
+            data = objects.secret(secret.name, optional=secret.optional) or {}
             for key, value in data.items():
-                env.set(whole.prefix + key, known.secret_text(secret.name, key, value))
+                env.set(whole.prefix + key, objects.secret_text(secret.name, key, value))
 
 
-def _sourced(
+def _value_from(
     pod: Pod,
     container: Container,
     source: EnvVarSource,
-    known: _Objects,
-    around: Surroundings,
+    objects: _Objects,
+    context: DownwardContext,
 ) -> str | None:
     """The value of a variable that is taken from elsewhere; None if it is not to be set."""
     if source.field_ref is not None:
-        return env_field(pod, source.field_ref, around)
+        return env_field(pod, source.field_ref, context)
     if source.resource_field_ref is not None:
-        return resource_value(pod, container, source.resource_field_ref, around)
+        return resource_value(pod, container, source.resource_field_ref, context)
     if source.config_map_key_ref is not None or source.secret_key_ref is not None:
-        return _keyed(source, known)
+        return _key_value(source, objects)
     if source.file_key_ref is not None:
         why = "this runtime reads no variables from files of volumes; use a configMap"
-        raise not_honoured("env.valueFrom.fileKeyRef", source.file_key_ref.path, why)
+        raise unsupported_field("env.valueFrom.fileKeyRef", source.file_key_ref.path, why)
     return ""
 
 
-def _keyed(source: EnvVarSource, known: _Objects) -> str | None:
+def _key_value(source: EnvVarSource, objects: _Objects) -> str | None:
     if (ref := source.config_map_key_ref) is not None:
-        texts = known.config_map(ref.name, optional=ref.optional)
-        if texts is not None and known.has_key("ConfigMap", ref, texts):
+        texts = objects.config_map(ref.name, optional=ref.optional)
+        if texts is not None and objects.has_key("ConfigMap", ref, texts):
             return texts[ref.key]
     elif (wanted := source.secret_key_ref) is not None:
-        data = known.secret(wanted.name, optional=wanted.optional)
-        if data is not None and known.has_key("Secret", wanted, data):
-            return known.secret_text(wanted.name, wanted.key, data[wanted.key])
+        data = objects.secret(wanted.name, optional=wanted.optional)
+        if data is not None and objects.has_key("Secret", wanted, data):
+            return objects.secret_text(wanted.name, wanted.key, data[wanted.key])
     return None
 
 
-def _check(name: str, value: str) -> None:
+def _check_variable(name: str, value: str) -> None:
     """What no process can be given, whatever the API server let pass."""
     if not name or "=" in name or "\0" in name:
         raise config_error(f"invalid environment variable name {go_quoted(name)}")
@@ -225,7 +225,7 @@ def _check(name: str, value: str) -> None:
         raise config_error(f"the value of environment variable {go_quoted(name)} has a NUL in it")
 
 
-def _decoded(what: str, text: str) -> bytes:
+def _decode_base64(what: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

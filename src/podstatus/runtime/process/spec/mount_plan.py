@@ -15,11 +15,11 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.volumes import Volume
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.runtime.process.spec.config_errors import config_error, not_honoured
+from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
 from podstatus.runtime.process.spec.projections import projected_source
 
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - where it is
-_SUPPORTED = "emptyDir, hostPath, configMap, secret, downwardAPI and projected"
+_SUPPORTED_VOLUMES = "emptyDir, hostPath, configMap, secret, downwardAPI and projected"
 
 
 class PlannedMount(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class PlannedMount(msgspec.Struct, frozen=True, kw_only=True):
     """Of the way to the part, from the volume's root."""
     target: str
     read_only: bool
-    contended: str = ""
+    contender: str = ""
     """A container that may change the way to the part while it is walked; empty for none."""
 
 
@@ -38,11 +38,11 @@ def plan_mounts(pod: Pod, container: Container, env: Mapping[str, str]) -> tuple
     """The mounts of a container, checked. Raises CannotStartError."""
     volumes = {volume.name: volume for volume in pod.spec.volumes or ()}
     return tuple(
-        _planned(pod, container, mount, volumes, env) for mount in container.volume_mounts or ()
+        _plan_mount(pod, container, mount, volumes, env) for mount in container.volume_mounts or ()
     )
 
 
-def kind_of_volume(volume: Volume) -> str:
+def volume_type(volume: Volume) -> str:
     """What kind of volume it is, as the spec spells it; `emptyDir` if it says nothing."""
     for field in structs.fields(volume):
         if field.name != "name" and getattr(volume, field.name) is not None:
@@ -52,30 +52,30 @@ def kind_of_volume(volume: Volume) -> str:
 
 def is_empty_dir(volume: Volume) -> bool:
     """Whether it is a folder of the pod."""
-    return kind_of_volume(volume) == "emptyDir"
+    return volume_type(volume) == "emptyDir"
 
 
-def writers_beside(
+def concurrent_writers(
     pod: Pod, container: Container, volume: str
 ) -> Iterator[tuple[Container, VolumeMount]]:
     """Who may write to a volume while this container is started."""
-    for other in _running_beside(pod, container):
+    for other in _concurrent_containers(pod, container):
         for mount in other.volume_mounts or ():
             if mount.name == volume and not mount.read_only:
                 yield other, mount
 
 
-def target_of(path: str, field: str) -> str:
+def mount_target(path: str, field: str) -> str:
     """A path of a container, in its plain form. Raises CannotStartError."""
     target = posixpath.normpath("/" + path.lstrip("/"))
     if "\0" in path or ".." in path.split("/"):
-        raise not_honoured(field, path, "it is no plain path; write it without ..")
+        raise unsupported_field(field, path, "it is no plain path; write it without ..")
     if target in {"/", "/proc"} or target.startswith("/proc/"):
-        raise not_honoured(field, path, "nothing can be mounted there; choose another path")
+        raise unsupported_field(field, path, "nothing can be mounted there; choose another path")
     return target
 
 
-def _planned(
+def _plan_mount(
     pod: Pod,
     container: Container,
     mount: VolumeMount,
@@ -86,32 +86,32 @@ def _planned(
     if volume is None:
         where = f"{go_quoted(mount.name)} to mount into container {go_quoted(container.name)}"
         raise config_error(f"cannot find volume {where}")
-    _check_kind(volume)
+    _check_type(volume)
     if mount.mount_propagation not in (None, "", "None"):
         why = "mounts of the host and of containers are kept apart; leave it out"
-        raise not_honoured("volumeMounts.mountPropagation", mount.mount_propagation, why)
+        raise unsupported_field("volumeMounts.mountPropagation", mount.mount_propagation, why)
     steps = _sub_path(mount, env)
     if steps and volume.host_path is not None:
         why = "the host may change the way to it; put the whole path into hostPath.path"
-        raise not_honoured("volumeMounts.subPath", "/".join(steps), why)
+        raise unsupported_field("volumeMounts.subPath", "/".join(steps), why)
     ours = projected_source(volume) is not None
     return PlannedMount(
         volume=volume,
         steps=steps,
-        target=target_of(mount.mount_path, "volumeMounts.mountPath"),
+        target=mount_target(mount.mount_path, "volumeMounts.mountPath"),
         read_only=mount.read_only or ours,
-        contended="" if ours else _contender(pod, container, mount.name, steps),
+        contender="" if ours else _contender(pod, container, mount.name, steps),
     )
 
 
-def _check_kind(volume: Volume) -> None:
-    kind = kind_of_volume(volume)
+def _check_type(volume: Volume) -> None:
+    kind = volume_type(volume)
     if kind == "emptyDir" and volume.empty_dir is not None and volume.empty_dir.medium:
         why = "it would be a folder on the disk; leave it out if that will do"
-        raise not_honoured("volumes.emptyDir.medium", volume.empty_dir.medium, why)
-    if kind not in _SUPPORTED.replace(" and ", ", ").split(", "):
-        why = f"this runtime has no such volumes; there are {_SUPPORTED}"
-        raise not_honoured(f"volumes.{kind}", volume.name, why)
+        raise unsupported_field("volumes.emptyDir.medium", volume.empty_dir.medium, why)
+    if kind not in _SUPPORTED_VOLUMES.replace(" and ", ", ").split(", "):
+        why = f"this runtime has no such volumes; there are {_SUPPORTED_VOLUMES}"
+        raise unsupported_field(f"volumes.{kind}", volume.name, why)
 
 
 def _sub_path(mount: VolumeMount, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -140,14 +140,14 @@ def _contender(pod: Pod, container: Container, volume: str, steps: tuple[str, ..
     """Who could put a link in the way, between a look at it and the mount."""
     if not steps:
         return ""
-    for other, mount in writers_beside(pod, container, volume):
+    for other, mount in concurrent_writers(pod, container, volume):
         theirs = () if mount.sub_path_expr else _steps(mount.sub_path)
         if len(theirs) < len(steps) and steps[: len(theirs)] == theirs:
             return other.name
     return ""
 
 
-def _running_beside(pod: Pod, container: Container) -> Iterator[Container]:
+def _concurrent_containers(pod: Pod, container: Container) -> Iterator[Container]:
     """The containers that may run while this one is started."""
     spec = pod.spec
     plain_init = any(

@@ -22,14 +22,18 @@ from podstatus.kube.objects.volumes import (
     VolumeProjection,
 )
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.runtime.process.spec.config_errors import config_error, not_honoured
-from podstatus.runtime.process.spec.downward_api import Surroundings, metadata_field, resource_value
-from podstatus.runtime.process.spec.environment import Referenced, binary_bytes, secret_bytes
+from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
+from podstatus.runtime.process.spec.downward_api import (
+    DownwardContext,
+    metadata_field,
+    resource_value,
+)
+from podstatus.runtime.process.spec.environment import ReferencedObjects, binary_bytes, secret_bytes
 from podstatus.runtime.process.spec.security import Ownership
 
 DEFAULT_MODE = 0o644
-_PRIVATE = 0o600
-_LONGEST_NAME, _LONGEST_PATH = 255, 4096
+_PRIVATE_MODE = 0o600
+_MAX_NAME_LENGTH, _MAX_PATH_LENGTH = 255, 4096
 _MAX_DEPTH = 100
 """Folders on the way to a file."""
 MAX_FILES, MAX_BYTES = 100_000, 32 * 1024 * 1024
@@ -50,16 +54,16 @@ class ProjectedFile(msgspec.Struct, frozen=True, kw_only=True):
 Files = dict[str, ProjectedFile]
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class ProjectionInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What the contents of a volume are made of."""
 
-    objects: Referenced
+    objects: ReferencedObjects
     tokens: Mapping[ServiceAccountTokenProjection, str] = {}
-    around: Surroundings
+    context: DownwardContext
     owner: Ownership = Ownership()
 
 
-class Contents(msgspec.Struct, frozen=True, kw_only=True):
+class VolumeFingerprint(msgspec.Struct, frozen=True, kw_only=True):
     """What tells the contents of a volume from others, without a look at them."""
 
     source: ProjectedVolumeSource
@@ -69,15 +73,17 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     tokens: tuple[str, ...]
 
 
-def contents_of(source: ProjectedVolumeSource, known: Known) -> Contents | None:
+def volume_fingerprint(
+    source: ProjectedVolumeSource, inputs: ProjectionInputs
+) -> VolumeFingerprint | None:
     """What the contents are made of; None if nothing but a look at all of them tells."""
     if any(part.downward_api is not None for part in source.sources or ()):
         return None
     versions = []
     config_maps, secrets = needed_objects(source)
     for kind, names, objects in (
-        ("ConfigMap", config_maps, known.objects.config_maps),
-        ("Secret", secrets, known.objects.secrets),
+        ("ConfigMap", config_maps, inputs.objects.config_maps),
+        ("Secret", secrets, inputs.objects.secrets),
     ):
         for name in sorted(names):
             metadata = None if (found := objects.get(name)) is None else found.metadata
@@ -85,11 +91,11 @@ def contents_of(source: ProjectedVolumeSource, known: Known) -> Contents | None:
                 return None
             of_object = (metadata.uid, metadata.resource_version) if metadata else ("", "")
             versions.append((kind, name, *of_object))
-    return Contents(
+    return VolumeFingerprint(
         source=source,
-        owner=known.owner,
+        owner=inputs.owner,
         versions=tuple(versions),
-        tokens=tuple(known.tokens.values()),
+        tokens=tuple(inputs.tokens.values()),
     )
 
 
@@ -130,12 +136,12 @@ def needed_tokens(source: ProjectedVolumeSource) -> list[ServiceAccountTokenProj
     return [p.service_account_token for p in parts if p.service_account_token is not None]
 
 
-def projected_files(pod: Pod, source: ProjectedVolumeSource, known: Known) -> Files:
+def projected_files(pod: Pod, source: ProjectedVolumeSource, inputs: ProjectionInputs) -> Files:
     """The files of a volume by their path in it. Raises CannotStartError."""
     mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
     files: Files = {}
     size = 0
-    for count, (path, file) in enumerate(_all(pod, source, mode, known), 1):
+    for count, (path, file) in enumerate(_all_files(pod, source, mode, inputs), 1):
         size += len(file.data)
         if count > MAX_FILES or size > MAX_BYTES:
             raise config_error(
@@ -143,45 +149,45 @@ def projected_files(pod: Pod, source: ProjectedVolumeSource, known: Known) -> Fi
                 "split it, or project fewer keys"
             )
         files[path] = file
-    return {_clean(path): file for path, file in files.items()}
+    return {_clean_path(path): file for path, file in files.items()}
 
 
-def _all(
-    pod: Pod, source: ProjectedVolumeSource, mode: int, known: Known
+def _all_files(
+    pod: Pod, source: ProjectedVolumeSource, mode: int, inputs: ProjectionInputs
 ) -> Iterator[tuple[str, ProjectedFile]]:
     for part in source.sources or ():
-        yield from _part(pod, part, mode, known)
+        yield from _source_files(pod, part, mode, inputs)
 
 
-def _part(
-    pod: Pod, part: VolumeProjection, mode: int, known: Known
+def _source_files(
+    pod: Pod, part: VolumeProjection, mode: int, inputs: ProjectionInputs
 ) -> Iterable[tuple[str, ProjectedFile]]:
     if part.config_map is not None:
-        return _of_config_map(pod, part.config_map, mode, known)
+        return _config_map_files(pod, part.config_map, mode, inputs)
     if part.secret is not None:
-        return _of_secret(pod, part.secret, mode, known)
+        return _secret_files(pod, part.secret, mode, inputs)
     if part.downward_api is not None:
         items = part.downward_api.items or ()
-        return ((item.path, _of_pod(pod, item, mode, known)) for item in items)
+        return ((item.path, _downward_file(pod, item, mode, inputs)) for item in items)
     if (token := part.service_account_token) is not None:
         # The group of the volume is let in by whoever writes it.
-        own = known.owner.user is not None or known.owner.group is not None
-        data = known.tokens[token].encode()
-        file = ProjectedFile(data=data, mode=_PRIVATE if own else mode, user=known.owner.user)
+        own = inputs.owner.user is not None or inputs.owner.group is not None
+        data = inputs.tokens[token].encode()
+        file = ProjectedFile(data=data, mode=_PRIVATE_MODE if own else mode, user=inputs.owner.user)
         return ((token.path, file),)
     for field, value in (
         ("clusterTrustBundle", part.cluster_trust_bundle),
         ("podCertificate", part.pod_certificate),
     ):
         if value is not None:
-            raise not_honoured("volumes.projected.sources", field, _UNSUPPORTED)
+            raise unsupported_field("volumes.projected.sources", field, _UNSUPPORTED)
     return ()
 
 
-def _of_config_map(
-    pod: Pod, source: ConfigMapProjection, mode: int, known: Known
+def _config_map_files(
+    pod: Pod, source: ConfigMapProjection, mode: int, inputs: ProjectionInputs
 ) -> Iterator[tuple[str, ProjectedFile]]:
-    found = known.objects.config_maps.get(source.name)
+    found = inputs.objects.config_maps.get(source.name)
     if found is None:
         if not source.optional:
             raise config_error(f"configmap {go_quoted(source.name)} not found")
@@ -195,13 +201,13 @@ def _of_config_map(
 
     keys = ChainMap(texts, coded)
     missing = "configmap references non-existent config key: {}"
-    yield from _chosen(keys, read, source.items, mode, missing, optional=source.optional)
+    yield from _select_items(keys, read, source.items, mode, missing, optional=source.optional)
 
 
-def _of_secret(
-    pod: Pod, source: SecretProjection, mode: int, known: Known
+def _secret_files(
+    pod: Pod, source: SecretProjection, mode: int, inputs: ProjectionInputs
 ) -> Iterator[tuple[str, ProjectedFile]]:
-    found = known.objects.secrets.get(source.name)
+    found = inputs.objects.secrets.get(source.name)
     if found is None:
         if not source.optional:
             raise config_error(f"secret {go_quoted(source.name)} not found")
@@ -212,10 +218,10 @@ def _of_secret(
         return secret_bytes(pod.namespace, source.name, key, coded[key])
 
     missing = "references non-existent secret key: {}"
-    yield from _chosen(coded, read, source.items, mode, missing, optional=source.optional)
+    yield from _select_items(coded, read, source.items, mode, missing, optional=source.optional)
 
 
-def _chosen(
+def _select_items(
     keys: Mapping[str, str],
     read: Callable[[str], bytes],
     items: tuple[KeyToPath, ...] | None,
@@ -233,17 +239,19 @@ def _chosen(
             raise config_error(missing.format(item.key))
 
 
-def _of_pod(pod: Pod, item: DownwardAPIVolumeFile, mode: int, known: Known) -> ProjectedFile:
+def _downward_file(
+    pod: Pod, item: DownwardAPIVolumeFile, mode: int, inputs: ProjectionInputs
+) -> ProjectedFile:
     text = ""
     if item.field_ref is not None:
         text = metadata_field(pod, item.field_ref.field_path)
     elif item.resource_field_ref is not None:
-        text = resource_value(pod, None, item.resource_field_ref, known.around)
+        text = resource_value(pod, None, item.resource_field_ref, inputs.context)
     data = text.encode("utf-8", "surrogateescape")
     return ProjectedFile(data=data, mode=mode if item.mode is None else item.mode)
 
 
-def _clean(path: str) -> str:
+def _clean_path(path: str) -> str:
     """A path that stays in its volume and out of the way of our own names."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     if not names:
@@ -254,10 +262,16 @@ def _clean(path: str) -> str:
         raise config_error(f"invalid path: must not contain '..': {path}")
     if names[0].startswith(".."):
         raise config_error(f"invalid path: must not start with '..': {path}")
-    if "\0" in path or len(path) > _LONGEST_PATH or any(len(n) > _LONGEST_NAME for n in names):
+    if (
+        "\0" in path
+        or len(path) > _MAX_PATH_LENGTH
+        or any(len(n) > _MAX_NAME_LENGTH for n in names)
+    ):
         raise config_error(
-            f"invalid path: filenames must be less than or equal to {_LONGEST_NAME} characters"
+            f"invalid path: filenames must be less than or equal to {_MAX_NAME_LENGTH} characters"
         )
     if len(names) > _MAX_DEPTH:
-        raise config_error(f"invalid path: more than {_MAX_DEPTH} levels: {path[:_LONGEST_NAME]}")
+        raise config_error(
+            f"invalid path: more than {_MAX_DEPTH} levels: {path[:_MAX_NAME_LENGTH]}"
+        )
     return "/".join(names)

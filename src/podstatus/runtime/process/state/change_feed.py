@@ -7,39 +7,39 @@ from collections.abc import AsyncIterator
 from podstatus.kube.objects.pod import PodUID
 
 
-class Hints:
+class ChangeFeed:
     """All who asked. For one event loop."""
 
     def __init__(self) -> None:
-        self._asked: weakref.WeakSet[_PodsToLookAt] = weakref.WeakSet()
+        self._subscriptions: weakref.WeakSet[_Subscription] = weakref.WeakSet()
 
-    def ask(self) -> AsyncIterator[PodUID]:
+    def subscribe(self) -> AsyncIterator[PodUID]:
         """The pods that change from now on."""
-        watcher = _PodsToLookAt()
-        self._asked.add(watcher)
+        watcher = _Subscription()
+        self._subscriptions.add(watcher)
         return watcher
 
-    def tell(self, uid: PodUID) -> None:
+    def publish(self, uid: PodUID) -> None:
         """The facts of this pod have changed."""
-        for watcher in self._asked:
-            watcher.tell(uid)
+        for watcher in self._subscriptions:
+            watcher.notify(uid)
 
 
-class _PodsToLookAt(AsyncIterator[PodUID]):
+class _Subscription(AsyncIterator[PodUID]):
     """Many changes of a pod count as one."""
 
     def __init__(self) -> None:
         self._pods: dict[PodUID, None] = {}
-        self._some = asyncio.Event()
+        self._available = asyncio.Event()
 
-    def tell(self, uid: PodUID) -> None:
+    def notify(self, uid: PodUID) -> None:
         self._pods[uid] = None
-        self._some.set()
+        self._available.set()
 
     async def __anext__(self) -> PodUID:
         while not self._pods:
-            self._some.clear()
-            await self._some.wait()
+            self._available.clear()
+            await self._available.wait()
         uid = next(iter(self._pods))
         del self._pods[uid]
         return uid

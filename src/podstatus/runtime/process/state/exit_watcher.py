@@ -13,13 +13,13 @@ from podstatus.runtime.process.state.process_identity import open_process
 logger = logging.getLogger(__name__)
 
 
-class Ends:
+class ExitWatcher:
     """Processes that somebody waits for. For one event loop; holds a descriptor for each."""
 
     def __init__(self) -> None:
-        self._watched: dict[int, Callable[[], None]] = {}
-        self._poll = select.poll()
-        self._untold: list[Callable[[], None]] = []
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._poller = select.poll()
+        self._failed_callbacks: list[Callable[[], None]] = []
         """Of those that ended, who could not do then what is to be done."""
 
     def watch(self, process: ProcessIdentity, on_end: Callable[[], None]) -> bool:
@@ -27,41 +27,41 @@ class Ends:
         opened = open_process(process)
         if opened is None:
             return False
-        self._watched[opened] = on_end
-        self._poll.register(opened, select.POLLIN)
-        asyncio.get_running_loop().add_reader(opened, self._over, opened)
+        self._callbacks[opened] = on_end
+        self._poller.register(opened, select.POLLIN)
+        asyncio.get_running_loop().add_reader(opened, self._on_exit, opened)
         return True
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Do not wait for the loop: call back now for those that have ended, or once more."""
-        untold, self._untold = self._untold, []
+        untold, self._failed_callbacks = self._failed_callbacks, []
         for on_end in untold:
-            self._tell(on_end)
-        for opened, _ in self._poll.poll(0):
-            self._over(opened)
+            self._call(on_end)
+        for opened, _ in self._poller.poll(0):
+            self._on_exit(opened)
 
     def close(self) -> None:
         """Watch nobody any more."""
-        for opened in list(self._watched):
-            self._let_go(opened)
+        for opened in list(self._callbacks):
+            self._unwatch(opened)
 
-    def _over(self, opened: int) -> None:
-        on_end = self._let_go(opened)
+    def _on_exit(self, fd: int) -> None:
+        on_end = self._unwatch(fd)
         if on_end is not None:
-            self._tell(on_end)
+            self._call(on_end)
 
-    def _tell(self, on_end: Callable[[], None]) -> None:
+    def _call(self, on_end: Callable[[], None]) -> None:
         try:
             on_end()
         except (OSError, RuntimeDownError) as error:
             # Nobody else will ever tell of this end.
-            self._untold.append(on_end)
+            self._failed_callbacks.append(on_end)
             logger.warning("end of a process is not noted, will retry: error=%s", error)
 
-    def _let_go(self, opened: int) -> Callable[[], None] | None:
-        on_end = self._watched.pop(opened, None)
+    def _unwatch(self, fd: int) -> Callable[[], None] | None:
+        on_end = self._callbacks.pop(fd, None)
         if on_end is not None:
-            self._poll.unregister(opened)
-            asyncio.get_running_loop().remove_reader(opened)
-            os.close(opened)
+            self._poller.unregister(fd)
+            asyncio.get_running_loop().remove_reader(fd)
+            os.close(fd)
         return on_end

@@ -17,18 +17,23 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.process.records.models import ExitRecord, Launch, PodRecord, StartRecord
+from podstatus.runtime.process.records.models import (
+    ExitRecord,
+    LaunchRecord,
+    PodRecord,
+    StartRecord,
+)
 
 NAME = "process"
 START_ERROR = "StartError"
-UNKNOWN = "ContainerStatusUnknown"
-_UNSEEN_EXIT_CODE = 137
+STATUS_UNKNOWN = "ContainerStatusUnknown"
+_LOST_EXIT_CODE = 137
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt at running a container."""
 
-    launch: Launch
+    launch: LaunchRecord
     started: StartRecord | None = None
     exit: ExitRecord | None = None
     message: str = ""
@@ -44,7 +49,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_lost(self) -> bool:
         """Whether whoever looked after it was killed, so that nobody knows how it ended."""
-        return self.exit is not None and self.exit.reason == UNKNOWN
+        return self.exit is not None and self.exit.reason == STATUS_UNKNOWN
 
     @property
     def is_settled(self) -> bool:
@@ -60,7 +65,7 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its shim can be asked."""
     was_ready: bool = False
     """Whether it ever could: before that, there is no sandbox to speak of."""
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[ContainerAttempt, ...] = ()
     resources: ResourceFacts | None = None
     """What is in force for the pod as a whole."""
 
@@ -69,11 +74,11 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
         """Whether there is one, or was one, this or another."""
         return self.was_ready or self.record.sandbox_attempt > 0
 
-    def find(self, id: str) -> Attempt | None:
+    def find(self, id: str) -> ContainerAttempt | None:
         """This attempt."""
         return next((found for found in self.attempts if found.launch.id == id), None)
 
-    def find_attempt(self, name: str, restart_count: int) -> Attempt | None:
+    def find_attempt(self, name: str, restart_count: int) -> ContainerAttempt | None:
         """The attempt with this number at a container, in the sandbox in use."""
         for found in self.attempts:
             launch = found.launch
@@ -82,7 +87,7 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
                 return found
         return None
 
-    def find_begun(self, name: str) -> Attempt | None:
+    def find_unsettled(self, name: str) -> ContainerAttempt | None:
         """The attempt at a container that an agent before this one did not see start."""
         for found in self.attempts:
             is_here = found.launch.sandbox_id == self.record.sandbox_id
@@ -90,19 +95,19 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
                 return found
         return None
 
-    def outdated(self, name: str) -> tuple[Attempt, ...]:
+    def prunable_attempts(self, name: str) -> tuple[ContainerAttempt, ...]:
         """The attempts at a container that nobody needs: all but the newest two, if they ended."""
         kin = [found for found in self.attempts if found.launch.container == name]
         return tuple(found for found in kin[2:] if found.has_ended)
 
-    def next_moment(self, now: int) -> int:
+    def next_created_at(self, now: int) -> int:
         """When an attempt is made, later than all before it: the clock may have been set back.
 
         Attempts are told apart by it, and with a wrong order an old exit would be the newest.
         """
         return max(now, *(found.launch.created_at + 1 for found in self.attempts), 0)
 
-    def with_attempt(self, attempt: Attempt) -> "PodState":
+    def with_attempt(self, attempt: ContainerAttempt) -> "PodState":
         """With another state of an attempt, or a new one."""
         others = [found for found in self.attempts if found.launch.id != attempt.launch.id]
         attempts = sorted((attempt, *others), key=_newest_first)
@@ -114,7 +119,7 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
         return structs.replace(self, attempts=kept)
 
 
-def _newest_first(attempt: Attempt) -> tuple[int, int, str]:
+def _newest_first(attempt: ContainerAttempt) -> tuple[int, int, str]:
     launch = attempt.launch
     return -launch.created_at, -launch.restart_count, launch.id
 
@@ -129,7 +134,7 @@ def folder_name(container_id: str) -> str:
     return container_id.removeprefix(f"{NAME}://").replace("/", "")
 
 
-def lost(attempt: Attempt, noticed_at: int) -> ExitRecord:
+def lost_exit_record(attempt: ContainerAttempt, noticed_at: int) -> ExitRecord:
     """The end of an attempt that nobody saw, in the kubelet's words for it.
 
     It is listed as an end: that nothing of it runs any more is known. As a state that is not
@@ -137,8 +142,8 @@ def lost(attempt: Attempt, noticed_at: int) -> ExitRecord:
     """
     started_at = attempt.started.started_at if attempt.started is not None else 0
     return ExitRecord(
-        exit_code=_UNSEEN_EXIT_CODE,
-        reason=UNKNOWN,
+        exit_code=_LOST_EXIT_CODE,
+        reason=STATUS_UNKNOWN,
         message="The container could not be located when the pod was terminated",
         started_at=started_at,
         finished_at=max(noticed_at, started_at),  # by a clock that was set back, perhaps
@@ -146,11 +151,11 @@ def lost(attempt: Attempt, noticed_at: int) -> ExitRecord:
 
 
 def runtime_pod(
-    state: PodState, ips: Sequence[str], before: tuple[PodState, RuntimePod] | None = None
+    state: PodState, ips: Sequence[str], previous: tuple[PodState, RuntimePod] | None = None
 ) -> RuntimePod:
     """What is listed of a pod; with this runtime its addresses are those of its host.
 
-    What was listed `before` of attempts that have not changed is listed again: the same objects,
+    What was listed `previous` of attempts that have not changed is listed again: the same objects,
     so that a change of one container does not cost as much as all containers.
     """
     record = state.record
@@ -165,7 +170,7 @@ def runtime_pod(
     )
     facts = PodFacts(
         sandboxes=(sandbox,) if state.has_sandbox else (),
-        containers=_all_facts(state, before),
+        containers=_all_facts(state, previous),
         ips=tuple(ips) if is_up else (),
         resources=state.resources,
     )
@@ -173,11 +178,11 @@ def runtime_pod(
 
 
 def _all_facts(
-    state: PodState, before: tuple[PodState, RuntimePod] | None
+    state: PodState, previous: tuple[PodState, RuntimePod] | None
 ) -> tuple[ContainerFacts, ...]:
     known: dict[int, ContainerFacts] = {}
-    if before is not None:
-        pairs = zip(before[0].attempts, before[1].facts.containers, strict=True)
+    if previous is not None:
+        pairs = zip(previous[0].attempts, previous[1].facts.containers, strict=True)
         known = {id(attempt): facts for attempt, facts in pairs}
     found = []
     for attempt in state.attempts:
@@ -189,7 +194,7 @@ def _all_facts(
     return tuple(found)
 
 
-def _facts(attempt: Attempt, *, active: bool) -> ContainerFacts:
+def _facts(attempt: ContainerAttempt, *, active: bool) -> ContainerFacts:
     launch, started, end = attempt.launch, attempt.started, attempt.exit
     began = started.started_at if started is not None else 0
     if end is not None and end.started_at:
@@ -198,9 +203,9 @@ def _facts(attempt: Attempt, *, active: bool) -> ContainerFacts:
         name=launch.container,
         state=_run_state(attempt),
         id=container_id(launch.id),
-        created_at=_moment(launch.created_at),
-        started_at=_moment(began),
-        finished_at=_moment(end.finished_at) if end is not None else UNSET_TIME,
+        created_at=_to_time(launch.created_at),
+        started_at=_to_time(began),
+        finished_at=_to_time(end.finished_at) if end is not None else UNSET_TIME,
         exit_code=end.exit_code if end is not None else 0,
         reason=end.reason if end is not None else "",
         message=attempt.message,
@@ -212,7 +217,7 @@ def _facts(attempt: Attempt, *, active: bool) -> ContainerFacts:
     )
 
 
-def _run_state(attempt: Attempt) -> ContainerRunState:
+def _run_state(attempt: ContainerAttempt) -> ContainerRunState:
     if attempt.exit is not None:
         return ContainerRunState.EXITED
     if attempt.started is not None:
@@ -220,7 +225,7 @@ def _run_state(attempt: Attempt) -> ContainerRunState:
     return ContainerRunState.CREATED
 
 
-def _moment(nanos: int) -> Time:
+def _to_time(nanos: int) -> Time:
     return Time.from_unix_nanos(nanos) if nanos else UNSET_TIME
 
 

@@ -17,74 +17,83 @@ from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.logs.termination_message import termination_message
 from podstatus.runtime.process.records.layout import ContainerFolder
-from podstatus.runtime.process.records.models import Launch, PodRecord, ShimRecord
-from podstatus.runtime.process.records.store import Shelf
-from podstatus.runtime.process.state.change_feed import Hints
-from podstatus.runtime.process.state.exit_watcher import Ends
-from podstatus.runtime.process.state.pod_state import Attempt, PodState, lost, runtime_pod
+from podstatus.runtime.process.records.models import LaunchRecord, PodRecord, ShimRecord
+from podstatus.runtime.process.records.store import RecordStore
+from podstatus.runtime.process.state.change_feed import ChangeFeed
+from podstatus.runtime.process.state.exit_watcher import ExitWatcher
+from podstatus.runtime.process.state.pod_state import (
+    ContainerAttempt,
+    PodState,
+    lost_exit_record,
+    runtime_pod,
+)
 from podstatus.runtime.process.state.process_identity import boot_id, is_alive
-from podstatus.runtime.resource_limits import Limits
+from podstatus.runtime.resource_limits import CgroupLimits
 
 
-class InForce(Protocol):
+class ActuatedResources(Protocol):
     """Says which limits hold."""
 
-    def in_force(self, uid: PodUID, id: str, told: ResourceRequirements) -> ResourceFacts:
+    def actuated_resources(
+        self, uid: PodUID, id: str, requested: ResourceRequirements
+    ) -> ResourceFacts:
         """For an attempt that was given these."""
 
-    def pod_in_force(self, uid: PodUID, told: Limits | None) -> ResourceFacts | None:
+    def actuated_pod_resources(
+        self, uid: PodUID, requested: CgroupLimits | None
+    ) -> ResourceFacts | None:
         """For a pod that was given these."""
 
 
-class Book:
+class PodTable:
     """The pods, by UID. For one event loop."""
 
     def __init__(
         self,
-        shelf: Shelf,
+        records: RecordStore,
         host_ips: Callable[[], Sequence[str]],
-        limits: InForce,
+        limits: ActuatedResources,
         now: Callable[[], int],
     ) -> None:
-        self._shelf = shelf
+        self._records = records
         self._host_ips = host_ips
         self._limits = limits
         self._now = now
         self._pods: dict[PodUID, PodState] = {}
-        self._listed: dict[PodUID, tuple[PodState, RuntimePod]] = {}
-        self._waiting: dict[PodUID, set[asyncio.Event]] = {}
-        self.ends = Ends()
-        self.hints = Hints()
+        self._runtime_pods: dict[PodUID, tuple[PodState, RuntimePod]] = {}
+        self._waiters: dict[PodUID, set[asyncio.Event]] = {}
+        self.exits = ExitWatcher()
+        self.changes = ChangeFeed()
 
-    def open(self) -> None:
+    def load(self) -> None:
         """Find out what agents before this one left. Raises RuntimeDownError."""
-        for record in self._shelf.read_pods():
-            was_ready = self._shelf.read_shim(record) is not None
-            self._put(PodState(record=record, was_ready=was_ready))
-            self.look_for_shim(record.uid)
-            for launch in self._shelf.read_launches(record.uid):
+        for record in self._records.read_pods():
+            was_ready = self._records.read_shim(record) is not None
+            self._store(PodState(record=record, was_ready=was_ready))
+            self.poll_shim(record.uid)
+            for launch in self._records.read_launches(record.uid):
                 self.add(record.uid, launch)
 
-    def never_begun(self) -> list[tuple[PodUID, str]]:
+    def never_started(self) -> list[tuple[PodUID, str]]:
         """The attempts that were asked of a shim that was killed before anything ran."""
         return [
             (uid, attempt.launch.id)
             for uid, state in self._pods.items()
             for attempt in state.attempts
-            if attempt.is_lost and not self.has_begun(uid, attempt)
+            if attempt.is_lost and not self.was_started(uid, attempt)
         ]
 
-    def has_begun(self, uid: PodUID, attempt: Attempt) -> bool:
+    def was_started(self, uid: PodUID, attempt: ContainerAttempt) -> bool:
         """Whether the command of an attempt may have been executed."""
-        shim = self._shelf.read_last_shim(uid)
+        shim = self._records.read_last_shim(uid)
         # What was not on the disk when the machine lost its power proves nothing.
         was_lately = shim is not None and shim.process.boot_id == boot_id()
-        place = self._shelf.folder(uid).container(attempt.launch.id)
-        return not was_lately or self._shelf.has_begun(place)
+        place = self._records.pod_folder(uid).container(attempt.launch.id)
+        return not was_lately or self._records.was_started(place)
 
     def close(self) -> None:
         """Watch nobody any more."""
-        self.ends.close()
+        self.exits.close()
 
     def find(self, uid: PodUID) -> PodState | None:
         """What is known of a pod."""
@@ -94,178 +103,184 @@ class Book:
         """What is known of all pods."""
         return list(self._pods.values())
 
-    def listed(self) -> list[RuntimePod]:
+    def runtime_pods(self) -> list[RuntimePod]:
         """What is listed: the same objects as long as nothing changes."""
-        self.ends.look()
+        self.exits.poll()
         ips = self._host_ips()
-        return [self._list(state, ips) for state in self._pods.values()]
+        return [self._to_runtime_pod(state, ips) for state in self._pods.values()]
 
-    def listed_one(self, uid: PodUID) -> list[RuntimePod]:
+    def runtime_pod_list(self, uid: PodUID) -> list[RuntimePod]:
         """What is listed of one pod, if it is there."""
-        self.ends.look()
+        self.exits.poll()
         state = self._pods.get(uid)
-        return [] if state is None else [self._list(state, self._host_ips())]
+        return [] if state is None else [self._to_runtime_pod(state, self._host_ips())]
 
     @contextmanager
-    def news(self, uid: PodUID) -> Iterator[asyncio.Event]:
+    def subscribe(self, uid: PodUID) -> Iterator[asyncio.Event]:
         """Something that is set whenever anything about a pod changes."""
         event = asyncio.Event()
-        waiting = self._waiting.setdefault(uid, set())
+        waiting = self._waiters.setdefault(uid, set())
         waiting.add(event)
         try:
             yield event
         finally:
             waiting.discard(event)
             if not waiting:
-                self._waiting.pop(uid, None)
+                self._waiters.pop(uid, None)
 
     # What happened
 
-    def begin(self, record: PodRecord) -> None:
+    def set_sandbox(self, record: PodRecord) -> None:
         """A pod gets a sandbox; what was made in those before it is kept."""
         known = self._pods.get(record.uid)
         attempts = known.attempts if known is not None else ()
-        self._put(PodState(record=record, attempts=attempts))
+        self._store(PodState(record=record, attempts=attempts))
 
-    def look_for_shim(self, uid: PodUID) -> bool:
+    def poll_shim(self, uid: PodUID) -> bool:
         """Find out whether a pod's shim can be asked."""
         state = self._pods[uid]
         if state.is_ready:
             return True
-        shim = self._shelf.read_shim(state.record)
+        shim = self._records.read_shim(state.record)
         if shim is None or state.record.stopped:
             return False
         sandbox_id = state.record.sandbox_id
-        if not self.ends.watch(shim.process, lambda: self._shim_over(uid, sandbox_id)):
+        if not self.exits.watch(shim.process, lambda: self._on_shim_exit(uid, sandbox_id)):
             return False
-        in_force = self._limits.pod_in_force(uid, state.record.limits)
-        self._put(structs.replace(state, is_ready=True, was_ready=True, resources=in_force))
+        in_force = self._limits.actuated_pod_resources(uid, state.record.limits)
+        self._store(structs.replace(state, is_ready=True, was_ready=True, resources=in_force))
         return True
 
     def shim(self, uid: PodUID) -> ShimRecord | None:
         """The shim of a pod, if it is there."""
         state = self._pods.get(uid)
-        shim = self._shelf.read_shim(state.record) if state is not None else None
+        shim = self._records.read_shim(state.record) if state is not None else None
         return shim if shim is not None and is_alive(shim.process) else None
 
-    def stopped(self, record: PodRecord) -> None:
+    def set_stopped(self, record: PodRecord) -> None:
         """A pod has no sandbox any more."""
         state = self._pods[record.uid]
-        self._put(structs.replace(state, record=record, is_ready=False))
-        self.look_at_all(record.uid)
+        self._store(structs.replace(state, record=record, is_ready=False))
+        self.poll_attempts(record.uid)
 
-    def add(self, uid: PodUID, launch: Launch) -> Attempt:
+    def add(self, uid: PodUID, launch: LaunchRecord) -> ContainerAttempt:
         """An attempt was made."""
-        attempt = Attempt(launch=launch, resources=self._in_force(uid, launch))
-        self._put(self._pods[uid].with_attempt(attempt))
-        return self.look_at(uid, launch.id)
+        attempt = ContainerAttempt(launch=launch, resources=self._actuated_resources(uid, launch))
+        self._store(self._pods[uid].with_attempt(attempt))
+        return self.poll_attempt(uid, launch.id)
 
-    def look_at(self, uid: PodUID, id: str) -> Attempt:
+    def poll_attempt(self, uid: PodUID, id: str) -> ContainerAttempt:
         """Find out how far an attempt has come."""
         attempt = self._pods[uid].find(id)
         if attempt is None:
             raise KeyError(id)
-        place = self._shelf.folder(uid).container(id)
-        attempt = self._found_started(uid, attempt, place)
-        attempt = self._found_end(uid, attempt, place)
+        place = self._records.pod_folder(uid).container(id)
+        attempt = self._with_start(uid, attempt, place)
+        attempt = self._with_exit(uid, attempt, place)
         self._replace(uid, attempt)
         return attempt
 
-    def look_at_all(self, uid: PodUID) -> None:
+    def poll_attempts(self, uid: PodUID) -> None:
         """Find out how far those attempts have come that have not ended."""
         for attempt in self._pods[uid].attempts:
             if not attempt.has_ended:
-                self.look_at(uid, attempt.launch.id)
+                self.poll_attempt(uid, attempt.launch.id)
 
-    def resized(self, record: PodRecord) -> None:
+    def update_resources(self, record: PodRecord) -> None:
         """A pod was given other limits, or some of them: find out which hold now."""
         uid = record.uid
-        in_force = self._limits.pod_in_force(uid, record.limits)
+        in_force = self._limits.actuated_pod_resources(uid, record.limits)
         state = structs.replace(self._pods[uid], record=record, resources=in_force)
         for attempt in state.attempts:
             if not attempt.has_ended:
-                holds = self._in_force(uid, attempt.launch)
+                holds = self._actuated_resources(uid, attempt.launch)
                 state = state.with_attempt(structs.replace(attempt, resources=holds))
         if state != self._pods[uid]:
-            self._put(state)
+            self._store(state)
 
-    def drop_attempt(self, uid: PodUID, id: str) -> None:
+    def remove_attempt(self, uid: PodUID, id: str) -> None:
         """An attempt was removed."""
         if uid in self._pods:
-            self._put(self._pods[uid].without_attempt(id))
+            self._store(self._pods[uid].without_attempt(id))
 
-    def drop(self, uid: PodUID) -> None:
+    def remove(self, uid: PodUID) -> None:
         """A pod was removed."""
         self._pods.pop(uid, None)
-        self._listed.pop(uid, None)
-        self._tell(uid)
+        self._runtime_pods.pop(uid, None)
+        self._notify(uid)
 
-    def _found_started(self, uid: PodUID, attempt: Attempt, place: ContainerFolder) -> Attempt:
+    def _with_start(
+        self, uid: PodUID, attempt: ContainerAttempt, directory: ContainerFolder
+    ) -> ContainerAttempt:
         if attempt.started is not None or attempt.has_ended:
             return attempt
-        started = self._shelf.read_started(place)
+        started = self._records.read_started(directory)
         if started is None:
             return attempt
         id = attempt.launch.id
         # One that has ended already is found by its exit, or lost.
-        self.ends.watch(started.keeper, lambda: self._keeper_over(uid, id))
+        self.exits.watch(started.keeper, lambda: self._on_monitor_exit(uid, id))
         return structs.replace(attempt, started=started)
 
-    def _found_end(self, uid: PodUID, attempt: Attempt, place: ContainerFolder) -> Attempt:
+    def _with_exit(
+        self, uid: PodUID, attempt: ContainerAttempt, directory: ContainerFolder
+    ) -> ContainerAttempt:
         if attempt.exit is not None:
             return attempt
         # In this order: a keeper writes first and ends then.
-        is_kept = self._is_kept(uid, attempt)
-        end = self._shelf.read_exit(place)
+        is_kept = self._is_monitored(uid, attempt)
+        end = self._records.read_exit(directory)
         if end is None and not is_kept:
-            end = self._shelf.write_exit(place, lost(attempt, self._now()))
+            end = self._records.write_exit(directory, lost_exit_record(attempt, self._now()))
         if end is None:
             return attempt
-        message = termination_message(place, attempt.launch, end)
+        message = termination_message(directory, attempt.launch, end)
         return structs.replace(attempt, exit=end, message=message)
 
-    def _in_force(self, uid: PodUID, launch: Launch) -> ResourceFacts:
-        resized = self._shelf.read_resized(self._shelf.folder(uid).container(launch.id))
+    def _actuated_resources(self, uid: PodUID, launch: LaunchRecord) -> ResourceFacts:
+        resized = self._records.read_resize(self._records.pod_folder(uid).container(launch.id))
         told = launch.resources if resized is None else resized.resources
-        return self._limits.in_force(uid, launch.id, from_document(told, ResourceRequirements))
+        return self._limits.actuated_resources(
+            uid, launch.id, from_document(told, ResourceRequirements)
+        )
 
-    def _is_kept(self, uid: PodUID, attempt: Attempt) -> bool:
+    def _is_monitored(self, uid: PodUID, attempt: ContainerAttempt) -> bool:
         """Whether somebody looks after an attempt, who will tell how it ended."""
         if attempt.started is not None:
             return is_alive(attempt.started.keeper)
         shim = self.shim(uid)
         return shim is not None and attempt.launch.sandbox_id == shim.sandbox_id
 
-    def _keeper_over(self, uid: PodUID, id: str) -> None:
+    def _on_monitor_exit(self, uid: PodUID, id: str) -> None:
         state = self._pods.get(uid)
         if state is not None and state.find(id) is not None:
-            self.look_at(uid, id)
+            self.poll_attempt(uid, id)
 
-    def _shim_over(self, uid: PodUID, sandbox_id: str) -> None:
+    def _on_shim_exit(self, uid: PodUID, sandbox_id: str) -> None:
         state = self._pods.get(uid)
         if state is not None and state.record.sandbox_id == sandbox_id:
-            self._put(structs.replace(state, is_ready=False))
-            self.look_at_all(uid)
+            self._store(structs.replace(state, is_ready=False))
+            self.poll_attempts(uid)
 
-    def _replace(self, uid: PodUID, attempt: Attempt) -> None:
+    def _replace(self, uid: PodUID, attempt: ContainerAttempt) -> None:
         state = self._pods[uid]
         if state.find(attempt.launch.id) != attempt:
-            self._put(state.with_attempt(attempt))
+            self._store(state.with_attempt(attempt))
 
-    def _put(self, state: PodState) -> None:
+    def _store(self, state: PodState) -> None:
         self._pods[state.record.uid] = state
-        self._tell(state.record.uid)
+        self._notify(state.record.uid)
 
-    def _tell(self, uid: PodUID) -> None:
-        self.hints.tell(uid)
-        for event in self._waiting.get(uid, ()):
+    def _notify(self, uid: PodUID) -> None:
+        self.changes.publish(uid)
+        for event in self._waiters.get(uid, ()):
             event.set()
 
-    def _list(self, state: PodState, ips: Sequence[str]) -> RuntimePod:
+    def _to_runtime_pod(self, state: PodState, ips: Sequence[str]) -> RuntimePod:
         uid = state.record.uid
-        known = self._listed.get(uid)
+        known = self._runtime_pods.get(uid)
         if known is not None and known[0] is state:
             return known[1]
         listed = runtime_pod(state, ips, known)
-        self._listed[uid] = state, listed
+        self._runtime_pods[uid] = state, listed
         return listed

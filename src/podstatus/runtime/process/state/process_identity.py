@@ -14,9 +14,9 @@ _NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
 """Nobody has the pid; or by now a thread has it, as newer and as older kernels say that."""
 
 
-def identity_of(pid: int) -> ProcessIdentity | None:
+def read_identity(pid: int) -> ProcessIdentity | None:
     """The process that has this pid now; None if there is none, or only its remains."""
-    fields = _stat(pid)
+    fields = _read_stat(pid)
     if fields is None or fields[_STATE] in ("Z", "X"):
         return None
     return ProcessIdentity(pid=pid, start_ticks=int(fields[_START_TICKS]), boot_id=boot_id())
@@ -24,7 +24,7 @@ def identity_of(pid: int) -> ProcessIdentity | None:
 
 def is_alive(process: ProcessIdentity) -> bool:
     """Whether it still runs."""
-    return identity_of(process.pid) == process
+    return read_identity(process.pid) == process
 
 
 def open_process(process: ProcessIdentity) -> int | None:
@@ -65,7 +65,7 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def _stat(pid: int) -> list[str] | None:
+def _read_stat(pid: int) -> list[str] | None:
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes().decode(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -10,8 +10,8 @@ import msgspec
 from podstatus.runtime.process.records.models import ProcessIdentity
 from podstatus.runtime.process.state.process_identity import boot_id
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # Among the fields of /proc/<pid>/stat behind the name, which may hold anything; see proc(5).
 _STATE, _PARENT, _USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM = 0, 1, 11, 12, 13, 14
 _THREADS, _START, _RESIDENT = 17, 19, 21
@@ -79,8 +79,9 @@ def _read(path: str, pid: int) -> ProcessRow | None:
         parent=int(fields[_PARENT]),
         state=fields[_STATE].decode(),
         start_ticks=int(fields[_START]),
-        own_seconds=(int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS,
-        children_seconds=(int(fields[_CHILDREN_USER]) + int(fields[_CHILDREN_SYSTEM])) / _TICKS,
+        own_seconds=(int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS_PER_SECOND,
+        children_seconds=(int(fields[_CHILDREN_USER]) + int(fields[_CHILDREN_SYSTEM]))
+        / _TICKS_PER_SECOND,
         threads=int(fields[_THREADS]),
-        resident_bytes=int(fields[_RESIDENT]) * _PAGE,
+        resident_bytes=int(fields[_RESIDENT]) * _PAGE_BYTES,
     )

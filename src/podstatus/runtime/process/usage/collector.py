@@ -9,19 +9,19 @@ import msgspec
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.runtime.process.cgroups.model.interface_files import CgroupReading
+from podstatus.runtime.process.cgroups.model.interface_files import CgroupUsage
 from podstatus.runtime.process.cgroups.tree import Cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
 from podstatus.runtime.process.state.process_table import ProcessTable, read_processes
-from podstatus.runtime.process.usage.disk_usage import FolderSizes
+from podstatus.runtime.process.usage.disk_usage import DiskUsageCache
 from podstatus.runtime.process.usage.totals import (
-    Reading,
-    completed,
+    UsageSample,
+    ensure_monotonic,
+    fill_missing,
     is_complete,
-    never_less,
-    sum_of_containers,
-    sum_of_processes,
-    usage_since,
+    sum_containers,
+    sum_processes,
+    to_usage,
 )
 
 
@@ -41,33 +41,33 @@ class PodUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Those that run, by name."""
 
 
-Running = Mapping[PodUID, Mapping[str, RunningContainer]]
+RunningContainers = Mapping[PodUID, Mapping[str, RunningContainer]]
 """All pods, each with its containers that run, by name."""
 
 
-class _Found(msgspec.Struct, frozen=True, kw_only=True):
+class _PodReading(msgspec.Struct, frozen=True, kw_only=True):
     """What was read of a pod."""
 
-    pod: CgroupReading | None
-    containers: Mapping[str, CgroupReading]
+    pod: CgroupUsage | None
+    containers: Mapping[str, CgroupUsage]
 
 
-class _Book(msgspec.Struct, frozen=True, kw_only=True):
+class _UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered of a pod from one reading to the next."""
 
-    pod: Reading
-    containers: Mapping[str, Reading]
+    pod: UsageSample
+    containers: Mapping[str, UsageSample]
     ended_seconds: float
     """Of containers that ended, as far as they were seen."""
 
 
-class ProcessUsage:
+class UsageCollector:
     """Reads all pods at once; how busy they are shows from the second time on."""
 
     def __init__(
         self,
         cgroups: Cgroups,
-        sizes: FolderSizes,
+        sizes: DiskUsageCache,
         *,
         clock: Clock,
         monotonic: Callable[[], float] = time.monotonic,
@@ -78,14 +78,14 @@ class ProcessUsage:
         self._clock = clock
         self._monotonic = monotonic
         self._processes = processes
-        self._books: dict[PodUID, _Book] = {}
+        self._totals: dict[PodUID, _UsageTotals] = {}
 
-    async def read(self, pods: Running) -> dict[PodUID, PodUsage]:
+    async def read(self, pods: RunningContainers) -> dict[PodUID, PodUsage]:
         """What each of these uses; of the others nothing is remembered."""
-        found = await asyncio.to_thread(self._look, pods)
-        return self._count(pods, found)
+        found = await asyncio.to_thread(self._read_usage, pods)
+        return self._update_totals(pods, found)
 
-    def _look(self, pods: Running) -> dict[PodUID, _Found]:
+    def _read_usage(self, pods: RunningContainers) -> dict[PodUID, _PodReading]:
         """All that is read, and nothing that is changed: this is another thread."""
         counted = {
             (uid, name): self._cgroups.usage(uid, running.id)
@@ -94,73 +94,79 @@ class ProcessUsage:
         }
         table = None if all(map(is_complete, counted.values())) else self._processes()
         return {
-            uid: _Found(
+            uid: _PodReading(
                 pod=self._cgroups.pod_usage(uid),
                 containers={
-                    name: completed(counted[uid, name], _by_processes(table, running))
+                    name: fill_missing(counted[uid, name], _process_usage(table, running))
                     for name, running in containers.items()
                 },
             )
             for uid, containers in pods.items()
         }
 
-    def _count(self, pods: Running, found: Mapping[PodUID, _Found]) -> dict[PodUID, PodUsage]:
+    def _update_totals(
+        self, pods: RunningContainers, readings: Mapping[PodUID, _PodReading]
+    ) -> dict[PodUID, PodUsage]:
         at, moment = self._clock.now(), self._monotonic()
-        before = self._books
-        self._books = {
-            uid: _book(uid, pods[uid], found[uid], before.get(uid), moment) for uid in pods
+        before = self._totals
+        self._totals = {
+            uid: _new_totals(uid, pods[uid], readings[uid], before.get(uid), moment) for uid in pods
         }
         sizes = self._sizes.sizes(pods)
         return {
-            uid: _usage(book, before.get(uid), at=at, disk=sizes[uid])
-            for uid, book in self._books.items()
+            uid: _pod_usage(book, before.get(uid), at=at, disk=sizes[uid])
+            for uid, book in self._totals.items()
         }
 
 
-def _by_processes(table: ProcessTable | None, running: RunningContainer) -> CgroupReading | None:
+def _process_usage(table: ProcessTable | None, running: RunningContainer) -> CgroupUsage | None:
     keeper = None if table is None else table.find(running.keeper)
     if table is None or keeper is None:
         return None
-    return sum_of_processes(keeper, table.descendants(keeper.pid))
+    return sum_processes(keeper, table.descendants(keeper.pid))
 
 
-def _book(
+def _new_totals(
     uid: PodUID,
     running: Mapping[str, RunningContainer],
-    found: _Found,
-    before: _Book | None,
-    moment: float,
-) -> _Book:
-    earlier = {} if before is None else before.containers
+    readings: _PodReading,
+    previous: _UsageTotals | None,
+    at: float,
+) -> _UsageTotals:
+    earlier = {} if previous is None else previous.containers
     containers = {
-        name: never_less(Reading(id=running[name].id, moment=moment, used=used), earlier.get(name))
-        for name, used in found.containers.items()
+        name: ensure_monotonic(
+            UsageSample(id=running[name].id, monotonic_seconds=at, usage=used), earlier.get(name)
+        )
+        for name, used in readings.containers.items()
     }
-    ended = _ended_seconds(earlier, containers) + (before.ended_seconds if before else 0.0)
-    total = sum_of_containers([part.used for part in containers.values()], ended_seconds=ended)
-    pod = Reading(id=uid, moment=moment, used=completed(found.pod, total))
-    return _Book(
-        pod=never_less(pod, before.pod if before else None),
+    ended = _ended_seconds(earlier, containers) + (previous.ended_seconds if previous else 0.0)
+    total = sum_containers([part.usage for part in containers.values()], ended_seconds=ended)
+    pod = UsageSample(id=uid, monotonic_seconds=at, usage=fill_missing(readings.pod, total))
+    return _UsageTotals(
+        pod=ensure_monotonic(pod, previous.pod if previous else None),
         containers=containers,
         ended_seconds=ended,
     )
 
 
-def _ended_seconds(earlier: Mapping[str, Reading], now: Mapping[str, Reading]) -> float:
+def _ended_seconds(earlier: Mapping[str, UsageSample], now: Mapping[str, UsageSample]) -> float:
     return sum(
-        reading.used.cpu_seconds or 0.0
+        reading.usage.cpu_seconds or 0.0
         for name, reading in earlier.items()
         if name not in now or now[name].id != reading.id
     )
 
 
-def _usage(book: _Book, before: _Book | None, *, at: int, disk: int | None) -> PodUsage:
-    earlier = {} if before is None else before.containers
-    pod = usage_since(book.pod, before.pod if before else None, at=at)
+def _pod_usage(
+    totals: _UsageTotals, previous: _UsageTotals | None, *, at: int, disk: int | None
+) -> PodUsage:
+    earlier = {} if previous is None else previous.containers
+    pod = to_usage(totals.pod, previous.pod if previous else None, at=at)
     return PodUsage(
         pod=msgspec.structs.replace(pod, disk_bytes=disk),
         containers={
-            name: usage_since(reading, earlier.get(name), at=at)
-            for name, reading in book.containers.items()
+            name: to_usage(reading, earlier.get(name), at=at)
+            for name, reading in totals.containers.items()
         },
     )

@@ -21,9 +21,9 @@ from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.spec.projections import ProjectedFile
 from podstatus.runtime.process.spec.security import Ownership
 
-DATA = "..data"
-_NEW_DATA = "..data_tmp"
-_GROUP_READS, _GROUP_ENTERS = 0o440, 0o2550
+DATA_LINK = "..data"
+_NEW_DATA_LINK = "..data_tmp"
+_GROUP_READ_MODE, _GROUP_FOLDER_MODE = 0o440, 0o2550
 
 
 def write_atomically(
@@ -37,24 +37,26 @@ def write_atomically(
 
     `check` is called between two files, and may raise: what was there before stays.
     """
-    current = _current(volume)
-    changed = current is None or not _is_same(volume / current, files, check)
+    current = _current_version(volume)
+    changed = current is None or not _is_unchanged(volume / current, files, check)
     if changed:
-        _switch(volume, _write_beside(volume, files, owner, now, check))
-    _show(volume, {path.partition("/")[0] for path in files}, check)
-    _forget_others(volume, check)
+        _switch(volume, _write_version(volume, files, owner, now, check))
+    _link_names(volume, {path.partition("/")[0] for path in files}, check)
+    _remove_old_versions(volume, check)
     return changed
 
 
-def _current(volume: Path) -> str | None:
+def _current_version(volume: Path) -> str | None:
     try:
-        return (volume / DATA).readlink().name
+        return (volume / DATA_LINK).readlink().name
     except FileNotFoundError:
         return None
 
 
-def _is_same(folder: Path, files: Mapping[str, ProjectedFile], check: Callable[[], None]) -> bool:
-    if set(_found(folder)) != set(files):
+def _is_unchanged(
+    folder: Path, files: Mapping[str, ProjectedFile], check: Callable[[], None]
+) -> bool:
+    if set(_existing_files(folder)) != set(files):
         return False
     for path, file in files.items():
         check()
@@ -63,13 +65,13 @@ def _is_same(folder: Path, files: Mapping[str, ProjectedFile], check: Callable[[
     return True
 
 
-def _found(folder: Path) -> Iterator[str]:
+def _existing_files(folder: Path) -> Iterator[str]:
     for here, _, names in os.walk(folder):
         below = os.path.relpath(here, folder)
         yield from names if below == "." else (f"{below}/{name}" for name in names)
 
 
-def _write_beside(
+def _write_version(
     volume: Path,
     files: Mapping[str, ProjectedFile],
     owner: Ownership,
@@ -80,33 +82,33 @@ def _write_beside(
     name = f"..{stamp.translate(str.maketrans('-T:', '___'))}.{now % 10**9:09}"
     folder = volume / name
     shutil.rmtree(folder, ignore_errors=True)  # of one who wrote at the same moment and died
-    _make_folder(folder, owner)
+    _create_folder(folder, owner)
     for path, file in files.items():
         check()
-        _make_parents(folder, path, owner)
+        _create_parents(folder, path, owner)
         _write(folder / path, file, owner)
     return name
 
 
-def _make_parents(folder: Path, path: str, owner: Ownership) -> None:
+def _create_parents(folder: Path, path: str, owner: Ownership) -> None:
     for step in path.split("/")[:-1]:
         folder /= step
         if not folder.is_dir():
-            _make_folder(folder, owner)
+            _create_folder(folder, owner)
 
 
-def _make_folder(folder: Path, owner: Ownership) -> None:
+def _create_folder(folder: Path, owner: Ownership) -> None:
     folder.mkdir()
     folder.chmod(0o755)
-    give_folder(folder, owner)
+    set_folder_owner(folder, owner)
 
 
-def give_folder(folder: Path, owner: Ownership, *, writable: bool = False) -> None:
+def set_folder_owner(folder: Path, owner: Ownership, *, writable: bool = False) -> None:
     """Let the group of the volumes of a pod into a folder."""
     if owner.group is not None:
         os.chown(folder, -1, owner.group)
         mode = stat.S_IMODE(folder.stat().st_mode)
-        folder.chmod(mode | _GROUP_ENTERS | (0o220 if writable else 0))
+        folder.chmod(mode | _GROUP_FOLDER_MODE | (0o220 if writable else 0))
 
 
 def _write(path: Path, file: ProjectedFile, owner: Ownership) -> None:
@@ -119,32 +121,32 @@ def _write(path: Path, file: ProjectedFile, owner: Ownership) -> None:
             user = -1 if file.user is None else file.user
             os.fchown(opened, user, -1 if owner.group is None else owner.group)
         if owner.group is not None:
-            mode |= _GROUP_READS
+            mode |= _GROUP_READ_MODE
         os.fchmod(opened, mode)
 
 
 def _switch(volume: Path, name: str) -> None:
-    new = volume / _NEW_DATA
+    new = volume / _NEW_DATA_LINK
     new.unlink(missing_ok=True)
     new.symlink_to(name)
-    new.rename(volume / DATA)
+    new.rename(volume / DATA_LINK)
 
 
-def _show(volume: Path, names: set[str], check: Callable[[], None]) -> None:
+def _link_names(volume: Path, names: set[str], check: Callable[[], None]) -> None:
     """Let there be a link for each name, and none for those that are gone."""
     for name in names:
         check()
         with contextlib.suppress(FileExistsError):
-            (volume / name).symlink_to(f"{DATA}/{name}")
+            (volume / name).symlink_to(f"{DATA_LINK}/{name}")
     for path in volume.iterdir():
         if not path.name.startswith("..") and path.is_symlink() and path.name not in names:
             path.unlink()
 
 
-def _forget_others(volume: Path, check: Callable[[], None]) -> None:
-    current = _current(volume)
+def _remove_old_versions(volume: Path, check: Callable[[], None]) -> None:
+    current = _current_version(volume)
     for path in volume.glob("..*"):
-        if path.name not in (DATA, current) and path.is_dir() and not path.is_symlink():
+        if path.name not in (DATA_LINK, current) and path.is_dir() and not path.is_symlink():
             _remove(path, check)
 
 

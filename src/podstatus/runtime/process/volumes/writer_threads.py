@@ -15,25 +15,25 @@ from typing import Any, TypeVar
 from podstatus.kube.objects.pod import PodUID
 
 T = TypeVar("T")
-Check = Callable[[], None]
+CancelCheck = Callable[[], None]
 """To be called between two files. Raises FileNotFoundError if the pod is being removed."""
 
 MAX_THREADS = 4
 """Apart from the loop's own threads, so that slow volumes hold up volumes only."""
 
 
-class VolumeWriters:
+class VolumeWriterPool:
     """Runs what fills volumes. For one event loop."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="podstatus-volumes")
         self._jobs: dict[tuple[PodUID, str], _Job] = {}
 
-    async def run(self, uid: PodUID, volume: str, work: Callable[[Check], T]) -> T:
+    async def run(self, uid: PodUID, volume: str, work: Callable[[CancelCheck], T]) -> T:
         """What the work returns, or raises, in a thread; after those before it are done."""
         key = uid, volume
         while (before := self._jobs.get(key)) is not None:
-            await self._settle(key, before)
+            await self._wait_done(key, before)
         job = self._jobs[key] = _Job()
         future = self._pool.submit(work, job.check)
         job.future = future
@@ -41,7 +41,7 @@ class VolumeWriters:
             return await asyncio.wrap_future(future)
         finally:
             if future.done():
-                self._forget(key, job)
+                self._remove_job(key, job)
 
     async def stop(self, uid: PodUID) -> None:
         """Have those of a pod stop, and come back when they have."""
@@ -49,7 +49,7 @@ class VolumeWriters:
         for _, job in jobs:
             job.stop()
         for key, job in jobs:
-            await self._settle(key, job)
+            await self._wait_done(key, job)
 
     def close(self) -> None:
         """Have all stop; those that wait never begin."""
@@ -57,15 +57,15 @@ class VolumeWriters:
             job.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _settle(self, key: tuple[PodUID, str], job: "_Job") -> None:
+    async def _wait_done(self, key: tuple[PodUID, str], job: "_Job") -> None:
         if job.future is not None and not job.future.done():
             ended = asyncio.wrap_future(job.future)
             await asyncio.wait([ended])
             with suppress(asyncio.CancelledError):
                 ended.exception()
-        self._forget(key, job)
+        self._remove_job(key, job)
 
-    def _forget(self, key: tuple[PodUID, str], job: "_Job") -> None:
+    def _remove_job(self, key: tuple[PodUID, str], job: "_Job") -> None:
         if self._jobs.get(key) is job:
             del self._jobs[key]
 

@@ -2,37 +2,37 @@
 
 from ipaddress import IPv4Network
 
-NETWORK = "10.88.0.0/16"
+POD_CIDR = "10.88.0.0/16"
 
 
-class Addresses:
+class AddressPool:
     """Hands out the addresses of a private network, one after another and then from the front.
 
     So one that was given back rests for long: nobody takes a new pod for the one that had it.
     """
 
-    def __init__(self, network: str = NETWORK) -> None:
+    def __init__(self, network: str = POD_CIDR) -> None:
         self._network = IPv4Network(network)
-        self._taken: set[str] = set()
+        self._allocated: set[str] = set()
         self._last = 1
         """The place of the newest address; those before are the network's and the node's own."""
 
-    def take(self) -> str | None:
+    def allocate(self) -> str | None:
         """A free address, None if there is none."""
         room = self._network.num_addresses - 3
         for step in range(room):
             place = 2 + (self._last - 1 + step) % room
             found = str(self._network[place])
-            if found not in self._taken:
+            if found not in self._allocated:
                 self._last = place
-                self._taken.add(found)
+                self._allocated.add(found)
                 return found
         return None
 
-    def claim(self, address: str) -> None:
+    def reserve(self, address: str) -> None:
         """Take this one: a pod has it from before."""
-        self._taken.add(address)
+        self._allocated.add(address)
 
-    def give_back(self, address: str) -> None:
+    def release(self, address: str) -> None:
         """Let others have it."""
-        self._taken.discard(address)
+        self._allocated.discard(address)

@@ -13,18 +13,18 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.runtime.resource_limits import container_facts
-from podstatus.runtime.simulated.model.script import KILLED, START_ERROR, Script
+from podstatus.runtime.simulated.model.script import KILLED_EXIT_CODE, START_ERROR, Script
 
 ProbeName = Literal["startup", "readiness", "liveness"]
 STARTUP: ProbeName = "startup"
 READINESS: ProbeName = "readiness"
 LIVENESS: ProbeName = "liveness"
 
-_CANNOT_START = 128
+_START_ERROR_EXIT_CODE = 128
 """The exit code that runtimes give to what could not be executed."""
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SimulatedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One attempt at running a container; moments in nanoseconds since the Unix epoch."""
 
     id: str
@@ -49,7 +49,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it is made to end, if it has not by then."""
 
 
-class End(msgspec.Struct, frozen=True):
+class ContainerExit(msgspec.Struct, frozen=True):
     """How an attempt ends, and when."""
 
     at: int
@@ -58,44 +58,46 @@ class End(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def find_end(attempt: Attempt) -> End | None:
+def find_exit(attempt: SimulatedAttempt) -> ContainerExit | None:
     """When and how it ends if nothing else is asked of it; None if it never does."""
     script = attempt.script
     if attempt.asked is attempt.forced is script.run is None and not attempt.start_error:
         return None  # most do not end by themselves, and all of a pod are asked at each change
     if attempt.start_error:
-        return End(attempt.began, _CANNOT_START, START_ERROR, attempt.start_error)
-    by_itself = _after(attempt.began, script.run)
-    when_asked = _after(attempt.asked, script.stop)
-    by_force = _after(attempt.forced, script.kill)
+        return ContainerExit(
+            attempt.began, _START_ERROR_EXIT_CODE, START_ERROR, attempt.start_error
+        )
+    by_itself = _add_nanos(attempt.began, script.run)
+    when_asked = _add_nanos(attempt.asked, script.stop)
+    by_force = _add_nanos(attempt.forced, script.kill)
     moments = [at for at in (by_itself, when_asked, by_force) if at is not None]
     if not moments:
         return None
     at = min(moments)
     if at == by_itself:
         reason = "OOMKilled" if script.oom else _reason(script.exit)
-        return End(at, script.exit, reason, script.message)
+        return ContainerExit(at, script.exit, reason, script.message)
     if at == when_asked:
-        return End(at, script.stop_exit, _reason(script.stop_exit), script.message)
-    return End(at, KILLED, _reason(KILLED))
+        return ContainerExit(at, script.stop_exit, _reason(script.stop_exit), script.message)
+    return ContainerExit(at, KILLED_EXIT_CODE, _reason(KILLED_EXIT_CODE))
 
 
-def has_ended(attempt: Attempt, now: int) -> bool:
+def has_ended(attempt: SimulatedAttempt, now: int) -> bool:
     """Whether its time is over."""
-    end = find_end(attempt)
+    end = find_exit(attempt)
     return end is not None and end.at <= now
 
 
-def facts_of(attempt: Attempt, now: int, *, active: bool) -> ContainerFacts:
+def attempt_facts(attempt: SimulatedAttempt, now: int, *, active: bool) -> ContainerFacts:
     """What a runtime reports about it."""
-    end = find_end(attempt)
+    end = find_exit(attempt)
     ended = end if end is not None and end.at <= now else None
     return ContainerFacts(
         name=attempt.name,
         state=ContainerRunState.RUNNING if ended is None else ContainerRunState.EXITED,
         id=attempt.id,
         created_at=Time.from_unix_nanos(attempt.began),
-        started_at=_started(attempt),
+        started_at=_started_at(attempt),
         finished_at=UNSET_TIME if ended is None else Time.from_unix_nanos(ended.at),
         exit_code=0 if ended is None else ended.exit_code,
         reason="" if ended is None else ended.reason,
@@ -108,7 +110,7 @@ def facts_of(attempt: Attempt, now: int, *, active: bool) -> ContainerFacts:
     )
 
 
-def probe_verdicts(attempt: Attempt, now: int) -> tuple[dict[ProbeName, bool], int | None]:
+def probe_outcomes(attempt: SimulatedAttempt, now: int) -> tuple[dict[ProbeName, bool], int | None]:
     """What its probes say, and when that may change next; nothing of one that has ended.
 
     The others say nothing before the startup probe has passed.
@@ -124,14 +126,16 @@ def probe_verdicts(attempt: Attempt, now: int) -> tuple[dict[ProbeName, bool], i
     return said, min(moments, default=None)
 
 
-def cpu_seconds(attempt: Attempt, now: int) -> float:
+def cpu_seconds(attempt: SimulatedAttempt, now: int) -> float:
     """How much of the processors it has used."""
-    end = find_end(attempt)
+    end = find_exit(attempt)
     until = now if end is None else min(now, end.at)
     return max(0, until - attempt.began) / 1e9 * attempt.cpu_cores
 
 
-def _probe_at(attempt: Attempt, probe: ProbeName, now: int) -> tuple[bool | None, int | None]:
+def _probe_at(
+    attempt: SimulatedAttempt, probe: ProbeName, now: int
+) -> tuple[bool | None, int | None]:
     script, began = attempt.script, attempt.began
     line = {READINESS: script.ready, STARTUP: script.started, LIVENESS: script.alive}[probe]
     if probe == READINESS and attempt.asked is not None and script.stop_ready is not None:
@@ -140,13 +144,13 @@ def _probe_at(attempt: Attempt, probe: ProbeName, now: int) -> tuple[bool | None
     return says, None if ends is None else began + ends
 
 
-def _started(attempt: Attempt) -> Time:
+def _started_at(attempt: SimulatedAttempt) -> Time:
     # As containerd has it: what never ran began at the Unix epoch.
     return Time.from_unix_nanos(0 if attempt.start_error else attempt.began)
 
 
-def _after(moment: int | None, nanos: int | None) -> int | None:
-    return None if moment is None or nanos is None else moment + nanos
+def _add_nanos(at: int | None, nanos: int | None) -> int | None:
+    return None if at is None or nanos is None else at + nanos
 
 
 def _reason(exit_code: int) -> str:

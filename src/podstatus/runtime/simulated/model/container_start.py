@@ -12,30 +12,30 @@ from podstatus.runtime.simulated.model.container import (
     LIVENESS,
     READINESS,
     STARTUP,
-    Attempt,
     ProbeName,
+    SimulatedAttempt,
 )
-from podstatus.runtime.simulated.model.pod_record import Sandbox
+from podstatus.runtime.simulated.model.pod_record import SimulatedSandbox
 from podstatus.runtime.simulated.model.script import START_ERROR, Script
 
-_SHARE = 0.5
+_USED_FRACTION = 0.5
 """Of what it requests, a container uses so much."""
-_LEAST_CORES = 0.005
-_LEAST_BYTES = 16 * 2**20
+_MIN_CPU_CORES = 0.005
+_MIN_MEMORY_BYTES = 16 * 2**20
 
 
 def new_attempt(
     container: Container,
     script: Script,
-    sandbox: Sandbox,
+    sandbox: SimulatedSandbox,
     *,
     id: str,
     restart_count: int,
     began: int,
-) -> Attempt:
+) -> SimulatedAttempt:
     """An attempt that begins now."""
     failure = start_failure(container, script) if script.fail == START_ERROR else None
-    return Attempt(
+    return SimulatedAttempt(
         id=id,
         name=container.name,
         sandbox=sandbox.id,
@@ -45,19 +45,19 @@ def new_attempt(
         script=script,
         began=began,
         probes=_probes(container),
-        cpu_cores=_cores(container, script),
-        memory_bytes=_bytes(container, script),
+        cpu_cores=_cpu_cores(container, script),
+        memory_bytes=_memory_bytes(container, script),
         resources=to_document(container.resources),
         start_error="" if failure is None else failure.message,
     )
 
 
-def resized(attempt: Attempt, container: Container) -> Attempt:
+def resize_attempt(attempt: SimulatedAttempt, container: Container) -> SimulatedAttempt:
     """An attempt that was given what the container asks for now."""
     return structs.replace(
         attempt,
-        cpu_cores=_cores(container, attempt.script),
-        memory_bytes=_bytes(container, attempt.script),
+        cpu_cores=_cpu_cores(container, attempt.script),
+        memory_bytes=_memory_bytes(container, attempt.script),
         resources=to_document(container.resources),
     )
 
@@ -88,16 +88,16 @@ def _probes(container: Container) -> tuple[ProbeName, ...]:
     return tuple(name for name, probe in probes.items() if probe is not None)
 
 
-def _cores(container: Container, script: Script) -> float:
+def _cpu_cores(container: Container, script: Script) -> float:
     if script.cpu_cores is not None:
         return script.cpu_cores
-    return max(_LEAST_CORES, _SHARE * _requested(container, "cpu"))
+    return max(_MIN_CPU_CORES, _USED_FRACTION * _requested(container, "cpu"))
 
 
-def _bytes(container: Container, script: Script) -> int:
+def _memory_bytes(container: Container, script: Script) -> int:
     if script.memory_bytes is not None:
         return script.memory_bytes
-    return max(_LEAST_BYTES, round(_SHARE * _requested(container, "memory")))
+    return max(_MIN_MEMORY_BYTES, round(_USED_FRACTION * _requested(container, "memory")))
 
 
 def _requested(container: Container, resource: str) -> float:

@@ -2,19 +2,19 @@
 
 import re
 
-LENGTH = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(ms|s|m|h)"
+DURATION_PATTERN = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(ms|s|m|h)"
 """A number and a unit, as groups; a century at most, so that nothing overflows."""
 
 _UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
-_WHOLE = re.compile(LENGTH)
+_DURATION = re.compile(DURATION_PATTERN)
 
 
-def nanos_of(number: str, unit: str) -> int:
+def to_nanos(number: str, unit: str) -> int:
     """The nanoseconds of the two groups of LENGTH."""
     return round(float(number) * _UNITS[unit])
 
 
-def parse_length(text: str) -> int | None:
+def parse_duration(text: str) -> int | None:
     """The nanoseconds that a text says, None if it is no length."""
-    match = _WHOLE.fullmatch(text)
-    return nanos_of(match[1], match[2]) if match else None
+    match = _DURATION.fullmatch(text)
+    return to_nanos(match[1], match[2]) if match else None

@@ -7,17 +7,17 @@ import re
 
 import msgspec
 
-from podstatus.runtime.simulated.model.durations import LENGTH, nanos_of
+from podstatus.runtime.simulated.model.durations import DURATION_PATTERN, to_nanos
 
-_STEP = re.compile(rf"([+?-])(?:{LENGTH})?")
-_MEANING = {"+": True, "-": False, "?": None}
+_STEP_PATTERN = re.compile(rf"([+?-])(?:{DURATION_PATTERN})?")
+_SIGNS = {"+": True, "-": False, "?": None}
 
 
 class TimelineError(ValueError):
     """A text is no timeline."""
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True):
+class TimelineStep(msgspec.Struct, frozen=True, array_like=True):
     """What is said for so many nanoseconds."""
 
     says: bool | None
@@ -29,7 +29,7 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
 class Timeline(msgspec.Struct, frozen=True):
     """Steps from a beginning on; without any it passes at once."""
 
-    steps: tuple[Step, ...] = (Step(True),)
+    steps: tuple[TimelineStep, ...] = (TimelineStep(True),)
     repeats: bool = False
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ class Timeline(msgspec.Struct, frozen=True):
 
     def at(self, elapsed: int) -> tuple[bool | None, int | None]:
         """What is said after so many nanoseconds, and how long after the beginning it ends."""
-        round_began, left = self._find_round(elapsed)
+        round_began, left = self._find_cycle(elapsed)
         ends = round_began
         for step in self.steps:
             if step.nanos is None:
@@ -51,7 +51,7 @@ class Timeline(msgspec.Struct, frozen=True):
             left -= step.nanos
         return self.steps[-1].says, None
 
-    def _find_round(self, elapsed: int) -> tuple[int, int]:
+    def _find_cycle(self, elapsed: int) -> tuple[int, int]:
         if not self.repeats:
             return 0, elapsed
         length = sum(step.nanos or 0 for step in self.steps)
@@ -62,13 +62,13 @@ def parse_timeline(text: str) -> Timeline:
     """Read a timeline. Raises TimelineError."""
     repeats = text.endswith("*")
     body = text.removesuffix("*")
-    found = list(_STEP.finditer(body))
+    found = list(_STEP_PATTERN.finditer(body))
     if not found or "".join(match[0] for match in found) != body:
         raise TimelineError(text)
-    return Timeline(tuple(_step(*match.groups()) for match in found), repeats)
+    return Timeline(tuple(_parse_step(*match.groups()) for match in found), repeats)
 
 
-def _step(sign: str, number: str | None, unit: str | None) -> Step:
+def _parse_step(sign: str, number: str | None, unit: str | None) -> TimelineStep:
     if number is None or unit is None:
-        return Step(_MEANING[sign])
-    return Step(_MEANING[sign], nanos_of(number, unit))
+        return TimelineStep(_SIGNS[sign])
+    return TimelineStep(_SIGNS[sign], to_nanos(number, unit))

@@ -16,36 +16,36 @@ import msgspec
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
-from podstatus.runtime.simulated.model.durations import parse_length
+from podstatus.runtime.simulated.model.durations import parse_duration
 from podstatus.runtime.simulated.model.probe_timeline import Timeline, TimelineError, parse_timeline
 
-_MOST = 3
+_MAX_QUOTED = 3
 """Of mistakes of one kind so many are quoted; the text may be one long mistake."""
 
 
-class Mistakes:
+class ParseErrors:
     """Mistakes by what would be right: that is said once."""
 
     def __init__(self) -> None:
-        self._quoted: dict[str, list[str]] = {}
+        self._by_expectation: dict[str, list[str]] = {}
 
-    def add(self, quoted: str, right: str) -> None:
+    def add(self, quoted: str, expected: str) -> None:
         """Take note of a mistake, and of what is allowed."""
-        self._quoted.setdefault(right, []).append(quoted)
+        self._by_expectation.setdefault(expected, []).append(quoted)
 
     def __bool__(self) -> bool:
-        return bool(self._quoted)
+        return bool(self._by_expectation)
 
     def __str__(self) -> str:
-        told = [f"{_listed(quoted)}; {right}" for right, quoted in self._quoted.items()]
+        told = [f"{_quote_list(quoted)}; {right}" for right, quoted in self._by_expectation.items()]
         if len(told) == 1:
             return told[0]
         return ". ".join(f"({number}) {text}" for number, text in enumerate(told, 1))
 
 
-def _listed(quoted: list[str]) -> str:
-    more = len(quoted) - _MOST
-    return ", ".join(quoted[:_MOST]) + (f" and {more} more" if more > 0 else "")
+def _quote_list(quoted: list[str]) -> str:
+    more = len(quoted) - _MAX_QUOTED
+    return ", ".join(quoted[:_MAX_QUOTED]) + (f" and {more} more" if more > 0 else "")
 
 
 POD_ANNOTATION = "podstatus.dev/simulate"
@@ -56,22 +56,22 @@ slash, so nothing else can stand there."""
 START_ERROR = "StartError"
 """The failure of an attempt that was made; others leave nothing behind."""
 OOM = "oom"
-KILLED = 137
+KILLED_EXIT_CODE = 137
 NEVER = None
 """A duration that does not end."""
 
 _PAIR = r'\s*(?P<word>[a-z-]+)\s*=\s*(?P<value>"[^"]*"|[^\s,;"]+)\s*(?:[,;]|\Z)'
-_UNREAD = r'(?P<unread>[^,;"]*)[,;]|.+'
+_UNPARSED = r'(?P<unread>[^,;"]*)[,;]|.+'
 """What is passed over to go on after a mistake; all that is left from a quotation mark on, as
 nobody knows where that text ends."""
-_PIECE = re.compile(f"{_PAIR}|{_UNREAD}", re.DOTALL)
+_TOKEN = re.compile(f"{_PAIR}|{_UNPARSED}", re.DOTALL)
 _PAIRS_EXPECTED = (
     "pairs such as run=3s are expected, commas between them, semicolons between attempts"
 )
 _REASON = re.compile(r"[A-Z][A-Za-z]*")
-_MOST_EXIT_CODE = 255
+_MAX_EXIT_CODE = 255
 
-_Reader = Callable[[str], dict[str, Any] | None]
+_FieldParser = Callable[[str], dict[str, Any] | None]
 """From the value of a word to fields of a script; None if it cannot be read."""
 
 
@@ -119,7 +119,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def script_for(pod: Pod, container: str, attempt: int) -> Script:
     """What this attempt at a container of the pod does; the first one is 0. Raises ScriptError."""
     annotations = pod.metadata.annotations or {}
-    stray = _stray_annotations(pod)
+    stray = _unknown_annotations(pod)
     found = [str(stray)] if stray else []
     scripts: tuple[Script, ...] = (Script(),)
     for name in (CONTAINER_PREFIX + container, POD_ANNOTATION):
@@ -134,9 +134,9 @@ def script_for(pod: Pod, container: str, attempt: int) -> Script:
     return scripts[min(attempt, len(scripts) - 1)]
 
 
-def _stray_annotations(pod: Pod) -> Mistakes:
+def _unknown_annotations(pod: Pod) -> ParseErrors:
     """The annotations that are about no container of the pod."""
-    mistakes = Mistakes()
+    mistakes = ParseErrors()
     spec = pod.spec
     kinds = (spec.init_containers, spec.containers, spec.ephemeral_containers)
     names = [container.name for containers in kinds for container in containers or ()]
@@ -151,13 +151,13 @@ def _stray_annotations(pod: Pod) -> Mistakes:
 def parse_script(text: str) -> tuple[Script, ...]:
     """The attempts that a text describes, at least one. Raises ScriptError with all mistakes."""
     attempts: list[dict[str, Any]] = [{}]
-    mistakes = Mistakes()
-    for piece in _PIECE.finditer(text.strip()):
+    mistakes = ParseErrors()
+    for piece in _TOKEN.finditer(text.strip()):
         word, value, unread = piece.group("word", "value", "unread")
         if word is not None:
-            _add(attempts[-1], word, value.strip('"'), mistakes)
+            _add_field(attempts[-1], word, value.strip('"'), mistakes)
         else:
-            quoted = _short(unread or "") or _short(piece[0])
+            quoted = _abbreviate(unread or "") or _abbreviate(piece[0])
             mistakes.add(f"cannot read {quoted!r}", _PAIRS_EXPECTED)
         if piece[0].endswith(";"):
             attempts.append({})
@@ -166,41 +166,43 @@ def parse_script(text: str) -> tuple[Script, ...]:
     return tuple(Script(**fields) for fields in attempts)
 
 
-def _add(fields: dict[str, Any], word: str, value: str, mistakes: Mistakes) -> None:
-    if word not in WORDS:
-        mistakes.add(f"there is no word {_short(word)!r}", f"words are {', '.join(WORDS)}")
+def _add_field(fields: dict[str, Any], word: str, value: str, errors: ParseErrors) -> None:
+    if word not in FIELD_PARSERS:
+        errors.add(
+            f"there is no word {_abbreviate(word)!r}", f"words are {', '.join(FIELD_PARSERS)}"
+        )
         return
-    found = WORDS[word](value)
+    found = FIELD_PARSERS[word](value)
     if found is None:
-        mistakes.add(f"{word}={_short(value)} cannot be read", f"{_EXPECTED[word]} is expected")
+        errors.add(f"{word}={_abbreviate(value)} cannot be read", f"{_EXPECTED[word]} is expected")
     elif any(name in fields for name in found):
-        mistakes.add(f"{word} is said twice", "a semicolon begins another attempt")
+        errors.add(f"{word} is said twice", "a semicolon begins another attempt")
     else:
         fields |= found
 
 
-def _duration(field: str, endless: str = "") -> _Reader:
+def _duration(field: str, endless: str = "") -> _FieldParser:
     """Reads a duration, or the word for one that does not end."""
 
     def read(value: str) -> dict[str, Any] | None:
         if endless and value == endless:
             return {field: NEVER}
-        nanos = parse_length(value)
+        nanos = parse_duration(value)
         return {field: nanos} if nanos is not None else None
 
     return read
 
 
-def _code(field: str) -> _Reader:
+def _code(field: str) -> _FieldParser:
     def read(value: str) -> dict[str, Any] | None:
-        fits = value.isascii() and value.isdigit() and int(value) <= _MOST_EXIT_CODE
+        fits = value.isascii() and value.isdigit() and int(value) <= _MAX_EXIT_CODE
         return {field: int(value)} if fits else None
 
     return read
 
 
 def _exit(value: str) -> dict[str, Any] | None:
-    return {"exit": KILLED, "oom": True} if value == OOM else _code("exit")(value)
+    return {"exit": KILLED_EXIT_CODE, "oom": True} if value == OOM else _code("exit")(value)
 
 
 def _fail(value: str) -> dict[str, Any] | None:
@@ -217,7 +219,7 @@ def _resize(value: str) -> dict[str, Any] | None:
     return _duration("resize", "never")(value)
 
 
-def _timeline(field: str) -> _Reader:
+def _timeline(field: str) -> _FieldParser:
     def read(value: str) -> dict[str, Any] | None:
         try:
             return {field: parse_timeline(value)}
@@ -245,11 +247,11 @@ def _quantity_nanos(value: str) -> int | None:
     return nanos if nanos >= 0 else None
 
 
-def _short(text: str) -> str:
+def _abbreviate(text: str) -> str:
     return text.strip()[:40]
 
 
-WORDS: Mapping[str, _Reader] = {
+FIELD_PARSERS: Mapping[str, _FieldParser] = {
     "start": _duration("start", "never"),
     "fail": _fail,
     "post-start": _duration("post_start", "never"),
@@ -272,27 +274,29 @@ WORDS: Mapping[str, _Reader] = {
 }
 """How each word is read."""
 
-_LENGTH = "a length such as 500ms, 3s, 2m or 1h"
-_CODE = "a number from 0 to 255"
-_STEPS = "steps such as -4s+5s-5s+ (+ passes, - fails, ? says nothing; * at the end repeats)"
+_DURATION_EXPECTED = "a length such as 500ms, 3s, 2m or 1h"
+_CODE_EXPECTED = "a number from 0 to 255"
+_STEPS_EXPECTED = (
+    "steps such as -4s+5s-5s+ (+ passes, - fails, ? says nothing; * at the end repeats)"
+)
 _EXPECTED: Mapping[str, str] = {
-    "start": f"{_LENGTH}, or never,",
+    "start": f"{_DURATION_EXPECTED}, or never,",
     "fail": "a reason such as StartError or ErrImageNeverPull",
-    "post-start": f"{_LENGTH}, or never,",
-    "post-start-exit": _CODE,
-    "run": f"{_LENGTH}, or forever,",
-    "exit": f"{_CODE}, or oom,",
+    "post-start": f"{_DURATION_EXPECTED}, or never,",
+    "post-start-exit": _CODE_EXPECTED,
+    "run": f"{_DURATION_EXPECTED}, or forever,",
+    "exit": f"{_CODE_EXPECTED}, or oom,",
     "message": "a text",
-    "pre-stop": f"{_LENGTH}, or never,",
-    "pre-stop-exit": _CODE,
-    "stop": f"{_LENGTH}, or never,",
-    "stop-exit": _CODE,
-    "kill": f"{_LENGTH}, or never,",
-    "resize": f"{_LENGTH}, or never, or fail,",
-    "ready": _STEPS,
-    "stop-ready": _STEPS,
-    "started": _STEPS,
-    "alive": _STEPS,
+    "pre-stop": f"{_DURATION_EXPECTED}, or never,",
+    "pre-stop-exit": _CODE_EXPECTED,
+    "stop": f"{_DURATION_EXPECTED}, or never,",
+    "stop-exit": _CODE_EXPECTED,
+    "kill": f"{_DURATION_EXPECTED}, or never,",
+    "resize": f"{_DURATION_EXPECTED}, or never, or fail,",
+    "ready": _STEPS_EXPECTED,
+    "stop-ready": _STEPS_EXPECTED,
+    "started": _STEPS_EXPECTED,
+    "alive": _STEPS_EXPECTED,
     "cpu": "an amount of processors such as 250m or 2",
     "memory": "an amount of bytes such as 64Mi",
 }

@@ -5,22 +5,22 @@ from collections.abc import Mapping
 
 import msgspec
 
-COUNTED = ("cpu", "cpuacct", "memory", "pids")
+CONTROLLERS = ("cpu", "cpuacct", "memory", "pids")
 """The controllers that are of use: to limit, and to count."""
 
-_NO_CONTROLLERS = frozenset(
+_MOUNT_OPTIONS = frozenset(
     ("rw", "ro", "xattr", "noprefix", "clone_children", "cpuset_v2_mode", "favordynmods")
 )
 """Options of a mount of version 1 that say how it behaves."""
-_ESCAPED = re.compile(r"\\([0-7]{3})")
+_OCTAL_ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 class CgroupMount(msgspec.Struct, frozen=True, kw_only=True):
     """A hierarchy of cgroups as it is mounted."""
 
-    top: str
+    mount_point: str
     """Where it is mounted."""
-    shown: str
+    root: str
     """Which part of the hierarchy is seen there; `/` is all of it."""
 
 
@@ -39,16 +39,16 @@ def parse_mounts(mountinfo: str) -> CgroupMounts:
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         fields, (kind, *rest) = left.split(" "), right.split(" ")
-        mount = CgroupMount(top=_plain(fields[4]), shown=_plain(fields[3]))
+        mount = CgroupMount(mount_point=_unescape(fields[4]), root=_unescape(fields[3]))
         if kind == "cgroup2":
             v2 = v2 or mount
         elif kind == "cgroup":
-            for option in set(rest[-1].split(",")) - _NO_CONTROLLERS:
+            for option in set(rest[-1].split(",")) - _MOUNT_OPTIONS:
                 v1.setdefault(option, mount)
     return CgroupMounts(v1=v1, v2=v2)
 
 
-def parse_own(text: str) -> Mapping[str, str]:
+def parse_process_cgroups(text: str) -> Mapping[str, str]:
     """The cgroups that we are in by controller, from /proc/self/cgroup; "" is that of version 2."""
     own: dict[str, str] = {}
     for line in text.splitlines():
@@ -57,14 +57,14 @@ def parse_own(text: str) -> Mapping[str, str]:
     return own
 
 
-def place_of(mount: CgroupMount, path: str) -> str | None:
+def cgroup_directory(mount: CgroupMount, path: str) -> str | None:
     """Where a cgroup is found; None if this mount does not show it."""
-    shown = mount.shown.rstrip("/")
+    shown = mount.root.rstrip("/")
     # Dots: a cgroup outside of the namespace that we see.
     if ".." in path.split("/") or not f"{path}/".startswith(f"{shown}/"):
         return None
-    return (mount.top + path.removeprefix(shown)).rstrip("/")
+    return (mount.mount_point + path.removeprefix(shown)).rstrip("/")
 
 
-def _plain(text: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), text)
+def _unescape(text: str) -> str:
+    return _OCTAL_ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)

@@ -13,21 +13,21 @@ from functools import partial
 import msgspec
 
 from podstatus.runtime.process.cgroups.model.interface_files import (
-    Setting,
-    Version,
+    CgroupSetting,
+    CgroupVersion,
     cpu_settings,
     memory_settings,
 )
-from podstatus.runtime.resource_limits import Limits
+from podstatus.runtime.resource_limits import CgroupLimits
 
 POD = ""
 """The cgroup of the pod, beside those of its containers by their IDs."""
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class CgroupResize(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for a cgroup now, and what it is to be told."""
 
-    wanted: Limits
+    desired: CgroupLimits
     cpu_quota: int | None = None
     """None: no limit."""
     memory_bytes: int | None = None
@@ -37,72 +37,76 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lowers_cpu(self) -> bool:
         """Whether less of the processors may be used from now on."""
-        return _is_less(self.wanted.cpu_quota, self.cpu_quota)
+        return _is_lower(self.desired.cpu_quota, self.cpu_quota)
 
     @property
     def lowers_memory(self) -> bool:
         """Whether less memory may be used from now on."""
-        return _is_less(self.wanted.memory_bytes, self.memory_bytes)
+        return _is_lower(self.desired.memory_bytes, self.memory_bytes)
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class CgroupWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What to write into which cgroup."""
 
-    whose: str
-    setting: Setting
+    container_id: str
+    setting: CgroupSetting
 
 
-def changes(version: Version, pod: Held, containers: Mapping[str, Held]) -> Sequence[Change]:
+def plan_writes(
+    version: CgroupVersion, pod: CgroupResize, containers: Mapping[str, CgroupResize]
+) -> Sequence[CgroupWrite]:
     """All that is to be written, in this order. A limit that is not wanted any more stays."""
     return (
-        *_ordered(pod, containers, partial(_memory, version), pod_last=pod.lowers_memory),
-        *_ordered(pod, containers, partial(_cpu, version), pod_last=pod.lowers_cpu),
+        *_order_writes(
+            pod, containers, partial(_memory_settings, version), pod_last=pod.lowers_memory
+        ),
+        *_order_writes(pod, containers, partial(_cpu_settings, version), pod_last=pod.lowers_cpu),
     )
 
 
-def too_low(pod: Held, containers: Mapping[str, Held]) -> str:
+def memory_decrease_error(pod: CgroupResize, containers: Mapping[str, CgroupResize]) -> str:
     """Why memory cannot be lowered so far; empty if it can. Containers by their names."""
     called = {"pod": pod} | {f'container "{name}"': held for name, held in containers.items()}
     told = [
-        f"attempting to set {whose} memory limit ({held.wanted.memory_bytes}) "
+        f"attempting to set {whose} memory limit ({held.desired.memory_bytes}) "
         f"below current usage ({held.memory_used})"
         for whose, held in called.items()
-        if _is_used_up(held)
+        if _is_below_usage(held)
     ]
     listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     return f"cannot decrease memory limits: {listed}" if told else ""
 
 
-def _ordered(
-    pod: Held,
-    containers: Mapping[str, Held],
-    settings: Callable[[Held], Sequence[Setting]],
+def _order_writes(
+    pod: CgroupResize,
+    containers: Mapping[str, CgroupResize],
+    settings: Callable[[CgroupResize], Sequence[CgroupSetting]],
     *,
     pod_last: bool,
-) -> Sequence[Change]:
-    of_pod = [Change(whose=POD, setting=setting) for setting in settings(pod)]
+) -> Sequence[CgroupWrite]:
+    of_pod = [CgroupWrite(container_id=POD, setting=setting) for setting in settings(pod)]
     inside = [
-        Change(whose=id, setting=setting)
+        CgroupWrite(container_id=id, setting=setting)
         for id, held in containers.items()
         for setting in settings(held)
     ]
     return inside + of_pod if pod_last else of_pod + inside
 
 
-def _cpu(version: Version, held: Held) -> Sequence[Setting]:
-    return cpu_settings(version, held.wanted)
+def _cpu_settings(version: CgroupVersion, held: CgroupResize) -> Sequence[CgroupSetting]:
+    return cpu_settings(version, held.desired)
 
 
-def _memory(version: Version, held: Held) -> Sequence[Setting]:
-    settings = memory_settings(version, held.wanted)
+def _memory_settings(version: CgroupVersion, held: CgroupResize) -> Sequence[CgroupSetting]:
+    settings = memory_settings(version, held.desired)
     # Memory alone is never more than memory and swap together, not even for a moment.
     return settings if held.lowers_memory else tuple(reversed(settings))
 
 
-def _is_less(wanted: int | None, now: int | None) -> bool:
-    return wanted is not None and (now is None or wanted < now)
+def _is_lower(desired: int | None, now: int | None) -> bool:
+    return desired is not None and (now is None or desired < now)
 
 
-def _is_used_up(held: Held) -> bool:
-    most, used = held.wanted.memory_bytes, held.memory_used
+def _is_below_usage(held: CgroupResize) -> bool:
+    most, used = held.desired.memory_bytes, held.memory_used
     return held.lowers_memory and most is not None and used is not None and used >= most

@@ -13,10 +13,10 @@ from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.spec.config_errors import config_error
 
 MAX_ARGUMENTS = 9000
-_OWN = 16
+_RESERVED_ARGUMENTS = 16
 """Arguments that the shim adds: descriptors of files, and the separator before the command."""
-_PER_VARIABLE = 3
-MAX_VARIABLES = MAX_ARGUMENTS // _PER_VARIABLE
+_ARGUMENTS_PER_VARIABLE = 3
+MAX_VARIABLES = MAX_ARGUMENTS // _ARGUMENTS_PER_VARIABLE
 MAX_MOUNTS = 500
 """volumeMounts of one container; each takes at least three arguments, and the root takes some
 hundreds."""
@@ -36,20 +36,20 @@ def check_spec(container: Container) -> None:
 def check_variables(names: Collection[str]) -> None:
     """Refuse more variables than fit, whatever else there is. Raises CannotStartError."""
     if len(names) > MAX_VARIABLES:
-        raise _too_many(len(names), len(names) * _PER_VARIABLE)
+        raise _too_many_arguments(len(names), len(names) * _ARGUMENTS_PER_VARIABLE)
 
 
 def check_arguments(
     arguments: Sequence[str], argv: Sequence[str], env: Mapping[str, str], mounts: int
 ) -> None:
     """Refuse more arguments than bubblewrap takes. Raises CannotStartError."""
-    count = len(arguments) + len(argv) + _OWN
+    count = len(arguments) + len(argv) + _RESERVED_ARGUMENTS
     if count > MAX_ARGUMENTS:
         more = f", {mounts} mounts and {len(argv)} words of the command"
-        raise _too_many(len(env), count, more)
+        raise _too_many_arguments(len(env), count, more)
 
 
-def _too_many(variables: int, count: int, more: str = "") -> CannotStartError:
+def _too_many_arguments(variables: int, count: int, more: str = "") -> CannotStartError:
     return config_error(
         f"{variables} environment variables{more} cannot be honoured: they take {count} arguments "
         f"of bubblewrap, which takes {MAX_ARGUMENTS}; put variables into a volume, or arguments "

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from podstatus.runtime.process.spec.security import Credentials
+from podstatus.runtime.process.spec.security import ProcessCredentials
 
 _READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 """Of /proc: who is root may write there whatever its capabilities are."""
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108
+_DEV_SHM = "/dev/shm"  # noqa: S108
 
 
 class HostPath(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,13 +38,13 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
 class BubblewrapArgs(msgspec.Struct, frozen=True, kw_only=True):
     """How bubblewrap is called, up to the command."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     """The program and its arguments."""
     descriptors: Mapping[int, HostPath] = {}
     """By their position among the words: those that become the number of an open file."""
 
 
-class OpenedFolder(msgspec.Struct, frozen=True, kw_only=True):
+class ExpandedFolder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder of the host that is shown entry by entry, so that mount points fit in."""
 
     path: str
@@ -54,10 +54,10 @@ class OpenedFolder(msgspec.Struct, frozen=True, kw_only=True):
     """Symbolic links in it, and where they lead."""
 
 
-class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a container sees."""
 
-    folders: tuple[OpenedFolder, ...]
+    folders: tuple[ExpandedFolder, ...]
     """The root, and others in which mount points are missing."""
     hidden: tuple[str, ...] = ()
     """Folders that are empty for it."""
@@ -76,55 +76,57 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     share_ipc: bool = False
 
 
-def bubblewrap_args(program: str, box: Sandbox, who: Credentials, *, root: bool) -> BubblewrapArgs:
+def bubblewrap_args(
+    program: str, sandbox: SandboxSpec, run_as: ProcessCredentials, *, root: bool
+) -> BubblewrapArgs:
     """The program and its arguments, up to the command. `root` is whether the agent is."""
     arguments = [program, "--unshare-pid", "--as-pid-1", "--die-with-parent"]
     arguments += ["--unshare-cgroup-try"]
-    arguments += [] if box.share_ipc else ["--unshare-ipc"]
-    arguments += ["--unshare-uts", "--hostname", box.hostname] if box.hostname else []
+    arguments += [] if sandbox.share_ipc else ["--unshare-ipc"]
+    arguments += ["--unshare-uts", "--hostname", sandbox.hostname] if sandbox.hostname else []
     arguments += ["--cap-drop", "ALL"]
     if root:
-        for name in kept_capabilities(who):
+        for name in retained_capabilities(run_as):
             arguments += ["--cap-add", f"CAP_{name}"]
-    arguments += _root(box)
-    descriptors = _add_mounts(box, arguments)
-    for path in box.hidden_in_mounts:
+    arguments += _root_args(sandbox)
+    descriptors = _add_mounts(sandbox, arguments)
+    for path in sandbox.hidden_in_mounts:
         arguments += ["--tmpfs", path, "--remount-ro", path]
-    for path in box.masked_in_mounts:
+    for path in sandbox.masked_in_mounts:
         arguments += ["--ro-bind", "/dev/null", path]
-    for path in sorted(_made(box), key=_depth, reverse=True):
+    for path in sorted(_created_folders(sandbox), key=_depth, reverse=True):
         arguments += ["--remount-ro", path]
     arguments += ["--clearenv"]
-    for name, value in box.env.items():
+    for name, value in sandbox.env.items():
         arguments += ["--setenv", name, value]
-    return BubblewrapArgs(words=(*arguments, "--chdir", box.cwd), descriptors=descriptors)
+    return BubblewrapArgs(argv=(*arguments, "--chdir", sandbox.cwd), descriptors=descriptors)
 
 
-def kept_capabilities(who: Credentials) -> tuple[str, ...]:
+def retained_capabilities(run_as: ProcessCredentials) -> tuple[str, ...]:
     """What it keeps, and what it takes to become who it is: that is gone with being root."""
-    switching = () if who.groups is None else ("SETGID", "SETUID")
-    return tuple(sorted({*who.capabilities, *switching}))
+    switching = () if run_as.groups is None else ("SETGID", "SETUID")
+    return tuple(sorted({*run_as.capabilities, *switching}))
 
 
-def switch_user(setpriv: str, who: Credentials) -> tuple[str, ...]:
+def setpriv_args(setpriv: str, run_as: ProcessCredentials) -> tuple[str, ...]:
     """What stands before the command to run it as somebody else inside; root may do that.
 
     The kernel then forgets bubblewrap's `--die-with-parent`, and would not let it kill another
     user's process anyway: whoever started bubblewrap has to kill what is left.
     """
-    groups = ",".join(str(group) for group in who.groups or ())
+    groups = ",".join(str(group) for group in run_as.groups or ())
     return (
         setpriv,
-        f"--reuid={who.user}",
-        f"--regid={who.group}",
+        f"--reuid={run_as.user}",
+        f"--regid={run_as.group}",
         f"--groups={groups}" if groups else "--clear-groups",
-        *(("--inh-caps=-all",) if who.user else ()),
+        *(("--inh-caps=-all",) if run_as.user else ()),
         "--",
     )
 
 
-def _root(box: Sandbox) -> Iterator[str]:
-    for folder in sorted(box.folders, key=lambda folder: _depth(folder.path)):
+def _root_args(sandbox: SandboxSpec) -> Iterator[str]:
+    for folder in sorted(sandbox.folders, key=lambda folder: _depth(folder.path)):
         if folder.path != "/":
             yield from ("--perms", "0755", "--tmpfs", folder.path)
         base = folder.path.rstrip("/")
@@ -133,27 +135,27 @@ def _root(box: Sandbox) -> Iterator[str]:
         for name, target in folder.links.items():
             yield from ("--symlink", target, f"{base}/{name}")
     yield from ("--dev", "/dev")
-    if box.share_ipc:
-        yield from ("--bind", _SHARED_MEMORY, _SHARED_MEMORY)
+    if sandbox.share_ipc:
+        yield from ("--bind", _DEV_SHM, _DEV_SHM)
     else:
-        yield from ("--perms", "1777", "--tmpfs", _SHARED_MEMORY)
+        yield from ("--perms", "1777", "--tmpfs", _DEV_SHM)
     yield from ("--proc", "/proc")
     for name in _READ_ONLY_PROC:
         yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
-    for path in sorted(box.hidden, key=_depth):
+    for path in sorted(sandbox.hidden, key=_depth):
         yield from ("--perms", "0755", "--tmpfs", path)
-    for path in box.masked:
+    for path in sandbox.masked:
         yield from ("--ro-bind", "/dev/null", path)
-    yield from ("--bind", box.tmp, "/tmp")  # noqa: S108
+    yield from ("--bind", sandbox.tmp, "/tmp")  # noqa: S108
 
 
-def _add_mounts(box: Sandbox, arguments: list[str]) -> dict[int, HostPath]:
+def _add_mounts(sandbox: SandboxSpec, arguments: list[str]) -> dict[int, HostPath]:
     """Parents before children. Bubblewrap would make the way to each for root alone."""
     descriptors = {}
-    mounts = sorted(box.mounts, key=lambda mount: _depth(mount.target))
+    mounts = sorted(sandbox.mounts, key=lambda mount: _depth(mount.target))
     volumes = tuple(f"{mount.target}/" for mount in mounts)
     for mount in mounts:
-        for above in _ways(mount.target):
+        for above in _parents(mount.target):
             if not f"{above}/".startswith(volumes):
                 arguments += ["--perms", "0755", "--dir", above]
         option = "--ro-bind" if mount.read_only else "--bind"
@@ -164,14 +166,14 @@ def _add_mounts(box: Sandbox, arguments: list[str]) -> dict[int, HostPath]:
     return descriptors
 
 
-def _ways(path: str) -> Iterator[str]:
+def _parents(path: str) -> Iterator[str]:
     steps = path.strip("/").split("/")
     for count in range(1, len(steps)):
         yield "/" + "/".join(steps[:count])
 
 
-def _made(box: Sandbox) -> list[str]:
-    return ["/dev", *box.hidden, *(folder.path for folder in box.folders)]
+def _created_folders(sandbox: SandboxSpec) -> list[str]:
+    return ["/dev", *sandbox.hidden, *(folder.path for folder in sandbox.folders)]
 
 
 def _depth(path: str) -> int:

@@ -15,11 +15,11 @@ from pathlib import Path
 from podstatus.alerts.cel.compile import Environments, compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.ports import About
+from podstatus.alerts.evaluator.ports import SubjectFacts
 from podstatus.alerts.model import Subject
 from podstatus.alerts.rules.facts import pod_facts
 from podstatus.alerts.rules.load import load_rules
-from podstatus.alerts.rules.windows import Windows
+from podstatus.alerts.rules.windows import PodWindows
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
@@ -60,13 +60,13 @@ class Rig:
     def __init__(self) -> None:
         environments = Environments()
         loaded = load_rules(RULES, environments)
-        if loaded.mistakes:
-            raise SystemExit(f"the rules are wrong: {loaded.mistakes}")
+        if loaded.errors:
+            raise SystemExit(f"the rules are wrong: {loaded.errors}")
         self.engine = Engine(loaded.rules)
         self.evaluation = RuleEvaluation(
             [compile_checked(it.rule, environments) for it in loaded.rules], environments
         )
-        self.windows = Windows()
+        self.windows = PodWindows()
         self.pods = [_pod(number) for number in range(PODS)]
         self.subjects = [
             Subject(scope="pod", namespace=p.namespace, name=p.name, uid=p.uid, node=p.node)
@@ -79,16 +79,16 @@ class Rig:
         self.now += 1_000_000_000
         changed = 0
         for subject, pod in zip(self.subjects, self.pods, strict=True):
-            self.windows.see(pod, self.now)
+            self.windows.update(pod, self.now)
             facts = pod_facts(pod, self.now, self.windows.counts(pod.uid, self.now))
-            (answers,) = self.evaluation.evaluate([About("pod", facts)]).answers
+            (answers,) = self.evaluation.evaluate([SubjectFacts("pod", facts)]).results
             changed += len(self.engine.apply(subject, answers, self.now))
         return changed
 
     def facts_alone(self) -> None:
         """What it takes to know the facts."""
         for pod in self.pods:
-            self.windows.see(pod, self.now)
+            self.windows.update(pod, self.now)
             pod_facts(pod, self.now, self.windows.counts(pod.uid, self.now))
 
 

@@ -20,13 +20,13 @@ import msgspec
 import psutil
 
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.evaluator.thread import EvaluatorThread
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.service.alert_service import Synced, Watchman
+from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
@@ -83,7 +83,7 @@ class Known:
 class Silent:
     """A receiver that does nothing."""
 
-    async def do(self, action: Action, alert: Alert) -> None:
+    async def send(self, action: Action, alert: Alert) -> None:
         """It is done."""
 
 
@@ -165,13 +165,13 @@ async def measure(folder: Path, *, alerts: bool, changes: bool) -> tuple[float, 
     asking = EvaluatorThread(evaluator)
     store = AlertStore.open(folder / f"alerts-{alerts}-{changes}.db")
     actions = {it.rule.name: (Action(kind="log"),) for it in rules}
-    watchman = Watchman(
+    watchman = AlertService(
         known,
         Engine(rules),
         asking,
-        Dispatcher({"log": Silent()}, store, clock=clock, random=lambda: 0.5),
+        AlertDispatcher({"log": Silent()}, store, clock=clock, random=lambda: 0.5),
         actions=actions,
-        synced=Synced(pods=lambda: True, nodes=lambda: True),
+        readiness=Readiness(pods=lambda: True, nodes=lambda: True),
         clock=clock,
     )
     tasks = [asyncio.create_task(watchman.run())] if alerts else []

@@ -59,7 +59,7 @@ class Listener:
         self.open = asyncio.Event()
         self.open.set()
 
-    async def do(self, action: Action, alert: Alert) -> None:
+    async def send(self, action: Action, alert: Alert) -> None:
         self.tries += 1
         await self.open.wait()
         if self.errors:
@@ -72,14 +72,14 @@ class Listener:
 class BatchListener:
     """A deed that takes many at once, and wants to be told again."""
 
-    def __init__(self, *, most: int = 3, again_seconds: float = 60.0) -> None:
-        self.most = most
-        self.again_seconds = again_seconds
+    def __init__(self, *, max_batch: int = 3, resend_seconds: float = 60.0) -> None:
+        self.max_batch = max_batch
+        self.resend_seconds = resend_seconds
         self.batches: list[list[tuple[str, str]]] = []
         self.is_away: Exception | None = None
         self.refused: dict[str, Exception] = {}
 
-    async def do_all(self, action: Action, alerts: Sequence[Alert]) -> None:
+    async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
         if self.is_away is not None:
             raise self.is_away
         for alert in alerts:

@@ -11,41 +11,41 @@ from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, loa
 from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.model import Rule
-from podstatus.alerts.rule_tests.cases import Rehearsal, read_rehearsals
-from podstatus.alerts.rule_tests.run import rehearse
+from podstatus.alerts.rule_tests.cases import RuleTest, read_rule_tests
+from podstatus.alerts.rule_tests.run import run_rule_test
 from tests.support.alert_rules import ENVIRONMENTS, BlockingLocalEvaluator, checked
 
 DEFAULTS = default_rules(ENVIRONMENTS)
 NAMES = [loaded.rule.name for loaded in DEFAULTS.rules]
 EVALUATOR = BlockingLocalEvaluator(DEFAULTS.rules)
 CHECKER = EvaluatorProcess()
-REHEARSALS, MISTAKES = read_rehearsals(
+REHEARSALS, MISTAKES = read_rule_tests(
     (Path(__file__).parent / "default_rules_test.yaml").read_text()
 )
 
 
 def test_nothing_is_wrong_with_them() -> None:
-    assert (DEFAULTS.mistakes, DEFAULTS.hints) == ((), ())
+    assert (DEFAULTS.errors, DEFAULTS.warnings) == ((), ())
     assert len(NAMES) == 15
 
 
-@pytest.mark.parametrize("rehearsal", REHEARSALS.rehearsals, ids=lambda it: it.name)
-def test_each_fires_and_resolves_as_rehearsed(rehearsal: Rehearsal) -> None:
-    outcome = rehearse(rehearsal, DEFAULTS.rules, EVALUATOR)
+@pytest.mark.parametrize("rehearsal", REHEARSALS.tests, ids=lambda it: it.name)
+def test_each_fires_and_resolves_as_rehearsed(rehearsal: RuleTest) -> None:
+    outcome = run_rule_test(rehearsal, DEFAULTS.rules, EVALUATOR)
     assert (outcome.differences, outcome.problems) == ((), ())
 
 
 def test_each_is_rehearsed_in_both_directions() -> None:
     assert MISTAKES == ()
-    steps = [step for it in REHEARSALS.rehearsals for step in it.steps]
+    steps = [step for it in REHEARSALS.tests for step in it.steps]
     said = {(it.rule, it.state) for step in steps for it in step.expect or ()}
     assert {rule for rule, state in said if state == "firing"} == set(NAMES)
     assert {rule for rule, state in said if state == "resolved"} == set(NAMES)
 
 
 def test_each_says_what_it_means_and_what_to_do() -> None:
-    outcomes = [rehearse(it, DEFAULTS.rules, EVALUATOR) for it in REHEARSALS.rehearsals]
-    alerts = [it.alert for outcome in outcomes for it in outcome.happened]
+    outcomes = [run_rule_test(it, DEFAULTS.rules, EVALUATOR) for it in REHEARSALS.tests]
+    alerts = [it.alert for outcome in outcomes for it in outcome.changes]
     fired = {alert.rule: alert.annotations for alert in alerts if alert.state == "firing"}
     assert set(fired) == set(NAMES)
     for rule, texts in fired.items():
@@ -77,18 +77,18 @@ def spoilt(rule: Rule) -> Iterator[Rule]:
             yield replace(rule, keep_firing_for_seconds=longer)
 
 
-def rules_of(rehearsal: Rehearsal) -> set[str]:
+def rules_of(rehearsal: RuleTest) -> set[str]:
     return {it.rule for step in rehearsal.steps for it in step.expect or ()}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rule_that_is_a_little_different_is_noticed(name: str) -> None:
     rules = {it.rule.name: it for it in DEFAULTS.rules}
-    about = [it for it in REHEARSALS.rehearsals if name in rules_of(it)]
+    about = [it for it in REHEARSALS.tests if name in rules_of(it)]
     for other in (replace(rules[name].rule, expression="false"), *spoilt(rules[name].rule)):
         changed = [*(rules | {name: checked(other)}).values()]
         evaluator = BlockingLocalEvaluator(changed)
-        outcomes = [rehearse(it, changed, evaluator) for it in about]
+        outcomes = [run_rule_test(it, changed, evaluator) for it in about]
         assert any(it.differences for it in outcomes), other
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.alerts.rules.action_kinds import ACTIONS, ActionKind, Option
+from podstatus.alerts.rules.action_kinds import ACTIONS, ActionKind, ActionOption
 from podstatus.alerts.rules.facts import CONTAINER_FACTS, NODE_FACTS, POD_FACTS, SYNC_FACTS, Fact
 from podstatus.alerts.rules.rule_file import FILE_KEYS, RULE_KEYS
 from tests.support.alert_rules import load
@@ -24,11 +24,11 @@ def action_rows() -> str:
 
 def _rows(kind: ActionKind) -> list[str]:
     where = " Only with scope `pod`." if kind.scopes == {"pod"} else ""
-    first = f"| `{kind.name}`{' ✎' if kind.changes else ''} | | {kind.meaning}{where} |"
+    first = f"| `{kind.name}`{' ✎' if kind.is_remediation else ''} | | {kind.meaning}{where} |"
     return [first, *(f"| | `{option.name}` | {_meaning(option)} |" for option in kind.options)]
 
 
-def _meaning(option: Option) -> str:
+def _meaning(option: ActionOption) -> str:
     default = f" Default: `{option.default}`." if option.default else ""
     return f"{option.meaning}{' Needed.' if option.required else default}"
 
@@ -50,5 +50,5 @@ def test_the_page_has_the_keys(title: str, keys: tuple[str, ...]) -> None:
 
 def test_the_rule_of_the_page_is_right() -> None:
     loaded = load(PAGE.partition("```yaml\n")[2].partition("```")[0])
-    assert not loaded.mistakes
+    assert not loaded.errors
     assert [rule.problem for rule in loaded.rules] == [""]

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from podstatus.alerts.cel.compile import Environments
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.rules.durations import parse_span
+from podstatus.alerts.rules.durations import parse_duration
 from podstatus.cli.commands import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
@@ -19,7 +19,7 @@ TOLD = re.findall(r"^\$ (podstatus alerts \w+ .*)\n((?:[^$`].*\n)*)", PAGE, re.M
 def test_the_page_has_a_row_for_every_default_rule() -> None:
     rules = [compiled.rule for compiled in default_rules(Environments()).rules]
     rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \| (\w+) \|$", PAGE, re.MULTILINE)
-    told = [(name, parse_span(span), severity) for name, span, severity in rows]
+    told = [(name, parse_duration(span), severity) for name, span, severity in rows]
     assert told == [(rule.name, rule.for_seconds, rule.severity) for rule in rules]
 
 

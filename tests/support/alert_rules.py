@@ -6,17 +6,17 @@ from typing import Any
 from podstatus.alerts.cel.compile import Environments, compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.ports import About, Evaluated, Question
+from podstatus.alerts.evaluator.ports import EvaluationRequest, EvaluationResult, SubjectFacts
 from podstatus.alerts.model import Alert, Rule, Subject
-from podstatus.alerts.rules.facts import Facts, samples
+from podstatus.alerts.rules.facts import Facts, trial_inputs
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.kube.objects.pod import PodUID
 
 SECOND = 1_000_000_000
 ENVIRONMENTS = Environments()
 """Rules of all tests are compiled in the same."""
-_POD = samples("pod")["a pod that has nothing yet"]
-_NODE = samples("node")["a node that has nothing yet"]
+_POD = trial_inputs("pod")["a pod that has nothing yet"]
+_NODE = trial_inputs("node")["a node that has nothing yet"]
 
 
 def load(text: str) -> LoadedRules:
@@ -32,8 +32,10 @@ class BlockingLocalEvaluator:
         compiled = [compile_checked(it.rule, environments) for it in rules if not it.problem]
         self._evaluation = RuleEvaluation(compiled, environments)
 
-    def evaluate(self, questions: Sequence[Question]) -> Evaluated:
-        return self._evaluation.evaluate([About(it.subject.scope, it.facts) for it in questions])
+    def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
+        return self._evaluation.evaluate(
+            [SubjectFacts(it.subject.scope, it.facts) for it in questions]
+        )
 
 
 class LocalEvaluator:
@@ -42,7 +44,7 @@ class LocalEvaluator:
     def __init__(self, rules: Iterable[LoadedRule]) -> None:
         self._blocking = BlockingLocalEvaluator(rules)
 
-    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+    async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
         return self._blocking.evaluate(questions)
 
 
@@ -56,20 +58,20 @@ class AskingEngine(Engine):
         *,
         era: str = "",
     ) -> None:
-        super().__init__(rules, era=era)
+        super().__init__(rules, instance_id=era)
         self._evaluator = BlockingLocalEvaluator(rules, environments)
 
     def tell(
         self, subject: Subject, facts: Facts, now: int, *, young: frozenset[str] = frozenset()
     ) -> list[Alert]:
-        question = Question(subject=subject, facts=facts, now=now, young=young)
-        (answers,) = self._evaluator.evaluate([question]).answers
-        return self.apply(subject, answers, now, young=young)
+        question = EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=young)
+        (answers,) = self._evaluator.evaluate([question]).results
+        return self.apply(subject, answers, now, warming_up=young)
 
 
 def checked(rule: Rule, environments: Environments = ENVIRONMENTS) -> LoadedRule:
     (check,) = environments.check([rule])
-    problem = check.flaws[0][1].message if check.flaws else check.problem
+    problem = check.errors[0][1].message if check.errors else check.problem
     return LoadedRule(rule=rule, problem=problem)
 
 

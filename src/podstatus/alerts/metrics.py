@@ -4,21 +4,21 @@ from collections.abc import Iterator
 from itertools import islice
 
 from podstatus.alerts.model import Alert
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.observe.metrics import podstatus_catalog as table
 from podstatus.observe.metrics.model import Labels, Told, each, one, told
 
-MOST_SERIES = 1_000
+MAX_SERIES = 1_000
 """Of ALERTS: a page is not to grow with all that goes wrong at once."""
 
 
-def alert_metrics(alerts: Alerts) -> Iterator[Told]:
+def alert_metrics(alerts: AlertReader) -> Iterator[Told]:
     """What is told of alerts, rules and receivers."""
     living = [it for it in alerts.alerts().values() if it.state != "resolved"]
     # Those that fire have the better claim to a place.
     living.sort(key=lambda alert: alert.state != "firing")
-    yield told(table.ALERTS, {_labels(it): 1 for it in islice(living, MOST_SERIES)})
-    yield one(table.ALERTS_LEFT_OUT, max(0, len(living) - MOST_SERIES))
+    yield told(table.ALERTS, {_labels(it): 1 for it in islice(living, MAX_SERIES)})
+    yield one(table.ALERTS_LEFT_OUT, max(0, len(living) - MAX_SERIES))
     rules = alerts.rules()
     yield each(table.ALERT_RULES_FAILING, {rule.name: rule.failing for rule in rules})
     yield each(table.ALERT_RULE_FAILURES, {rule.name: rule.failures for rule in rules})

@@ -1,7 +1,7 @@
 """The values of alerting: rules as read from a file, alerts, and errors in a rule file.
 
 A `Rule` is what its file says; whether it makes sense is found when it is compiled. An `Alert` is a
-rule that holds for a pod or a node, since when, and its text. A `Mistake` is an error in a rule
+rule that holds for a pod or a node, since when, and its text. A `Diagnostic` is an error in a rule
 file with its location.
 """
 
@@ -17,7 +17,7 @@ Scope = Literal["pod", "node"]
 Severity = Literal["info", "warning", "critical"]
 
 
-class Place(msgspec.Struct, frozen=True):
+class Location(msgspec.Struct, frozen=True):
     """Where something stands in a file, for who has to mend it."""
 
     line: int
@@ -32,7 +32,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """`log`, `event`, `webhook`, `alertmanager`, `nodeCondition`, `restartContainer`,
     `deletePod`, `taintNode`."""
     options: Mapping[str, str] = {}
-    place: Place = Place(1, 1)
+    place: Location = Location(1, 1)
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +52,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
     """Templates: `{{ pod.name }} is …`, CEL between the braces."""
     actions: tuple[Action, ...] = ()
-    place: Place = Place(1, 1)
-    expression_place: Place = Place(1, 1)
+    location: Location = Location(1, 1)
+    expression_location: Location = Location(1, 1)
     """Where its first character stands; of a block the first line."""
 
 
@@ -65,11 +65,11 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds of actions that change something in the cluster and that rules may take."""
     dry_run: bool = True
     """Whether those are only said, not done."""
-    disable: Mapping[str, Place] = {}
+    disable: Mapping[str, Location] = {}
     """Default rules that are not asked, and where that is said."""
 
 
-State = Literal["pending", "firing", "resolved"]
+AlertState = Literal["pending", "firing", "resolved"]
 """It holds, but not for long enough yet; it fires; it is over, perhaps before it ever fired."""
 AlertId = NewType("AlertId", str)
 """Of one life of an alert: it fires again under another."""
@@ -93,7 +93,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     id: AlertId
     rule: str
     subject: Subject
-    state: State
+    state: AlertState
     severity: Severity = "warning"
     labels: Mapping[str, str] = {}
     """Those of the rule, and `alertname`, `severity`, `node`, `namespace` and `pod` where there
@@ -127,20 +127,20 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it was over budget, and is not asked any more."""
 
 
-class Mistake(msgspec.Struct, frozen=True, kw_only=True):
+class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
     """Something that has to be mended."""
 
-    place: Place
+    location: Location
     message: str
     rule: str = ""
     """The rule that cannot be asked because of it, if it has a name that can be told."""
 
-    def told(self, file: str, kind: str = "") -> str:
+    def format(self, file: str, kind: str = "") -> str:
         """As compilers tell it, so that editors find the place; `kind` may be `note: `."""
-        return f"{file}:{self.place.line}:{self.place.column}: {kind}{self.message}"
+        return f"{file}:{self.location.line}:{self.location.column}: {kind}{self.message}"
 
 
-def in_order(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
+def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """As they stand in the file, none twice."""
-    found = {(m.place.line, m.place.column, m.message): m for m in mistakes}
+    found = {(m.location.line, m.location.column, m.message): m for m in diagnostics}
     return tuple(found[key] for key in sorted(found))

@@ -28,7 +28,7 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """Those whose alerts it is told of, in the order of their files."""
 
 
-class Alerts(Protocol):
+class AlertReader(Protocol):
     """What is alerted, for those who ask. Nothing here waits."""
 
     def alerts(self) -> Mapping[AlertId, Alert]:
@@ -41,58 +41,58 @@ class Alerts(Protocol):
         """All receivers."""
 
 
-class Deed(Protocol):
+class AlertNotifier(Protocol):
     """A kind of action: it tells somebody, or does something, when an alert fires or resolves."""
 
-    async def do(self, action: Action, alert: Alert) -> None:
+    async def send(self, action: Action, alert: Alert) -> None:
         """Do it. Raises TransientDeedError to be asked again later, DeedError if that is useless.
 
         The same may be asked twice after a restart: the id of the alert and its state tell.
         """
 
 
-class Change(Protocol):
+class Remediation(Protocol):
     """A deed that changes something in the cluster: nobody but the guard asks for it."""
 
-    def say(self, action: Action, alert: Alert) -> str:
+    def describe(self, action: Action, alert: Alert) -> str:
         """What it would do: `restart container app`. Raises DeedError if it cannot be done."""
 
-    async def do(self, action: Action, alert: Alert) -> None:
-        """Do it. Raises as a `Deed` does."""
+    async def apply(self, action: Action, alert: Alert) -> None:
+        """Do it. Raises as a `AlertNotifier` does."""
 
-    async def undo(self, action: Action, alert: Alert) -> None:
+    async def revert(self, action: Action, alert: Alert) -> None:
         """Take back what can be, when the alert resolved; also if it was never done."""
 
 
 @runtime_checkable
-class BatchDeed(Protocol):
+class BatchAlertNotifier(Protocol):
     """A kind of action that takes many alerts at once, and wants to hear of those that fire
     again and again."""
 
-    most: int
+    max_batch: int
     """Alerts at once."""
-    again_seconds: float
+    resend_seconds: float
     """So often it is told of all alerts that fire, though nothing has changed."""
 
-    async def do_all(self, action: Action, alerts: Sequence[Alert]) -> None:
+    async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
         """Do it for all of them, the oldest first. Raises as Deed does.
 
         After a DeedError for many, they are tried in smaller numbers.
         """
 
 
-class DeedError(Exception):
+class ActionError(Exception):
     """It could not be done, and will not be; the message says why and what to do."""
 
 
-class TransientDeedError(DeedError):
+class RetryableError(ActionError):
     """It could not be done now, or nobody knows whether it was."""
 
-    def __init__(self, message: str, *, after_seconds: float = 0.0) -> None:
+    def __init__(self, message: str, *, retry_after_seconds: float = 0.0) -> None:
         """With how long to wait at least, if the other side says so."""
         super().__init__(message)
-        self.after_seconds = after_seconds
+        self.retry_after_seconds = retry_after_seconds
 
 
-class NotReachedError(TransientDeedError):
+class NotSentError(RetryableError):
     """Nobody has heard of it, for certain."""

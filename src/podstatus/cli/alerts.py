@@ -11,8 +11,8 @@ from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file,
 from podstatus.alerts.defaults import default_rules, unknown_disabled
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.alerts.model import Mistake, Rule, in_order
-from podstatus.alerts.notifiers.secret_files import unusable_files
+from podstatus.alerts.model import Diagnostic, Rule, sort_diagnostics
+from podstatus.alerts.notifiers.secret_files import file_errors
 from podstatus.alerts.rules.load import LoadedRules, load_rules
 from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, show
@@ -53,11 +53,11 @@ def _check(file: str, evaluator: EvaluatorProcess) -> bool:
         show(f"{error}\n", err=True)
         return False
     name = _STDIN_NAME if file == _STDIN else file
-    mistakes = (*loaded.mistakes, *unknown_disabled(defaults, loaded.rule_set))
+    mistakes = (*loaded.errors, *unknown_disabled(defaults, loaded.rule_set))
     for mistake in mistakes:
-        show(f"{mistake.told(name)}\n", err=True)
-    for hint in in_order((*loaded.hints, *_file_hints(loaded))):
-        show(f"{hint.told(name, 'note: ')}\n", err=True)
+        show(f"{mistake.format(name)}\n", err=True)
+    for hint in sort_diagnostics((*loaded.warnings, *_file_hints(loaded))):
+        show(f"{hint.format(name, 'note: ')}\n", err=True)
     if mistakes:
         return False
     if loaded.rules:
@@ -66,11 +66,11 @@ def _check(file: str, evaluator: EvaluatorProcess) -> bool:
     return True
 
 
-def _file_hints(loaded: LoadedRules) -> Iterator[Mistake]:
+def _file_hints(loaded: LoadedRules) -> Iterator[Diagnostic]:
     """Files that could not be used here; where the agent is it may be otherwise."""
     for action in (action for rule in loaded.rule_set.rules for action in rule.actions):
-        for problem in unusable_files(action):
-            yield Mistake(place=action.place, message=problem)
+        for problem in file_errors(action):
+            yield Diagnostic(location=action.place, message=problem)
 
 
 def _read(file: str) -> str:

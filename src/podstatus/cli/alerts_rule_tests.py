@@ -9,19 +9,25 @@ from typing import Annotated
 import typer
 
 from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file
-from podstatus.alerts.defaults import default_rules, default_rules_text, kept_defaults
+from podstatus.alerts.defaults import default_rules, default_rules_text, effective_defaults
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.alerts.model import Mistake, in_order
+from podstatus.alerts.model import Diagnostic, sort_diagnostics
 from podstatus.alerts.rule_tests.cases import (
-    Rehearsal,
-    RehearsalFile,
-    name_of,
-    read_rehearsals,
-    subject_text,
+    RuleTest,
+    RuleTestFile,
+    format_subject,
+    read_rule_tests,
+    subject_name,
 )
-from podstatus.alerts.rule_tests.replay import Recorded
-from podstatus.alerts.rule_tests.run import Difference, Happened, Outcome, Told, rehearse
+from podstatus.alerts.rule_tests.replay import HistoryDriver
+from podstatus.alerts.rule_tests.run import (
+    AlertChange,
+    Difference,
+    RuleTestResult,
+    ScriptedDriver,
+    run_rule_test,
+)
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.cli.terminal import show
 from podstatus.kube.scalars.go_text import go_duration
@@ -63,27 +69,27 @@ def _test(file: Path, evaluator: EvaluatorProcess, *, verbose: bool) -> bool:
         evaluator.load(it.rule for it in rules if not it.problem)
         failed = [
             test.name
-            for test in read.rehearsals
+            for test in read.tests
             if not _play(file, test, rules, evaluator, verbose=verbose)
         ]
     except (_WrongFileError, EvaluatorError) as error:
         show(f"{error}\n", err=True)
         return False
-    count = len(read.rehearsals)
+    count = len(read.tests)
     tests = f"{count} test{'' if count == 1 else 's'}"
     told = f"{len(failed)} of {tests} failed" if failed else f"{tests}, all as expected"
     show(f"{file}: {told}\n")
     return not failed
 
 
-def _read(file: Path) -> RehearsalFile:
-    read, mistakes = read_rehearsals(_text(file))
+def _read(file: Path) -> RuleTestFile:
+    read, mistakes = read_rule_tests(_text(file))
     if mistakes:
-        raise _WrongFileError("\n".join(mistake.told(str(file)) for mistake in mistakes))
+        raise _WrongFileError("\n".join(mistake.format(str(file)) for mistake in mistakes))
     return read
 
 
-def _rules(file: Path, read: RehearsalFile, evaluator: EvaluatorProcess) -> tuple[LoadedRule, ...]:
+def _rules(file: Path, read: RuleTestFile, evaluator: EvaluatorProcess) -> tuple[LoadedRule, ...]:
     """Those that the tests are about."""
     loaded: list[LoadedRules] = []
     wrong: list[str] = []
@@ -91,28 +97,28 @@ def _rules(file: Path, read: RehearsalFile, evaluator: EvaluatorProcess) -> tupl
         if name != _DEFAULT:
             path = file.parent / name
             loaded.append(load_rules(_text(path), evaluator))
-            wrong += (mistake.told(str(path)) for mistake in loaded[-1].mistakes)
+            wrong += (mistake.format(str(path)) for mistake in loaded[-1].errors)
     theirs = [rule for each in loaded for rule in each.rules]
     if _DEFAULT in read.rules or not read.rules:
         shipped = default_rules(evaluator)
-        theirs = [*kept_defaults(shipped, [each.rule_set for each in loaded]), *theirs]
+        theirs = [*effective_defaults(shipped, [each.rule_set for each in loaded]), *theirs]
     known = {loaded_rule.rule.name for loaded_rule in theirs}
-    unknown = in_order(it for test in read.rehearsals for it in _unknown(test, known))
-    wrong += (mistake.told(str(file)) for mistake in unknown)
+    unknown = sort_diagnostics(it for test in read.tests for it in _unknown(test, known))
+    wrong += (mistake.format(str(file)) for mistake in unknown)
     if wrong:
         raise _WrongFileError("\n".join(wrong))
     return tuple(theirs)
 
 
-def _unknown(test: Rehearsal, known: Collection[str]) -> Iterator[Mistake]:
+def _unknown(test: RuleTest, known: Collection[str]) -> Iterator[Diagnostic]:
     """Rules that a test names, and that there are not."""
     for name in sorted(test.only):
         if name not in known:
-            yield Mistake(place=test.place, message=f"only: {_no_rule(name, known)}")
+            yield Diagnostic(location=test.location, message=f"only: {_no_rule(name, known)}")
     for expected in (it for step in test.steps for it in step.expect or ()):
         if expected.rule not in known:
             message = f"expect: {_no_rule(expected.rule, known)}"
-            yield Mistake(place=expected.place, message=message)
+            yield Diagnostic(location=expected.location, message=message)
 
 
 def _no_rule(name: str, known: Collection[str]) -> str:
@@ -122,7 +128,7 @@ def _no_rule(name: str, known: Collection[str]) -> str:
 
 def _play(
     file: Path,
-    test: Rehearsal,
+    test: RuleTest,
     rules: tuple[LoadedRule, ...],
     evaluator: EvaluatorProcess,
     *,
@@ -130,14 +136,14 @@ def _play(
 ) -> bool:
     if test.history:
         moments = _moments(file, test)
-        outcome = rehearse(test, rules, evaluator, partial(Recorded, moments=moments))
+        outcome = run_rule_test(test, rules, evaluator, partial(HistoryDriver, entries=moments))
     else:
-        outcome = rehearse(test, rules, evaluator, Told)
+        outcome = run_rule_test(test, rules, evaluator, ScriptedDriver)
     _show(file, test, outcome, verbose=verbose)
     return not outcome.differences and not outcome.problems
 
 
-def _moments(file: Path, test: Rehearsal) -> list[Moment]:
+def _moments(file: Path, test: RuleTest) -> list[Moment]:
     """All of a history: its file, or that of a root-dir."""
     path = file.parent / test.history
     path = path / _HISTORY if path.is_dir() else path
@@ -148,34 +154,34 @@ def _moments(file: Path, test: Rehearsal) -> list[Moment]:
                 found += piece
     except HistoryError as error:
         problem = str(error) if path.exists() else f"there is no {path}"
-        mistake = Mistake(place=test.history_place, message=f"history: {problem}")
-        raise _WrongFileError(mistake.told(str(file))) from error
+        mistake = Diagnostic(location=test.history_location, message=f"history: {problem}")
+        raise _WrongFileError(mistake.format(str(file))) from error
     return found
 
 
-def _show(file: Path, test: Rehearsal, outcome: Outcome, *, verbose: bool) -> None:
+def _show(file: Path, test: RuleTest, outcome: RuleTestResult, *, verbose: bool) -> None:
     if verbose:
         show(f"{test.name}\n")
-        for it in outcome.happened:
+        for it in outcome.changes:
             show(f"  {_happened(it)}\n")
     for difference in outcome.differences:
         show(_told(file, test, difference), err=True)
     for problem in outcome.problems:
-        place = Mistake(place=test.place, message=f"{test.name}: rule {problem}")
-        show(f"{place.told(str(file))}\n", err=True)
+        place = Diagnostic(location=test.location, message=f"{test.name}: rule {problem}")
+        show(f"{place.format(str(file))}\n", err=True)
 
 
-def _told(file: Path, test: Rehearsal, difference: Difference) -> str:
+def _told(file: Path, test: RuleTest, difference: Difference) -> str:
     message = f"{test.name}: at {_span(difference.at)} it is not as expected"
-    lines = [Mistake(place=difference.place, message=message).told(str(file))]
+    lines = [Diagnostic(location=difference.location, message=message).format(str(file))]
     lines += (f"  expected  {line}" for line in difference.expected)
-    lines += (f"  got       {line}" for line in difference.got)
+    lines += (f"  got       {line}" for line in difference.actual)
     return "\n".join(lines) + "\n"
 
 
-def _happened(it: Happened) -> str:
+def _happened(it: AlertChange) -> str:
     alert = it.alert
-    about = subject_text(alert.subject.scope, name_of(alert))
+    about = format_subject(alert.subject.scope, subject_name(alert))
     state: str = alert.state
     if alert.state == "firing" and alert.ceased:
         state = "firing, though it has ceased to hold"

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metrics.pages import MetricPages
@@ -66,7 +66,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     metrics: MetricPages | None = None
     observatory: Observatory | None = None
     """What is known, and what happened."""
-    alerts: Alerts | None = None
+    alerts: AlertReader | None = None
     """What is wrong, if somebody asks rules."""
     watching: WatchCounts | None = None
     """Who counts those who watch."""

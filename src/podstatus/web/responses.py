@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.status_view import Observatory
@@ -42,7 +42,7 @@ async def answer_metrics(
 
 async def tell_query(
     known: Observatory | None,
-    alerts: Alerts | None,
+    alerts: AlertReader | None,
     request: web.BaseRequest,
     found: Found,
     now: int,

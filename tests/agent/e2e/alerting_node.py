@@ -12,7 +12,7 @@ from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import Surroundings
 from podstatus.agent.settings.load import read_settings
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
@@ -74,7 +74,7 @@ class AlertingNode:
     @asynccontextmanager
     async def running(
         self, rules: str | None, *, seconds: float = SECONDS
-    ) -> AsyncIterator[Alerts]:
+    ) -> AsyncIterator[AlertReader]:
         """With these rules, in YAML; None: without any, as `--no-alerts` has it."""
         told = {
             "root_dir": str(self.folder / "root"),
@@ -116,7 +116,7 @@ class AlertingNode:
         if agent._alerts is not None:
             watchman = agent._alerts.watchman
             watchman._monotonic = self.clock.now
-            watchman._seen = self.clock.now(), self.clock.now()
+            watchman._clock_reading = self.clock.now(), self.clock.now()
 
     def unhealthy(self) -> dict[str, str]:
         """The checks of `/healthz` that fail, and why."""
@@ -196,7 +196,7 @@ def a_pod(name: str, **labels: str) -> Document:
     }
 
 
-def shown(alerts: Alerts) -> list[str]:
+def shown(alerts: AlertReader) -> list[str]:
     """The alerts that there are."""
     found = alerts.alerts().values()
     return sorted(f"{it.rule} {it.subject.name} {it.state}" for it in found)

@@ -1,6 +1,6 @@
 """Which taints alerts want: while they fire, if their own file allows it and it is no dry run."""
 
-from podstatus.alerts.actions.desired_taints import KIND, taint_text, wanted_taints
+from podstatus.alerts.actions.desired_taints import KIND, desired_taints, format_taint
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
 
 ALLOWED = RuleSet(allow_actions=frozenset({KIND}), dry_run=False)
@@ -26,8 +26,8 @@ def firing(rule: str, fired: int = 1, kind: str = KIND, **options: str) -> tuple
 
 
 def wanted(*alerts: tuple[Alert, Action]) -> list[str]:
-    found = wanted_taints(alerts, lambda rule: RULES.get(rule, RuleSet()))
-    return [taint_text(taint).removeprefix("alerts.podstatus.dev/") for taint in found]
+    found = desired_taints(alerts, lambda rule: RULES.get(rule, RuleSet()))
+    return [format_taint(taint).removeprefix("alerts.podstatus.dev/") for taint in found]
 
 
 def test_what_fires_and_is_allowed_is_wanted() -> None:

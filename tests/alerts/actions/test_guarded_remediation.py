@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.actions.guarded_remediation import Guarded
+from podstatus.alerts.actions.guarded_remediation import GuardedRemediation
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
-from podstatus.alerts.ports import DeedError, TransientDeedError
+from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.clock import FakeClock
 
@@ -27,50 +27,50 @@ class Deletes:
 
     def __init__(self) -> None:
         self.did: list[str] = []
-        self.fails: list[DeedError] = []
+        self.fails: list[ActionError] = []
 
-    def say(self, action: Action, alert: Alert) -> str:
+    def describe(self, action: Action, alert: Alert) -> str:
         if alert.subject.name == "static":
-            raise DeedError("it is static")
+            raise ActionError("it is static")
         return "delete the pod"
 
-    async def do(self, action: Action, alert: Alert) -> None:
+    async def apply(self, action: Action, alert: Alert) -> None:
         if self.fails:
             raise self.fails.pop(0)
         self.did.append(alert.subject.name)
 
-    async def undo(self, action: Action, alert: Alert) -> None:
+    async def revert(self, action: Action, alert: Alert) -> None:
         self.did.append(f"undo {alert.subject.name}")
 
 
-class Told:
+class RecordedEvents:
     """Remembers events."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def tell(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
+    def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
         type_ = "Warning" if warning else "Normal"
         self.told.append(f"{subject.name} {type_} {reason} {message}")
 
 
 class Scene:
     def __init__(self, rules: RuleSet = ALLOWED, *, is_level: bool = False) -> None:
-        self.change, self.events, self.clock = Deletes(), Told(), FakeClock()
-        self.guarded = Guarded(
+        self.change, self.events, self.clock = Deletes(), RecordedEvents(), FakeClock()
+        self.guarded = GuardedRemediation(
             KIND,
             self.change,
             lambda _: rules,
             self.events,
             monotonic=self.clock.now,
-            is_level=is_level,
+            is_declarative=is_level,
         )
 
     def do(self, alert: Alert) -> str:
         """What came of it: nothing, or the error."""
         try:
-            asyncio.run(self.guarded.do(ACTION, alert))
-        except DeedError as error:
+            asyncio.run(self.guarded.send(ACTION, alert))
+        except ActionError as error:
             return f"{type(error).__name__}: {error}"
         return ""
 
@@ -87,7 +87,7 @@ def test_what_is_allowed_is_done_and_told() -> None:
 
 def test_what_is_not_allowed_is_told_and_not_done() -> None:
     scene = Scene(RuleSet(allow_actions=frozenset({"taintNode"}), dry_run=False))
-    assert scene.do(alert()) == "DeedError: deletePod is not listed in allowActions"
+    assert scene.do(alert()) == "ActionError: deletePod is not listed in allowActions"
     assert scene.change.did == []
     (told,) = scene.events.told
     assert told.startswith("web Warning AlertActionNotDone Bad: delete the pod: not done, ")
@@ -107,7 +107,7 @@ def test_a_subject_has_its_turn_once_in_ten_minutes() -> None:
     scene = Scene()
     assert scene.do(alert(id_="1")) == ""
     scene.passes(9.9)
-    assert scene.do(alert(id_="2")) == "DeedError: it was done too often lately"
+    assert scene.do(alert(id_="2")) == "ActionError: it was done too often lately"
     scene.passes(0.2)
     assert scene.do(alert(id_="3")) == ""
     assert scene.change.did == ["web", "web"]
@@ -124,7 +124,7 @@ def test_a_pod_that_is_made_anew_under_its_name_has_no_turn_of_its_own() -> None
         )
 
     came = [again(number) for number in range(3)]
-    assert came == ["", *["DeedError: it was done too often lately"] * 2]
+    assert came == ["", *["ActionError: it was done too often lately"] * 2]
     scene.passes(10)
     assert again(3) == ""
     # What did not come to pass was not counted against others either.
@@ -140,7 +140,7 @@ def test_names_of_other_namespaces_are_others() -> None:
 def test_ten_in_an_hour_whatever_they_are_done_to() -> None:
     scene = Scene()
     came = [scene.do(alert(f"p{number}", str(number))) for number in range(12)]
-    assert came == [""] * 10 + ["DeedError: it was done too often lately"] * 2
+    assert came == [""] * 10 + ["ActionError: it was done too often lately"] * 2
     scene.passes(6)
     assert scene.do(alert("p13", "13")) == ""
     assert scene.do(alert("p14", "14")) != ""
@@ -148,16 +148,16 @@ def test_ten_in_an_hour_whatever_they_are_done_to() -> None:
 
 def test_what_is_tried_again_spends_no_second_turn() -> None:
     scene = Scene()
-    scene.change.fails = [TransientDeedError("away"), TransientDeedError("away")]
-    assert [scene.do(alert()) for _ in range(3)] == ["TransientDeedError: away"] * 2 + [""]
+    scene.change.fails = [RetryableError("away"), RetryableError("away")]
+    assert [scene.do(alert()) for _ in range(3)] == ["RetryableError: away"] * 2 + [""]
     assert scene.events.told == ["web Normal AlertAction Bad: delete the pod: done"]
 
 
 @pytest.mark.parametrize("name", ["web", "static"])
 def test_what_fails_for_good_is_told(name: str) -> None:
     scene = Scene()
-    scene.change.fails = [DeedError("it is static")]
-    assert scene.do(alert(name)) == "DeedError: it is static"
+    scene.change.fails = [ActionError("it is static")]
+    assert scene.do(alert(name)) == "ActionError: it is static"
     what = "delete the pod" if name == "web" else KIND
     assert scene.events.told == [
         f"{name} Warning AlertActionNotDone Bad: {what}: not done, it is static"

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from podstatus.alerts.actions.node_conditions import ConditionDeed
+from podstatus.alerts.actions.node_conditions import NodeConditionNotifier
 from podstatus.alerts.model import Action, Alert, AlertId, Subject
-from podstatus.alerts.ports import DeedError
+from podstatus.alerts.ports import ActionError
 from podstatus.testing.clock import FakeClock
 
 ALERT = Alert(
@@ -22,7 +22,7 @@ ALERT = Alert(
 class Scene:
     def __init__(self) -> None:
         self.clock, self.looks = FakeClock(), 0
-        self.deed = ConditionDeed(self._look, clock=self.clock)
+        self.deed = NodeConditionNotifier(self._look, clock=self.clock)
 
     def _look(self) -> None:
         self.looks += 1
@@ -31,7 +31,7 @@ class Scene:
         """How often the status was made, of an alert that comes and goes so often."""
         before = self.looks
         for _ in range(times):
-            await self.deed.do(Action(kind="nodeCondition", options={"type": "Bad"}), ALERT)
+            await self.deed.send(Action(kind="nodeCondition", options={"type": "Bad"}), ALERT)
             await self.clock.advance(seconds)
         return self.looks - before
 
@@ -52,5 +52,7 @@ def test_a_rule_that_flaps_has_it_made_every_ten_seconds_after_a_while() -> None
 
 
 def test_a_type_that_cannot_be_is_refused() -> None:
-    with pytest.raises(DeedError):
-        asyncio.run(Scene().deed.do(Action(kind="nodeCondition", options={"type": "a/b/c"}), ALERT))
+    with pytest.raises(ActionError):
+        asyncio.run(
+            Scene().deed.send(Action(kind="nodeCondition", options={"type": "a/b/c"}), ALERT)
+        )

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.actions.desired_taints import wanted_taints
-from podstatus.alerts.actions.guarded_remediation import Guarded
-from podstatus.alerts.actions.name_prefix import OWN
-from podstatus.alerts.actions.node_taints import OwnTaints
+from podstatus.alerts.actions.desired_taints import desired_taints
+from podstatus.alerts.actions.guarded_remediation import GuardedRemediation
+from podstatus.alerts.actions.name_prefix import PREFIX
+from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.alerts.actions.remediations import TaintNode
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
-from podstatus.alerts.ports import DeedError, TransientDeedError
+from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.client import ApiClient, HttpNodeApi, kubeconfig_config
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError
@@ -38,7 +38,7 @@ ALERT = Alert(
 
 
 def taint(key: str, value: str = "", effect: str = "NoSchedule") -> Taint:
-    return Taint(key=f"{OWN}{key}", value=value, effect=effect)
+    return Taint(key=f"{PREFIX}{key}", value=value, effect=effect)
 
 
 FULL = taint("full")
@@ -97,21 +97,21 @@ class Scene:
         self.own.update(self.server.node)
         self.wanted: Sequence[Taint] = ()
         self.ahead = 0
-        self.taints = OwnTaints(
+        self.taints = AlertTaints(
             self.server,  # type: ignore[arg-type]
             self.own,
             self.events,
-            wanted=lambda: self.wanted,
+            desired=lambda: self.wanted,
             clock=self.clock,
             monotonic=lambda: self.clock.now() - self.ahead,
-            chance=lambda: 0.0,
+            random=lambda: 0.0,
         )
 
     def sync(self, *wanted: Taint) -> list[str]:
         """What the node has when these are wanted."""
         self.wanted = wanted
         asyncio.run(self.taints.sync())
-        return [it.key.removeprefix(OWN) for it in self.server.node.spec.taints or ()]
+        return [it.key.removeprefix(PREFIX) for it in self.server.node.spec.taints or ()]
 
     def passes(self, minutes: float) -> None:
         asyncio.run(self.clock.advance(minutes * 60))
@@ -136,7 +136,7 @@ def test_a_taint_is_added_beside_those_of_others() -> None:
 def test_what_nobody_wants_goes_also_if_another_life_of_the_agent_has_put_it_there() -> None:
     scene = Scene(FULL, THEIRS, taint("old"))
     assert scene.sync(FULL) == ["full", "theirs"]
-    assert scene.events.told == [f"AlertAction take the taint {OWN}old:NoSchedule away: done"]
+    assert scene.events.told == [f"AlertAction take the taint {PREFIX}old:NoSchedule away: done"]
 
 
 def test_nothing_is_asked_while_all_is_as_it_is_wanted() -> None:
@@ -150,10 +150,10 @@ def test_the_same_taint_is_put_on_once_in_ten_minutes_and_later_if_it_is_still_w
     assert scene.sync(FULL) == ["full"]
     assert scene.sync() == []
     assert scene.sync(FULL, taint("other")) == ["other"]
-    with pytest.raises(TransientDeedError, match="too often"):
-        asyncio.run(TaintNode(scene.taints).do(ACTION, ALERT))
+    with pytest.raises(RetryableError, match="too often"):
+        asyncio.run(TaintNode(scene.taints).apply(ACTION, ALERT))
     scene.passes(10)
-    asyncio.run(TaintNode(scene.taints).do(ACTION, ALERT))
+    asyncio.run(TaintNode(scene.taints).apply(ACTION, ALERT))
     assert scene.sync(FULL, taint("other")) == ["other", "full"]
 
 
@@ -184,9 +184,9 @@ def test_a_value_changes_at_the_same_pace() -> None:
 def test_what_failed_spends_no_turn_and_is_done_again() -> None:
     scene = Scene()
     scene.server.failures = [ConflictError("another version"), DeniedError("no")]
-    with pytest.raises(TransientDeedError):
+    with pytest.raises(RetryableError):
         scene.sync(FULL)
-    with pytest.raises(DeedError, match="does not let us"):
+    with pytest.raises(ActionError, match="does not let us"):
         scene.sync(FULL)
     assert scene.sync(FULL) == ["full"]
 
@@ -211,10 +211,10 @@ def test_the_service_begins_when_the_node_is_known_and_goes_on_after_failures() 
     asyncio.run(run())
 
 
-class Told:
+class NoEvents:
     """Whom alerts tell; nobody listens."""
 
-    def tell(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
+    def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
         pass
 
 
@@ -225,15 +225,20 @@ def test_a_taint_that_two_alerts_share_goes_with_the_last_of_them(dry_run: bool)
 
     async def play() -> list[int]:
         seen, change = [], TaintNode(scene.taints)
-        deed = Guarded(
-            ACTION.kind, change, lambda _: rules, Told(), monotonic=scene.clock.now, is_level=True
+        deed = GuardedRemediation(
+            ACTION.kind,
+            change,
+            lambda _: rules,
+            NoEvents(),
+            monotonic=scene.clock.now,
+            is_declarative=True,
         )
         for id_, state in (("a", "firing"), ("b", "firing"), ("a", "resolved"), ("b", "resolved")):
             alert = structs.replace(ALERT, id=AlertId(id_), state=state)
             firing[id_] = alert
             both = [(it, ACTION) for it in firing.values() if it.state == "firing"]
-            scene.wanted = wanted_taints(both, lambda _: rules)
-            await deed.do(ACTION, alert)
+            scene.wanted = desired_taints(both, lambda _: rules)
+            await deed.send(ACTION, alert)
             seen.append(len(scene.server.node.spec.taints or ()))
         return seen
 
@@ -250,25 +255,25 @@ def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(each_server: A
 
     def keys() -> list[str]:
         node = each_server.client.get(path)[1]
-        return [it["key"] for it in node["spec"].get("taints", []) if it["key"].startswith(OWN)]
+        return [it["key"] for it in node["spec"].get("taints", []) if it["key"].startswith(PREFIX)]
 
     async def scene(access: ServerAccess) -> None:
         async with ApiClient(kubeconfig_config(access.kubeconfig)) as client:
             api, clock, wanted = HttpNodeApi(client), FakeClock(), [FULL]
             own = NodeCache(Node(), clock=clock)
             own.update(await api.get_node(name))
-            taints = OwnTaints(api, own, Events(), wanted=lambda: wanted, clock=clock)
-            await TaintNode(taints).do(ACTION, ALERT)
-            assert keys() == [f"{OWN}full"]
+            taints = AlertTaints(api, own, Events(), desired=lambda: wanted, clock=clock)
+            await TaintNode(taints).apply(ACTION, ALERT)
+            assert keys() == [f"{PREFIX}full"]
             wanted.clear()
-            await TaintNode(taints).undo(ACTION, ALERT)
+            await TaintNode(taints).revert(ACTION, ALERT)
             assert keys() == []
 
     try:
         asyncio.run(scene(each_server.access))
         if isinstance(each_server, RealServer):
-            with pytest.raises(DeedError, match="does not let us") as raised:
+            with pytest.raises(ActionError, match="does not let us") as raised:
                 asyncio.run(scene(each_server.process.node_access(name)))
-            assert type(raised.value) is DeedError
+            assert type(raised.value) is ActionError
     finally:
         each_server.client.delete(path)

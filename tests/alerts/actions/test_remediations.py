@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.actions.remediations import DeletePod, KnownPods, RestartContainer
+from podstatus.alerts.actions.remediations import AlertPods, DeletePod, RestartContainer
 from podstatus.alerts.model import Action, Alert, AlertId, Subject
-from podstatus.alerts.ports import DeedError, TransientDeedError
+from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.kube.errors import (
     ApiError,
     BusyError,
@@ -75,8 +75,8 @@ class Book:
         self.restarted.append(container_id)
 
 
-def known(*pods: Pod, all_known: bool = True) -> KnownPods:
-    return KnownPods(PodManager(pods), all_known=lambda: all_known)
+def known(*pods: Pod, all_known: bool = True) -> AlertPods:
+    return AlertPods(PodManager(pods), is_synced=lambda: all_known)
 
 
 def restart(pod: Pod, *running: str, **options: str) -> tuple[str, list[str]]:
@@ -87,8 +87,8 @@ def restart(pod: Pod, *running: str, **options: str) -> tuple[str, list[str]]:
         book,  # type: ignore[arg-type]
     )
     asked = action("restartContainer", **options)
-    said = change.say(asked, alert(pod))
-    asyncio.run(change.do(asked, alert(pod)))
+    said = change.describe(asked, alert(pod))
+    asyncio.run(change.apply(asked, alert(pod)))
     return said, book.restarted
 
 
@@ -117,7 +117,7 @@ def test_what_would_not_start_again_is_left_alone() -> None:
 def test_what_cannot_be_restarted_is_said(
     pod: Pod, running: list[str], options: dict[str, str], why: str
 ) -> None:
-    with pytest.raises(DeedError, match=why):
+    with pytest.raises(ActionError, match=why):
         restart(pod, *running, **options)
 
 
@@ -142,8 +142,8 @@ class Server:
 def delete(pod: Pod, server: Server, **options: str) -> str:
     change = DeletePod(known(pod), server)  # type: ignore[arg-type]
     asked = action("deletePod", **options)
-    said = change.say(asked, alert(pod))
-    asyncio.run(change.do(asked, alert(pod)))
+    said = change.describe(asked, alert(pod))
+    asyncio.run(change.apply(asked, alert(pod)))
     return said
 
 
@@ -157,7 +157,7 @@ def test_a_pod_is_deleted_by_its_uid() -> None:
 
 def test_a_static_pod_is_never_deleted() -> None:
     server = Server()
-    with pytest.raises(DeedError, match="static"):
+    with pytest.raises(ActionError, match="static"):
         delete(a_pod(annotations=STATIC), server)
     assert server.deleted == []
 
@@ -181,14 +181,14 @@ def critical(priority: int | None = None, name: str = "") -> Pod:
 @pytest.mark.parametrize("names", ["", "ns/other", "other/p", "ns/p-*", "*", "p"])
 def test_a_critical_pod_is_neither_deleted_nor_restarted_unless_named(pod: Pod, names: str) -> None:
     server = Server()
-    with pytest.raises(DeedError, match=r"critical.*: ns/p$|of priority.*: ns/p$"):
+    with pytest.raises(ActionError, match=r"critical.*: ns/p$|of priority.*: ns/p$"):
         delete(pod, server, criticalPods=names)
-    with pytest.raises(DeedError, match="name it in criticalPods"):
+    with pytest.raises(ActionError, match="name it in criticalPods"):
         restart(pod, "a", criticalPods=names)
     # Also if it became critical after the guard has asked.
-    with pytest.raises(DeedError, match="name it in criticalPods"):
+    with pytest.raises(ActionError, match="name it in criticalPods"):
         asyncio.run(
-            DeletePod(known(pod), server).do(  # type: ignore[arg-type]
+            DeletePod(known(pod), server).apply(  # type: ignore[arg-type]
                 action("deletePod", criticalPods=names), alert(pod)
             )
         )
@@ -217,27 +217,27 @@ def test_a_pod_that_is_gone_or_another_by_now_is_no_trouble(gone: ApiError) -> N
 @pytest.mark.parametrize(
     ("failure", "kind"),
     [
-        (DeniedError("no"), DeedError),
-        (RejectedError("no"), DeedError),
-        (BusyError("later"), TransientDeedError),
-        (UnavailableError("away"), TransientDeedError),
+        (DeniedError("no"), ActionError),
+        (RejectedError("no"), ActionError),
+        (BusyError("later"), RetryableError),
+        (UnavailableError("away"), RetryableError),
     ],
 )
 def test_a_server_that_refuses_or_is_away_is_told_apart(
-    failure: ApiError, kind: type[DeedError]
+    failure: ApiError, kind: type[ActionError]
 ) -> None:
-    with pytest.raises(DeedError) as raised:
+    with pytest.raises(ActionError) as raised:
         delete(a_pod(), Server(failure))
     assert type(raised.value) is kind
 
 
 def test_an_alert_about_a_node_restarts_and_deletes_nothing() -> None:
-    with pytest.raises(DeedError, match="about no pod"):
-        DeletePod(known(), Server()).say(  # type: ignore[arg-type]
+    with pytest.raises(ActionError, match="about no pod"):
+        DeletePod(known(), Server()).describe(  # type: ignore[arg-type]
             action("deletePod"), alert()
         )
-    with pytest.raises(DeedError, match="not here any more"):
-        DeletePod(known(), Server()).say(  # type: ignore[arg-type]
+    with pytest.raises(ActionError, match="not here any more"):
+        DeletePod(known(), Server()).describe(  # type: ignore[arg-type]
             action("deletePod"), alert(a_pod())
         )
 
@@ -245,12 +245,12 @@ def test_an_alert_about_a_node_restarts_and_deletes_nothing() -> None:
 def test_what_an_agent_has_yet_to_learn_after_its_start_is_waited_for() -> None:
     """A pod that is deleted because of an alert of its last life is not known at first."""
     deletes = DeletePod(known(all_known=False), Server())  # type: ignore[arg-type]
-    with pytest.raises(TransientDeedError, match="which pods are here"):
-        deletes.say(action("deletePod"), alert(a_pod()))
+    with pytest.raises(RetryableError, match="which pods are here"):
+        deletes.describe(action("deletePod"), alert(a_pod()))
     restarts = RestartContainer(
         known(a_pod()),
         Running(has_listed=False),  # type: ignore[arg-type]
         Book(),  # type: ignore[arg-type]
     )
-    with pytest.raises(TransientDeedError, match="what runs here"):
-        restarts.say(action("restartContainer"), alert(a_pod()))
+    with pytest.raises(RetryableError, match="what runs here"):
+        restarts.describe(action("restartContainer"), alert(a_pod()))

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from podstatus.alerts.cel.compile import compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.evaluator.budget import RoundCosts
-from podstatus.alerts.evaluator.ports import About, Evaluated, Held
+from podstatus.alerts.evaluator.ports import EvaluationResult, RuleHolds, SubjectFacts
 from podstatus.alerts.model import Rule
 from tests.support.alert_rules import ENVIRONMENTS, pod_like
 
 
-class Costly:
+class FakeMeter:
     """A `Meter` by which each evaluation of these rules takes so long."""
 
     def __init__(self, **seconds: float) -> None:
@@ -18,43 +18,45 @@ class Costly:
         self._current: Sequence[str] = ()
         self.groups = 0
 
-    def begin(self, rules: Sequence[str]) -> None:
+    def start(self, rules: Sequence[str]) -> None:
         self._current = rules
         self.groups += len(rules) > 1
 
-    def seconds(self) -> float:
+    def cpu_seconds(self) -> float:
         return sum(self._costs.get(name, 2e-6) for name in self._current)
 
 
-def evaluation(meter: Costly, count: int = 40) -> RuleEvaluation:
+def evaluation(meter: FakeMeter, count: int = 40) -> RuleEvaluation:
     rules = [Rule(name=f"R{number}", expression="!pod.ready") for number in range(count)]
     compiled = [compile_checked(rule, ENVIRONMENTS) for rule in rules]
     return RuleEvaluation(compiled, ENVIRONMENTS, meter=meter)
 
 
-def ask(asked: RuleEvaluation, times: int = 50, *, ready: bool = True) -> Evaluated:
-    return asked.evaluate([About("pod", pod_like(ready=ready))] * times)
+def ask(asked: RuleEvaluation, times: int = 50, *, ready: bool = True) -> EvaluationResult:
+    return asked.evaluate([SubjectFacts("pod", pod_like(ready=ready))] * times)
 
 
 def test_a_rule_that_uses_up_a_round_is_switched_off_alone() -> None:
-    asked = evaluation(Costly(R7=0.05))
+    asked = evaluation(FakeMeter(R7=0.05))
     found = ask(asked, ready=False)
-    assert list(found.switched_off) == ["R7"]
-    assert "50 ms" in found.switched_off["R7"]
+    assert list(found.disabled) == ["R7"]
+    assert "50 ms" in found.disabled["R7"]
     others = {f"R{number}" for number in range(40)} - {"R7"}
-    assert found.answers[-1] == dict.fromkeys(sorted(others, key=lambda it: int(it[1:])), Held())
-    assert ask(asked, ready=False).switched_off == {}
+    assert found.results[-1] == dict.fromkeys(
+        sorted(others, key=lambda it: int(it[1:])), RuleHolds()
+    )
+    assert ask(asked, ready=False).disabled == {}
 
 
 def test_one_in_a_group_is_found_though_no_rule_holds() -> None:
-    meter = Costly(R7=0.05)
+    meter = FakeMeter(R7=0.05)
     asked = evaluation(meter)
-    assert list(ask(asked).switched_off) == ["R7"]
+    assert list(ask(asked).disabled) == ["R7"]
 
 
 def test_ordinary_rules_are_never_blamed() -> None:
-    asked = evaluation(Costly(), 1_000)
-    assert ask(asked, ready=False).switched_off == {}
+    asked = evaluation(FakeMeter(), 1_000)
+    assert ask(asked, ready=False).disabled == {}
 
 
 def test_what_is_slow_once_is_not_blamed() -> None:
@@ -72,19 +74,19 @@ def test_a_round_goes_on_with_a_new_budget() -> None:
 
 
 def test_rules_that_are_left_out_have_no_answers() -> None:
-    asked = evaluation(Costly(), 3)
-    asked.leave_out(["R1"])
-    (answers,) = ask(asked, 1, ready=False).answers
+    asked = evaluation(FakeMeter(), 3)
+    asked.disable(["R1"])
+    (answers,) = ask(asked, 1, ready=False).results
     assert set(answers) == {"R0", "R2"}
 
 
 def test_rules_that_are_taken_apart_answer_the_same() -> None:
-    meter = Costly()
+    meter = FakeMeter()
     asked = evaluation(meter)
-    before = ask(asked, 1, ready=False).answers
-    asked.take_apart()
+    before = ask(asked, 1, ready=False).results
+    asked.isolate_rules()
     meter.groups = 0
-    assert ask(asked, 1, ready=False).answers == before
+    assert ask(asked, 1, ready=False).results == before
     assert meter.groups == 0
 
 
@@ -92,9 +94,9 @@ def test_annotations_are_bounded_together() -> None:
     texts = {f"a{number}": "{{ pod.message }}" for number in range(100)}
     rule = Rule(name="R", expression="!pod.ready", annotations=texts)
     asked = RuleEvaluation([compile_checked(rule, ENVIRONMENTS)], ENVIRONMENTS)
-    (answers,) = asked.evaluate([About("pod", pod_like(message="x" * 5_000))]).answers
+    (answers,) = asked.evaluate([SubjectFacts("pod", pod_like(message="x" * 5_000))]).results
     held = answers["R"]
-    assert isinstance(held, Held)
+    assert isinstance(held, RuleHolds)
     assert sum(map(len, held.annotations.values())) == 16 * 1024
     assert max(map(len, held.annotations.values())) == 2_000
 
@@ -106,8 +108,8 @@ def test_texts_of_a_round_are_bounded_together() -> None:
     ]
     compiled = [compile_checked(rule, ENVIRONMENTS) for rule in rules]
     asked = RuleEvaluation(compiled, ENVIRONMENTS)
-    found = asked.evaluate([About("pod", pod_like(message="x" * 5_000))] * 10)
-    held = [it for answers in found.answers for it in answers.values() if isinstance(it, Held)]
+    found = asked.evaluate([SubjectFacts("pod", pod_like(message="x" * 5_000))] * 10)
+    held = [it for answers in found.results for it in answers.values() if isinstance(it, RuleHolds)]
     assert len(held) == 400
     assert sum(len(text) for it in held for text in it.annotations.values()) == 4 * 2**20
 
@@ -115,4 +117,4 @@ def test_texts_of_a_round_are_bounded_together() -> None:
 def test_of_many_mistakes_in_a_rule_the_first_are_shown() -> None:
     rule = Rule(name="R", expression=" || ".join(f"pod.x{number} == 1" for number in range(300)))
     (check,) = ENVIRONMENTS.check([rule])
-    assert len(check.flaws) == 20
+    assert len(check.errors) == 20

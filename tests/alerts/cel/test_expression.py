@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from podstatus.alerts.cel.expression import LONGEST, Environment
-from podstatus.alerts.evaluator.ports import Failed
-from podstatus.alerts.model import Place
-from podstatus.alerts.rules.static_checks import MAX_GROWING, ExpressionError
+from podstatus.alerts.cel.expression import MAX_EXPRESSION_LENGTH, Environment
+from podstatus.alerts.evaluator.ports import RuleFailed
+from podstatus.alerts.model import Location
+from podstatus.alerts.rules.static_checks import MAX_EXPANSIONS, CompileError
 from tests.support.alert_rules import pod_like
 
-POD = Environment.of("pod")
-NODE = Environment.of("node")
+POD = Environment.for_scope("pod")
+NODE = Environment.for_scope("node")
 APP = {
     "name": "app", "kind": "container", "image": "i", "state": "waiting",
     "reason": "CrashLoopBackOff", "exitCode": -1, "message": "", "lastReason": "Error",
@@ -44,50 +44,50 @@ def test_what_a_pod_is_asked(text: str, held: bool) -> None:
         phase="Pending", containers=[APP], labels={"app": "web"}, name="web-1", restarts=4,
         conditions={"Ready": "False"}, restarts10m=3,
     )  # fmt: skip
-    assert POD.compile(text).holds(POD.facts(facts)) is held
+    assert POD.compile(text).holds(POD.activation(facts)) is held
 
 
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("pod.fase", Place(1, 1), "nothing is called pod.fase"),
-        ("pod.ready &&\n  pod.fase == 3", Place(2, 3), "nothing is called pod.fase"),
+        ("pod.fase", Location(1, 1), "nothing is called pod.fase"),
+        ("pod.ready &&\n  pod.fase == 3", Location(2, 3), "nothing is called pod.fase"),
         (
             "node.ready",
-            Place(1, 1),
+            Location(1, 1),
             "nothing is called node.ready here, but in rules with scope node",
         ),
-        ("sync.unsent > 3", Place(1, 1), "here, but in rules with scope node"),
-        ('pod.phase = "Running"', Place(1, 11), "syntax error: write ==, not ="),
-        ("pod.ready & pod.static", Place(1, 11), "syntax error: write &&, not &"),
-        ("len(pod.name) > 3", Place(1, 1), "nothing is called len"),
-        ("true && len(pod.name) > 3", Place(1, 9), "nothing is called len"),
-        ("pod", Place(1, 1), "nothing is called pod"),
-        ("pod.phase == 3", Place(1, 11), "no matching overload for '_==_'"),
-        ('pod.name == "é" && pod.fase', Place(1, 20), "nothing is called pod.fase"),
-        ("pod.ready &&", Place(1, 13), "syntax error: mismatched input '<EOF>'"),
-        ("pod.ready and pod.static", Place(1, 11), "syntax error: write &&, not and"),
-        ('"abc', Place(1, 1), "syntax error: token recognition error"),
-        ("pod.containers.exists(c, c.fase > 3)", Place(1, 28), "containers have no fase, but"),
-        ("false && pod.containers.all( x ,\n x.ok)", Place(2, 4), "containers have no ok"),
+        ("sync.unsent > 3", Location(1, 1), "here, but in rules with scope node"),
+        ('pod.phase = "Running"', Location(1, 11), "syntax error: write ==, not ="),
+        ("pod.ready & pod.static", Location(1, 11), "syntax error: write &&, not &"),
+        ("len(pod.name) > 3", Location(1, 1), "nothing is called len"),
+        ("true && len(pod.name) > 3", Location(1, 9), "nothing is called len"),
+        ("pod", Location(1, 1), "nothing is called pod"),
+        ("pod.phase == 3", Location(1, 11), "no matching overload for '_==_'"),
+        ('pod.name == "é" && pod.fase', Location(1, 20), "nothing is called pod.fase"),
+        ("pod.ready &&", Location(1, 13), "syntax error: mismatched input '<EOF>'"),
+        ("pod.ready and pod.static", Location(1, 11), "syntax error: write &&, not and"),
+        ('"abc', Location(1, 1), "syntax error: token recognition error"),
+        ("pod.containers.exists(c, c.fase > 3)", Location(1, 28), "containers have no fase, but"),
+        ("false && pod.containers.all( x ,\n x.ok)", Location(2, 4), "containers have no ok"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str, place: Place, message: str) -> None:
-    with pytest.raises(ExpressionError) as caught:
+def test_what_is_wrong_is_said_with_its_place(text: str, place: Location, message: str) -> None:
+    with pytest.raises(CompileError) as caught:
         POD.compile(text)
-    [flaw] = caught.value.flaws
+    [flaw] = caught.value.errors
     assert flaw.message.startswith(message) or message in flaw.message
-    assert flaw.place == place
+    assert flaw.location == place
 
 
 def test_all_wrong_names_are_told() -> None:
-    with pytest.raises(ExpressionError) as caught:
+    with pytest.raises(CompileError) as caught:
         POD.compile("pod.a || pod.b || pod.ready")
-    assert [flaw.place.column for flaw in caught.value.flaws] == [1, 10]
+    assert [flaw.location.column for flaw in caught.value.errors] == [1, 10]
 
 
 def test_a_whole_number_where_a_fraction_is_needed_is_explained() -> None:
-    with pytest.raises(ExpressionError, match=r"is written 3\.0"):
+    with pytest.raises(CompileError, match=r"is written 3\.0"):
         NODE.compile("node.cpuUsedFraction > 1")
 
 
@@ -107,26 +107,26 @@ def test_right_names_are_taken_for_no_mistake(text: str) -> None:
 
 def test_what_fails_of_one_pod_says_why() -> None:
     asked = POD.compile("10 / pod.restarts > 3")
-    assert asked.holds(POD.facts(pod_like(restarts=0))) == Failed("divide by zero")
-    assert asked.holds(POD.facts(pod_like(restarts=2))) is True
+    assert asked.holds(POD.activation(pod_like(restarts=0))) == RuleFailed("divide by zero")
+    assert asked.holds(POD.activation(pod_like(restarts=2))) is True
 
 
 def test_a_text_that_is_no_unicode_fails_of_its_pod_alone() -> None:
     asked = POD.compile('pod.message == "x"')
-    assert isinstance(asked.holds(POD.facts(pod_like(message="\ud800"))), Failed)
-    assert isinstance(asked.value(POD.facts(pod_like(message="\ud800"))), Failed)
+    assert isinstance(asked.holds(POD.activation(pod_like(message="\ud800"))), RuleFailed)
+    assert isinstance(asked.value(POD.activation(pod_like(message="\ud800"))), RuleFailed)
 
 
 def test_what_python_has_no_value_for_fails_of_its_pod_alone() -> None:
     asked = POD.compile('pod.labels[?"app"]')
-    assert isinstance(asked.value(POD.facts(pod_like())), Failed)
+    assert isinstance(asked.value(POD.activation(pod_like())), RuleFailed)
 
 
 def test_an_expression_is_asked_in_another_thread_than_it_was_compiled_in() -> None:
     asked, held = POD.compile("pod.restarts > 3"), list[object]()
 
     def ask() -> None:
-        held.extend(asked.holds(POD.facts(pod_like(restarts=4))) for _ in range(1000))
+        held.extend(asked.holds(POD.activation(pod_like(restarts=4))) for _ in range(1000))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
@@ -137,8 +137,8 @@ def test_an_expression_is_asked_in_another_thread_than_it_was_compiled_in() -> N
 
 
 def test_an_expression_that_is_too_long_is_refused() -> None:
-    with pytest.raises(ExpressionError, match="longer than"):
-        POD.compile("true" + " || true" * LONGEST)
+    with pytest.raises(CompileError, match="longer than"):
+        POD.compile("true" + " || true" * MAX_EXPRESSION_LENGTH)
 
 
 @pytest.mark.parametrize(
@@ -152,17 +152,17 @@ def test_an_expression_that_is_too_long_is_refused() -> None:
     ],
 )
 def test_what_makes_more_and_more_of_a_text_is_refused(text: str) -> None:
-    with pytest.raises(ExpressionError, match="more than 5 times"):
+    with pytest.raises(CompileError, match="more than 5 times"):
         POD.compile(text)
 
 
 def test_some_may_make_more_of_a_text_and_texts_may_name_them() -> None:
-    five = '"a.b"' + '.replace(".", "-")' * MAX_GROWING
+    five = '"a.b"' + '.replace(".", "-")' * MAX_EXPANSIONS
     asked = POD.compile(five + ' == "a-b" && ".map(.map(" != ""')
-    assert asked.holds(POD.facts(pod_like())) is True
-    with pytest.raises(ExpressionError) as caught:
+    assert asked.holds(POD.activation(pod_like())) is True
+    with pytest.raises(CompileError) as caught:
         POD.compile(five + '\n  .replace("a", "") == ""')
-    assert [flaw.place for flaw in caught.value.flaws] == [Place(2, 3)]
+    assert [flaw.location for flaw in caught.value.errors] == [Location(2, 3)]
 
 
 MONSTERS = """
@@ -176,13 +176,13 @@ MONSTERS = """
 """
 PROGRAM = """
 from podstatus.alerts.cel.expression import Environment
-from podstatus.alerts.rules.static_checks import ExpressionError
-environment = Environment.of("pod")
+from podstatus.alerts.rules.static_checks import CompileError
+environment = Environment.for_scope("pod")
 for text in [%s]:
     try:
-        environment.compile(text).holds(environment.facts({}))
+        environment.compile(text).holds(environment.activation({}))
         print("asked")
-    except ExpressionError:
+    except CompileError:
         print("refused")
 """
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podstatus.alerts.cel.compile import compile_rule
 from podstatus.alerts.cel.rule_groups import RuleGroup, group_rules
-from podstatus.alerts.evaluator.ports import Failed
+from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.model import Rule
 from tests.support.alert_rules import ENVIRONMENTS, pod_like
 
@@ -17,7 +17,7 @@ EXPRESSIONS = (
     '"n" in pod.labels && int(pod.labels.n) > 0',
     "pod.ready ? false : pod.static",
 )
-POD = ENVIRONMENTS.here("pod")
+POD = ENVIRONMENTS.local("pod")
 RULES = [
     compile_rule(Rule(name=f"R{number}", expression=text), ENVIRONMENTS)
     for number, text in enumerate(EXPRESSIONS)
@@ -25,7 +25,7 @@ RULES = [
 GROUP = RuleGroup(RULES, POD)
 
 
-def asked_one_by_one(facts: Any) -> dict[str, bool | Failed]:
+def asked_one_by_one(facts: Any) -> dict[str, bool | RuleFailed]:
     found = {r.rule.name: r.condition.holds(facts) for r in RULES if r.condition is not None}
     return {name: it for name, it in found.items() if it is not False}
 
@@ -40,13 +40,13 @@ def asked_one_by_one(facts: Any) -> dict[str, bool | Failed]:
     })
 )  # fmt: skip
 def test_together_they_say_the_same(known: dict[str, Any]) -> None:
-    facts = POD.facts(pod_like(**known))
-    told = {name: it for name, it in GROUP.ask(facts) if it is not False}
+    facts = POD.activation(pod_like(**known))
+    told = {name: it for name, it in GROUP.evaluate(facts) if it is not False}
     assert told == asked_one_by_one(facts)
 
 
 def test_where_none_holds_none_is_asked_by_itself() -> None:
-    assert GROUP.ask(POD.facts(pod_like(ready=True))) == []
+    assert GROUP.evaluate(POD.activation(pod_like(ready=True))) == []
 
 
 def test_rules_that_do_not_fit_into_one_expression_are_asked_all_the_same() -> None:
@@ -55,9 +55,9 @@ def test_rules_that_do_not_fit_into_one_expression_are_asked_all_the_same() -> N
         compile_rule(Rule(name=f"R{n}", expression=f"{long} || pod.ready"), ENVIRONMENTS)
         for n in range(20)
     ]
-    answers = [it for group in group_rules(rules, POD) for it in group.ask(_ready())]
+    answers = [it for group in group_rules(rules, POD) for it in group.evaluate(_ready())]
     assert answers == [(f"R{n}", True) for n in range(20)]
 
 
 def _ready() -> Any:
-    return POD.facts(pod_like(ready=True))
+    return POD.activation(pod_like(ready=True))

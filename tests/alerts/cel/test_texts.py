@@ -4,11 +4,11 @@ import pytest
 
 from podstatus.alerts.cel.expression import Environment
 from podstatus.alerts.cel.template import compile_template
-from podstatus.alerts.rules.durations import SpanError, parse_span
-from podstatus.alerts.rules.static_checks import ExpressionError
+from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
+from podstatus.alerts.rules.static_checks import CompileError
 from tests.support.alert_rules import pod_like
 
-POD = Environment.of("pod")
+POD = Environment.for_scope("pod")
 
 
 @pytest.mark.parametrize(
@@ -19,15 +19,15 @@ POD = Environment.of("pod")
     ],
 )  # fmt: skip
 def test_a_length_of_time(text: str, seconds: float) -> None:
-    assert parse_span(text) == seconds
+    assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize(
     "text", ["", "3", "1.5h", "-1s", "+1s", "1s1m", "1m1m", " 1s", "1 s", "1y", "²s", "53w", "s"]
 )
 def test_what_is_no_length_of_time(text: str) -> None:
-    with pytest.raises(SpanError):
-        parse_span(text)
+    with pytest.raises(RuleDurationError):
+        parse_duration(text)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_what_is_no_length_of_time(text: str) -> None:
     ],
 )
 def test_a_template_is_filled_in(text: str, filled: str) -> None:
-    facts = POD.facts(pod_like(name="web", namespace="default", restarts=4))
-    assert compile_template(POD, text).fill(facts) == filled
+    facts = POD.activation(pod_like(name="web", namespace="default", restarts=4))
+    assert compile_template(POD, text).render(facts) == filled
 
 
 def test_a_text_does_not_become_endless() -> None:
-    facts = POD.facts(pod_like(message="x" * 512))
-    assert len(compile_template(POD, "{{ pod.message }}" * 100).fill(facts)) == 2_000
+    facts = POD.activation(pod_like(message="x" * 512))
+    assert len(compile_template(POD, "{{ pod.message }}" * 100).render(facts)) == 2_000
 
 
 def test_all_that_is_wrong_with_a_template_is_told_with_its_place() -> None:
-    with pytest.raises(ExpressionError) as caught:
+    with pytest.raises(CompileError) as caught:
         compile_template(POD, "a {{ pod.fase }}\nb {{ pod.ready &&\n pod.foo }} {{ c")
-    assert [(flaw.place.line, flaw.place.column) for flaw in caught.value.flaws] == [
+    assert [(flaw.location.line, flaw.location.column) for flaw in caught.value.errors] == [
         (1, 6),
         (3, 2),
         (3, 13),
@@ -66,5 +66,5 @@ def test_all_that_is_wrong_with_a_template_is_told_with_its_place() -> None:
 
 
 def test_what_may_be_nothing_is_no_text() -> None:
-    with pytest.raises(ExpressionError, match="it may be nothing"):
+    with pytest.raises(CompileError, match="it may be nothing"):
         compile_template(POD, 'of {{ pod.labels[?"app"] }}')

@@ -12,11 +12,11 @@ import random
 import sys
 from pathlib import Path
 
-from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.notifiers.http_post import HttpPost
-from podstatus.alerts.notifiers.webhook import Webhook
+from podstatus.alerts.notifiers.http_post import HttpPostClient
+from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.base.aio import SystemClock
 from tests.alerts.sample_alerts import firing, resolved
 
@@ -28,18 +28,18 @@ def number_of(alert: Alert) -> int:
     return int(alert.id.split("-")[1])
 
 
-def end(dispatcher: Dispatcher, alert: Alert) -> None:
+def end(dispatcher: AlertDispatcher, alert: Alert) -> None:
     if number_of(alert) % 3:
-        dispatcher.tell(resolved(alert, SystemClock().now()), [])
+        dispatcher.dispatch(resolved(alert, SystemClock().now()), [])
 
 
 async def tell(path: Path, url: str, first: int, *, drain: bool) -> None:
     """Live for a while."""
     clock = SystemClock()
-    http = HttpPost(clock=clock)
-    deed = Webhook(http, clock=clock)
+    http = HttpPostClient(clock=clock)
+    deed = WebhookNotifier(http, clock=clock)
     actions = [Action(kind="webhook", options={"url": url})]
-    dispatcher = Dispatcher(
+    dispatcher = AlertDispatcher(
         {"webhook": deed}, AlertStore.open(path), clock=clock, random=random.random
     )
     running = asyncio.create_task(dispatcher.run())
@@ -47,10 +47,10 @@ async def tell(path: Path, url: str, first: int, *, drain: bool) -> None:
         end(dispatcher, alert)
     number = first
     while not drain and not running.done():
-        dispatcher.tell(firing(str(number)), actions)
+        dispatcher.dispatch(firing(str(number)), actions)
         if number - LASTS >= first:
             end(dispatcher, firing(str(number - LASTS)))
-        await dispatcher._keeper.written()
+        await dispatcher._persister.flushed()
         sys.stdout.write(f"kept {number}\n")
         sys.stdout.flush()
         number += 1

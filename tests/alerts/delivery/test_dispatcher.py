@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.delivery.dispatcher import Dispatcher
-from podstatus.alerts.model import Action, Alert, Place
+from podstatus.alerts.delivery.dispatcher import AlertDispatcher
+from podstatus.alerts.model import Action, Alert, Location
 from podstatus.alerts.ports import (
-    BatchDeed,
-    Deed,
-    DeedError,
+    ActionError,
+    AlertNotifier,
+    BatchAlertNotifier,
     DeliveryState,
-    NotReachedError,
-    TransientDeedError,
+    NotSentError,
+    RetryableError,
 )
 from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.clock import FakeClock, settle
@@ -32,17 +32,17 @@ from tests.alerts.sample_alerts import (
 
 HOOK = Action(kind="hook")
 OTHER = Action(kind="other")
-BUSY = TransientDeedError("busy")
-AWAY = NotReachedError("nobody is there")
-NEVER = DeedError("never")
+BUSY = RetryableError("busy")
+AWAY = NotSentError("nobody is there")
+NEVER = ActionError("never")
 
 
 @asynccontextmanager
 async def dispatching(
-    deeds: Mapping[str, Deed | BatchDeed], clock: FakeClock
-) -> AsyncIterator[Dispatcher]:
+    deeds: Mapping[str, AlertNotifier | BatchAlertNotifier], clock: FakeClock
+) -> AsyncIterator[AlertDispatcher]:
     """One that runs, without a disk and without chance."""
-    made = Dispatcher(deeds, None, clock=clock, random=lambda: 0.0)
+    made = AlertDispatcher(deeds, None, clock=clock, random=lambda: 0.0)
     task = asyncio.create_task(made.run())
     try:
         yield made
@@ -56,7 +56,7 @@ def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(scene())
 
 
-def only(dispatcher: Dispatcher) -> DeliveryState:
+def only(dispatcher: AlertDispatcher) -> DeliveryState:
     (state,) = dispatcher.deliveries()
     return state
 
@@ -65,16 +65,16 @@ def test_beginning_and_end_are_told_once_each_and_pending_is_not() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(pending(alert), [HOOK])
+            dispatcher.dispatch(pending(alert), [HOOK])
             await settle()
             assert hook.heard == []
             for _ in range(3):  # what is known is not told again
-                dispatcher.tell(alert, [HOOK])
+                dispatcher.dispatch(alert, [HOOK])
             await settle()
             assert hook.heard == [told(alert)]
-            dispatcher.tell(resolved(alert), [HOOK])
+            dispatcher.dispatch(resolved(alert), [HOOK])
             await settle()
-            dispatcher.tell(resolved(alert), [HOOK])
+            dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(3600)
             assert hook.heard == [told(alert), told(resolved(alert))]
             assert only(dispatcher) == DeliveryState(name="hook", delivered=2)
@@ -87,11 +87,11 @@ def test_what_ends_while_the_receiver_is_away_is_not_told_at_all() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.is_away = AWAY
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             await clock.advance(10)
             assert hook.tries > 2
             assert only(dispatcher).problem == "nobody is there"
-            dispatcher.tell(resolved(alert), [HOOK])
+            dispatcher.dispatch(resolved(alert), [HOOK])
             hook.is_away = None
             await clock.advance(3600)
             assert hook.heard == []
@@ -105,10 +105,10 @@ def test_what_ends_while_nobody_knows_if_it_was_heard_is_told_to_be_over() -> No
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.errors = [BUSY, AWAY]
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             await clock.advance(1.5)  # once it may have been heard, once certainly not
             assert hook.tries == 2
-            dispatcher.tell(resolved(alert), [HOOK])
+            dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(10)
             assert hook.heard == [told(resolved(alert))]
 
@@ -120,7 +120,7 @@ def test_one_that_hangs_holds_up_nobody_and_is_tried_again() -> None:
         slow, quick, clock, alert = Listener(), Listener(), FakeClock(), firing()
         slow.open.clear()
         async with dispatching({"hook": slow, "other": quick}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK, OTHER])
+            dispatcher.dispatch(alert, [HOOK, OTHER])
             await settle()
             assert quick.heard == [told(alert)]
             await clock.advance(31)
@@ -141,7 +141,7 @@ class MistakenListener(BatchListener):
     is_mistaken = False
 
     def __getattribute__(self, name: str) -> Any:
-        if name == "again_seconds" and self.is_mistaken:
+        if name == "resend_seconds" and self.is_mistaken:
             raise ZeroDivisionError("a mistake")
         return super().__getattribute__(name)
 
@@ -152,14 +152,14 @@ def test_a_mistake_between_two_tries_is_told_and_ends_no_receiver(
     async def scene() -> None:
         hook, clock, alert = MistakenListener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             hook.is_mistaken = True
             await clock.advance(60)
             assert only(dispatcher).problem == "a mistake"
             hook.is_mistaken = False
             await clock.advance(5)
             assert only(dispatcher).problem == ""
-            dispatcher.tell(resolved(alert), [HOOK])
+            dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(5)
             assert hook.heard[-1] == told(resolved(alert))
 
@@ -173,7 +173,7 @@ def test_tries_become_rarer_up_to_one_in_five_minutes_and_go_on_while_it_fires()
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.is_away = BUSY
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             await clock.advance(511)  # 1 + 2 + 4 + … + 256
             assert hook.tries == 10
             await clock.advance(24 * 3600)
@@ -200,7 +200,7 @@ def test_a_clock_that_is_set_holds_up_nobody(days: int) -> None:
         hook, many, clock = Listener(), BatchListener(), SetClock()
         hook.is_away = AWAY
         async with dispatching({"hook": hook, "other": many}, clock) as dispatcher:
-            dispatcher.tell(firing(), [HOOK, OTHER])
+            dispatcher.dispatch(firing(), [HOOK, OTHER])
             await clock.advance(1)
             clock.ahead = days * 24 * 3600 * SECOND
             await clock.advance(5)
@@ -216,10 +216,10 @@ def test_an_end_is_told_for_an_hour_and_then_dropped() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             await settle()
             hook.is_away = BUSY
-            dispatcher.tell(resolved(alert), [HOOK])
+            dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(3000)
             assert only(dispatcher).waiting == 1
             await clock.advance(1000)
@@ -234,11 +234,11 @@ def test_an_end_is_told_for_an_hour_and_then_dropped() -> None:
 def test_who_asks_to_be_left_alone_is_left_alone_by_news_too() -> None:
     async def scene() -> None:
         hook, clock = Listener(), FakeClock()
-        hook.errors = [TransientDeedError("slow down", after_seconds=40)]
+        hook.errors = [RetryableError("slow down", retry_after_seconds=40)]
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(firing("a"), [HOOK])
+            dispatcher.dispatch(firing("a"), [HOOK])
             await settle()
-            dispatcher.tell(firing("b"), [HOOK])
+            dispatcher.dispatch(firing("b"), [HOOK])
             await clock.advance(39.9)
             assert hook.tries == 1
             await clock.advance(0.2)
@@ -252,10 +252,10 @@ def test_one_alert_that_always_fails_holds_up_no_other() -> None:
         hook, clock = Listener(), FakeClock()
         hook.is_away, hook.never = BUSY, {firing("bad").id}
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(firing("bad"), [HOOK])
+            dispatcher.dispatch(firing("bad"), [HOOK])
             await clock.advance(1000)
             for name in "abc":
-                dispatcher.tell(firing(name), [HOOK])
+                dispatcher.dispatch(firing(name), [HOOK])
                 await clock.advance(1.5)
             assert [id_ for id_, _ in hook.heard] == [firing(name).id for name in "abc"]
             assert only(dispatcher).waiting == 1
@@ -272,10 +272,10 @@ def test_of_news_that_come_together_one_that_fails_holds_up_no_other() -> None:
         hook, clock = Listener(), FakeClock()
         hook.is_away, hook.never = BUSY, {firing(name).id for name in ("bad", "worse")}
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(firing("bad"), [HOOK])
+            dispatcher.dispatch(firing("bad"), [HOOK])
             await clock.advance(1000)
             for name in ("worse", "a", "b"):
-                dispatcher.tell(firing(name), [HOOK])
+                dispatcher.dispatch(firing(name), [HOOK])
             tries = hook.tries
             await clock.advance(1.5)
             assert hook.heard == [told(firing("a")), told(firing("b"))]
@@ -292,7 +292,7 @@ def test_news_during_a_short_outage_put_off_nothing() -> None:
         alerts = [firing(str(number)) for number in range(30)]
         async with dispatching({"hook": hook}, clock) as dispatcher:
             for alert in alerts:
-                dispatcher.tell(alert, [HOOK])
+                dispatcher.dispatch(alert, [HOOK])
                 await clock.advance(1)
             assert hook.tries <= 31 + 6  # a second apart, and 1, 2, 4 … s after the first
             hook.is_away = None
@@ -308,14 +308,14 @@ def test_news_about_the_same_name_keep_their_order(uid: str) -> None:
         hook, clock, first = Listener(), FakeClock(), firing()
         second = firing(life=2, subject=structs.replace(first.subject, uid=PodUID(uid)))
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(first, [HOOK])
+            dispatcher.dispatch(first, [HOOK])
             await settle()
             hook.is_away, hook.never = BUSY, {first.id}
-            dispatcher.tell(resolved(first), [HOOK])
+            dispatcher.dispatch(resolved(first), [HOOK])
             await settle()
-            dispatcher.tell(second, [HOOK])
+            dispatcher.dispatch(second, [HOOK])
             await clock.advance(100)
-            dispatcher.tell(firing("other"), [HOOK])
+            dispatcher.dispatch(firing("other"), [HOOK])
             await clock.advance(2)
             assert hook.heard == [told(first), told(firing("other"))]
             hook.is_away = None
@@ -330,12 +330,12 @@ def test_what_is_refused_for_good_is_counted_and_neither_tried_again_nor_told_to
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.errors = [NEVER]
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             await clock.advance(3600)
             assert only(dispatcher) == DeliveryState(name="hook", dropped=1, problem="never")
-            dispatcher.tell(alert, [HOOK])
-            dispatcher.tell(resolved(alert), [HOOK])
-            dispatcher.tell(firing("b"), [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
+            dispatcher.dispatch(resolved(alert), [HOOK])
+            dispatcher.dispatch(firing("b"), [HOOK])
             await clock.advance(10)
             assert hook.heard == [told(firing("b"))]
             assert only(dispatcher).problem == ""
@@ -350,7 +350,7 @@ def test_a_mistake_in_a_deed_is_logged_with_its_place_and_tried_again(
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.errors = [KeyError("oops")]
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             await clock.advance(5)
             assert hook.heard == [told(alert)]
 
@@ -363,7 +363,7 @@ def test_a_kind_that_is_not_there_is_a_problem_of_that_receiver_alone() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [Action(kind="fax", place=Place(7, 3)), HOOK])
+            dispatcher.dispatch(alert, [Action(kind="fax", place=Location(7, 3)), HOOK])
             await settle()
             assert hook.heard == [told(alert)]
             fax = dispatcher.deliveries()[0]
@@ -377,9 +377,9 @@ def test_who_was_told_of_the_beginning_is_told_of_the_end_though_the_rule_has_ch
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
             await settle()
-            dispatcher.tell(resolved(alert), [])
+            dispatcher.dispatch(resolved(alert), [])
             await settle()
             assert hook.heard[-1] == told(resolved(alert))
 
@@ -395,14 +395,14 @@ def test_many_are_told_at_once_and_those_that_fire_again_and_again() -> None:
         alerts = [firing(name) for name in "abcd"]
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
-                dispatcher.tell(alert, [HOOK])
+                dispatcher.dispatch(alert, [HOOK])
             await settle()
             first = [told(alert) for alert in alerts]
             assert many.batches == [first[:3], first[3:]]
             many.batches.clear()
             await clock.advance(60)
             assert many.batches == [first[:3], first[3:]]
-            dispatcher.tell(resolved(alerts[0]), [HOOK])
+            dispatcher.dispatch(resolved(alerts[0]), [HOOK])
             await clock.advance(60)
             assert many.batches[2:] == [[told(resolved(alerts[0]))], first[1:]]
             assert only(dispatcher).delivered == 5
@@ -412,22 +412,22 @@ def test_many_are_told_at_once_and_those_that_fire_again_and_again() -> None:
 
 def test_away_for_ten_minutes_all_are_told_when_it_is_back_and_nothing_piles_up() -> None:
     async def scene() -> None:
-        many, clock = BatchListener(most=100), FakeClock()
+        many, clock = BatchListener(max_batch=100), FakeClock()
         old, early, short = firing("old"), firing("early"), firing("short")
         async with dispatching({"hook": many}, clock) as dispatcher:
-            dispatcher.tell(old, [HOOK])
-            dispatcher.tell(early, [HOOK])
+            dispatcher.dispatch(old, [HOOK])
+            dispatcher.dispatch(early, [HOOK])
             await clock.advance(1)
             many.batches.clear()
             many.is_away = AWAY
-            dispatcher.tell(resolved(early), [HOOK])
+            dispatcher.dispatch(resolved(early), [HOOK])
             for number in range(600):
                 await clock.advance(1)
                 one = firing(f"short-{number}")
-                dispatcher.tell(one, [HOOK])
-                dispatcher.tell(resolved(one, clock.now()), [HOOK])
+                dispatcher.dispatch(one, [HOOK])
+                dispatcher.dispatch(resolved(one, clock.now()), [HOOK])
                 if number == 300:
-                    dispatcher.tell(short, [HOOK])
+                    dispatcher.dispatch(short, [HOOK])
                 assert only(dispatcher).waiting <= 3
             many.is_away = None
             await clock.advance(61)
@@ -441,10 +441,10 @@ def test_who_was_away_hears_at_once_of_all_that_fires_for_it_may_have_forgotten(
     async def scene() -> None:
         many, clock = BatchListener(), FakeClock()
         async with dispatching({"hook": many}, clock) as dispatcher:
-            dispatcher.tell(firing("old"), [HOOK])
+            dispatcher.dispatch(firing("old"), [HOOK])
             await clock.advance(10)
             many.is_away = AWAY
-            dispatcher.tell(firing("new"), [HOOK])
+            dispatcher.dispatch(firing("new"), [HOOK])
             await clock.advance(2)
             many.is_away = None
             many.batches.clear()
@@ -456,12 +456,12 @@ def test_who_was_away_hears_at_once_of_all_that_fires_for_it_may_have_forgotten(
 
 def test_one_that_is_refused_is_found_among_many() -> None:
     async def scene() -> None:
-        many, clock = BatchListener(most=100), FakeClock()
+        many, clock = BatchListener(max_batch=100), FakeClock()
         alerts: list[Alert] = [firing(str(number)) for number in range(20)]
         many.refused = {alerts[13].id: NEVER}
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
-                dispatcher.tell(alert, [HOOK])
+                dispatcher.dispatch(alert, [HOOK])
             await settle(500)
             assert set(many.heard) == {told(alert) for alert in alerts} - {told(alerts[13])}
             assert (only(dispatcher).delivered, only(dispatcher).dropped) == (19, 1)
@@ -473,11 +473,11 @@ def test_one_that_is_refused_when_told_again_holds_up_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scene() -> None:
-        many, clock = BatchListener(most=4), FakeClock()
+        many, clock = BatchListener(max_batch=4), FakeClock()
         alerts = [firing(name) for name in "abcdefghij"]
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
-                dispatcher.tell(alert, [HOOK])
+                dispatcher.dispatch(alert, [HOOK])
             await settle()
             many.refused = {alerts[1].id: NEVER}
             for _ in range(3):
@@ -498,11 +498,11 @@ def test_one_that_is_refused_when_told_again_holds_up_no_other(
 @pytest.mark.parametrize("error", [BUSY, KeyError("ours")])
 def test_what_always_fails_when_told_again_comes_last(error: Exception) -> None:
     async def scene() -> None:
-        many, clock = BatchListener(most=2), FakeClock()
+        many, clock = BatchListener(max_batch=2), FakeClock()
         alerts = [firing(name) for name in "abcdef"]
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
-                dispatcher.tell(alert, [HOOK])
+                dispatcher.dispatch(alert, [HOOK])
             await settle()
             many.refused = {alerts[0].id: error}
             many.batches.clear()
@@ -524,10 +524,12 @@ def test_the_end_waits_for_a_try_that_is_under_way_but_not_long() -> None:
         slow, stuck, clock = Listener(), Listener(), FakeClock()
         slow.open.clear()
         stuck.open.clear()
-        made = Dispatcher({"hook": slow, "other": stuck}, None, clock=clock, random=lambda: 0.0)
+        made = AlertDispatcher(
+            {"hook": slow, "other": stuck}, None, clock=clock, random=lambda: 0.0
+        )
         task = asyncio.create_task(made.run())
-        made.tell(firing("a"), [HOOK, OTHER])
-        made.tell(firing("b"), [HOOK])
+        made.dispatch(firing("a"), [HOOK, OTHER])
+        made.dispatch(firing("b"), [HOOK])
         await settle()
         loop = asyncio.get_running_loop()
         began = loop.time()

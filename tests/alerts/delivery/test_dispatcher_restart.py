@@ -9,11 +9,17 @@ from typing import NoReturn
 
 import pytest
 
-from podstatus.alerts.delivery.dispatcher import Dispatcher
-from podstatus.alerts.delivery.queue import KeptAlert
-from podstatus.alerts.delivery.store import AlertStore, StoreError
-from podstatus.alerts.model import Action, Place
-from podstatus.alerts.ports import BatchDeed, Deed, DeedError, NotReachedError, TransientDeedError
+from podstatus.alerts.delivery.dispatcher import AlertDispatcher
+from podstatus.alerts.delivery.queue import StoredAlert
+from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
+from podstatus.alerts.model import Action, Location
+from podstatus.alerts.ports import (
+    ActionError,
+    AlertNotifier,
+    BatchAlertNotifier,
+    NotSentError,
+    RetryableError,
+)
 from podstatus.base.aio import SystemClock
 from podstatus.testing.clock import FakeClock, settle
 from tests.alerts.sample_alerts import (
@@ -28,14 +34,14 @@ from tests.alerts.sample_alerts import (
 
 HOOK = Action(kind="hook", options={"url": "https://host/path"})
 OTHER = Action(kind="other")
-Deeds = Mapping[str, Deed | BatchDeed]
+Deeds = Mapping[str, AlertNotifier | BatchAlertNotifier]
 
 
 @asynccontextmanager
-async def living(path: Path, deeds: Deeds) -> AsyncIterator[Dispatcher]:
+async def living(path: Path, deeds: Deeds) -> AsyncIterator[AlertDispatcher]:
     """One life of the agent, as far as alerts go."""
     store = AlertStore.open(path / "alerts.db")
-    dispatcher = Dispatcher(deeds, store, clock=SystemClock(), random=lambda: 1.0)
+    dispatcher = AlertDispatcher(deeds, store, clock=SystemClock(), random=lambda: 1.0)
     task = asyncio.create_task(dispatcher.run())
     try:
         yield dispatcher
@@ -67,18 +73,18 @@ def test_what_was_told_is_not_told_again_and_its_end_is(tmp_path: Path) -> None:
     async def scene() -> None:
         hook, alert = Listener(), firing()
         async with living(tmp_path, {"hook": hook}) as first:
-            first.tell(alert, [HOOK])
+            first.dispatch(alert, [HOOK])
             await until(lambda: bool(hook.heard))
         assert on_disk(tmp_path) == {alert.id: ("firing", ["told"])}
         async with living(tmp_path, {"hook": hook}) as second:
             assert second.restored == {alert.id: alert}
             # The rule stands elsewhere in its file now, and has one action more.
-            moved = Action(kind="hook", options=HOOK.options, place=Place(40, 2))
+            moved = Action(kind="hook", options=HOOK.options, place=Location(40, 2))
             other = Listener()
-            second._deeds = {"hook": hook, "other": other}
-            second.tell(alert, [moved, OTHER])
+            second._notifiers = {"hook": hook, "other": other}
+            second.dispatch(alert, [moved, OTHER])
             await until(lambda: other.heard == [told(alert)])
-            second.tell(resolved(alert), [])
+            second.dispatch(resolved(alert), [])
             await until(lambda: len(hook.heard) == 2)
         assert hook.heard == [told(alert), told(resolved(alert))]
         assert on_disk(tmp_path) == {}
@@ -90,13 +96,13 @@ def test_what_was_not_told_is_told_by_the_next(tmp_path: Path) -> None:
     async def scene() -> None:
         hook, alert, over = Listener(), firing("a"), firing("b")
         async with living(tmp_path, {"hook": hook}) as first:
-            first.tell(over, [HOOK])
+            first.dispatch(over, [HOOK])
             await until(lambda: bool(hook.heard))
-            hook.is_away = NotReachedError("away")
-            first.tell(alert, [HOOK])
+            hook.is_away = NotSentError("away")
+            first.dispatch(alert, [HOOK])
             end = SystemClock().now()
-            first.tell(resolved(over, end), [HOOK])
-            first.tell(pending(firing("c")), [HOOK])
+            first.dispatch(resolved(over, end), [HOOK])
+            first.dispatch(pending(firing("c")), [HOOK])
             await until(lambda: hook.tries > 2)
         assert on_disk(tmp_path) == {
             alert.id: ("firing", ["waiting"]),
@@ -119,14 +125,14 @@ def test_what_was_under_way_at_the_end_is_told_once_more(tmp_path: Path, still_f
         hook, alert = Listener(), firing()
         hook.open.clear()
         async with living(tmp_path, {"hook": hook}) as first:
-            first.tell(alert, [HOOK])
+            first.dispatch(alert, [HOOK])
             await until(lambda: hook.tries == 1)
         assert on_disk(tmp_path) == {alert.id: ("firing", ["tried"])}
         hook.open.set()
         async with living(tmp_path, {"hook": hook}) as second:
             if not still_fires:
                 # Who may have heard that it fires hears of its end.
-                second.tell(resolved(alert, SystemClock().now()), [HOOK])
+                second.dispatch(resolved(alert, SystemClock().now()), [HOOK])
             await until(lambda: bool(hook.heard))
         expected = alert if still_fires else resolved(alert)
         assert hook.heard == [told(expected)]
@@ -140,13 +146,13 @@ def test_what_was_refused_is_told_by_the_next_but_nothing_is_changed(
 ) -> None:
     async def scene() -> None:
         hook, alert, action = Listener(), firing(), Action(kind=kind)
-        hook.errors = [DeedError("never")]
+        hook.errors = [ActionError("never")]
         async with living(tmp_path, {kind: hook}) as first:
-            first.tell(alert, [action])
+            first.dispatch(alert, [action])
             await until(lambda: first.deliveries()[0].dropped == 1)
         async with living(tmp_path, {kind: hook}) as second:
-            second.tell(alert, [action])
-            second.tell(firing("b"), [action])
+            second.dispatch(alert, [action])
+            second.dispatch(firing("b"), [action])
             await until(lambda: told(firing("b")) in hook.heard)
         assert (told(alert) in hook.heard) is is_tried
 
@@ -157,13 +163,13 @@ def test_what_was_refused_is_told_by_the_next_but_nothing_is_changed(
 def test_of_what_was_refused_nothing_is_left_when_it_is_over(tmp_path: Path, kind: str) -> None:
     async def scene() -> None:
         hook, alert = Listener(), firing()
-        hook.errors = [DeedError("never")]
+        hook.errors = [ActionError("never")]
         async with living(tmp_path, {kind: hook}) as first:
-            first.tell(alert, [Action(kind=kind)])
+            first.dispatch(alert, [Action(kind=kind)])
             await until(lambda: first.deliveries()[0].dropped == 1)
         async with living(tmp_path, {kind: hook}) as second:
-            second.tell(resolved(alert), [Action(kind=kind)])
-            await second._keeper.written()
+            second.dispatch(resolved(alert), [Action(kind=kind)])
+            await second._persister.flushed()
         assert hook.heard == []
         assert on_disk(tmp_path) == {}
 
@@ -174,7 +180,7 @@ def test_who_wants_to_hear_again_does_so_at_once(tmp_path: Path) -> None:
     async def scene() -> None:
         many, alert = BatchListener(), firing()
         async with living(tmp_path, {"hook": many}) as first:
-            first.tell(alert, [HOOK])
+            first.dispatch(alert, [HOOK])
             await until(lambda: bool(many.batches))
         async with living(tmp_path, {"hook": many}):
             await until(lambda: len(many.batches) == 2)
@@ -188,7 +194,7 @@ def test_texts_that_no_file_takes_are_made_ones_that_it_does(tmp_path: Path) -> 
         hook = Listener()
         alert = firing(annotations={"summary": "cut \udcc3", "long": "x" * 10_000})
         async with living(tmp_path, {"hook": hook}) as first:
-            first.tell(alert, [HOOK])
+            first.dispatch(alert, [HOOK])
             await until(lambda: bool(hook.heard))
             assert first.problem == ""
         async with living(tmp_path, {"hook": hook}) as second:
@@ -206,18 +212,18 @@ def test_a_full_disk_holds_up_nobody_and_is_told_until_there_is_room(tmp_path: P
         hook = Listener()
         store = AlertStore.open(tmp_path / "alerts.db")
         clock = FakeClock()
-        dispatcher = Dispatcher({"hook": hook}, store, clock=clock, random=lambda: 1.0)
+        dispatcher = AlertDispatcher({"hook": hook}, store, clock=clock, random=lambda: 1.0)
         task = asyncio.create_task(dispatcher.run())
         # SQLite's own error for a disk without room.
         (pages,) = store._database.execute("PRAGMA page_count").fetchone()
         store._database.execute(f"PRAGMA max_page_count = {pages}")
         alerts = [firing(str(number)) for number in range(200)]
         for alert in alerts:
-            dispatcher.tell(alert, [HOOK])
+            dispatcher.dispatch(alert, [HOOK])
         await until(lambda: len(hook.heard) == 200)
         assert "full" in dispatcher.problem
         for alert in alerts[:150]:
-            dispatcher.tell(resolved(alert, START), [HOOK])
+            dispatcher.dispatch(resolved(alert, START), [HOOK])
         await until(lambda: len(hook.heard) == 350)
         store._database.execute("PRAGMA max_page_count = 100000")
         while dispatcher.problem:
@@ -237,10 +243,10 @@ def test_a_full_disk_holds_up_nobody_and_is_told_until_there_is_room(tmp_path: P
 def test_what_could_not_be_written_is_written_though_nothing_else_changes(tmp_path: Path) -> None:
     async def scene() -> None:
         store, clock = AlertStore.open(tmp_path / "alerts.db"), FakeClock()
-        dispatcher = Dispatcher({}, store, clock=clock, random=lambda: 1.0)
+        dispatcher = AlertDispatcher({}, store, clock=clock, random=lambda: 1.0)
         task = asyncio.create_task(dispatcher.run())
         store._database.execute("PRAGMA query_only = on")
-        dispatcher.tell(pending(firing()), [])
+        dispatcher.dispatch(pending(firing()), [])
         await until(lambda: "readonly" in dispatcher.problem)
         store._database.execute("PRAGMA query_only = off")
         await clock.advance(1)
@@ -263,15 +269,15 @@ def test_a_disk_that_hangs_delays_by_two_seconds_and_the_end_by_one(
         hook, clock, loop = Listener(), FakeClock(), asyncio.get_running_loop()
         store = AlertStore.open(tmp_path / "alerts.db")
         monkeypatch.setattr(store, "replace", lambda _: may_go.wait(30))
-        dispatcher = Dispatcher({"hook": hook}, store, clock=clock, random=lambda: 1.0)
+        dispatcher = AlertDispatcher({"hook": hook}, store, clock=clock, random=lambda: 1.0)
         task = asyncio.create_task(dispatcher.run())
-        dispatcher.tell(firing(), [HOOK])
+        dispatcher.dispatch(firing(), [HOOK])
         await clock.advance(1.9)
         assert hook.heard == []
         await clock.advance(0.2)
         assert hook.heard == [told(firing())]
         assert dispatcher.problem == "the disk does not answer"
-        dispatcher.tell(firing("b"), [HOOK])
+        dispatcher.dispatch(firing("b"), [HOOK])
         await settle()
         assert hook.heard[1:] == [told(firing("b"))]  # once is enough
         await clock.advance(10)
@@ -289,19 +295,21 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
-    before = {firing("a").id: KeptAlert(alert=firing("a"))}
+    before = {firing("a").id: StoredAlert(alert=firing("a"))}
     store.replace(before)
 
     def broken(_: AlertStore) -> NoReturn:
-        raise StoreError("cannot read alerts.db: disk I/O error")
+        raise AlertStoreError("cannot read alerts.db: disk I/O error")
 
     async def scene() -> None:
         hook = Listener()
         with monkeypatch.context() as once:
             once.setattr(AlertStore, "read", broken)
-            dispatcher = Dispatcher({"hook": hook}, store, clock=FakeClock(), random=lambda: 1.0)
+            dispatcher = AlertDispatcher(
+                {"hook": hook}, store, clock=FakeClock(), random=lambda: 1.0
+            )
         task = asyncio.create_task(dispatcher.run())
-        dispatcher.tell(firing("b"), [HOOK])
+        dispatcher.dispatch(firing("b"), [HOOK])
         await until(lambda: bool(hook.heard))
         assert "disk I/O error; start the agent again" in dispatcher.problem
         task.cancel()
@@ -315,10 +323,10 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is(
 def test_without_a_file_alerts_are_told_all_the_same() -> None:
     async def scene() -> None:
         hook = Listener()
-        hook.errors = [TransientDeedError("busy")]
-        dispatcher = Dispatcher({"hook": hook}, None, clock=SystemClock(), random=lambda: 1.0)
+        hook.errors = [RetryableError("busy")]
+        dispatcher = AlertDispatcher({"hook": hook}, None, clock=SystemClock(), random=lambda: 1.0)
         task = asyncio.create_task(dispatcher.run())
-        dispatcher.tell(firing(), [HOOK])
+        dispatcher.dispatch(firing(), [HOOK])
         await until(lambda: bool(hook.heard))
         assert dispatcher.problem == ""
         task.cancel()

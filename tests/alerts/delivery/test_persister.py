@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from podstatus.alerts.delivery.persister import Keeper
-from podstatus.alerts.delivery.queue import KeptAlert
-from podstatus.alerts.delivery.store import AlertStore, StoreError
+from podstatus.alerts.delivery.persister import AlertPersister
+from podstatus.alerts.delivery.queue import StoredAlert
+from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.model import AlertId
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import firing
@@ -24,10 +24,10 @@ class FullStore(AlertStore):
     is_asked: threading.Event
     may_answer: threading.Event
 
-    def replace(self, kept: Mapping[AlertId, KeptAlert]) -> None:
+    def replace(self, alerts: Mapping[AlertId, StoredAlert]) -> None:
         self.is_asked.set()
         self.may_answer.wait(30)
-        raise StoreError("database or disk is full")
+        raise AlertStoreError("database or disk is full")
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_a_write_that_fails_after_the_end_was_asked_for_is_no_loose_end(store: F
 
     async def scene() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
-        keeper = Keeper(store, clock=FakeClock())
+        keeper = AlertPersister(store, clock=FakeClock())
         running = asyncio.create_task(keeper.run())
-        keeper.keep(firing())
+        keeper.save(firing())
         await asyncio.to_thread(store.is_asked.wait, 30)
         running.cancel()
         await asyncio.sleep(0)
@@ -62,8 +62,8 @@ def test_a_file_that_is_deleted_while_nothing_changes_is_written_again(tmp_path:
     path = tmp_path / "alerts.db"
 
     async def scene() -> None:
-        keeper = Keeper(AlertStore.open(path), clock=FakeClock())
-        keeper.keep(firing())
+        keeper = AlertPersister(AlertStore.open(path), clock=FakeClock())
+        keeper.save(firing())
         with ThreadPoolExecutor(1) as thread:
             await keeper.write_once(thread)
             await asyncio.to_thread(path.unlink)
@@ -73,4 +73,4 @@ def test_a_file_that_is_deleted_while_nothing_changes_is_written_again(tmp_path:
             assert keeper.problem == ""
 
     asyncio.run(scene())
-    assert AlertStore.open(path).read() == {firing().id: KeptAlert(alert=firing())}
+    assert AlertStore.open(path).read() == {firing().id: StoredAlert(alert=firing())}

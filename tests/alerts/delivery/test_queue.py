@@ -5,8 +5,13 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.alerts.delivery.queue import Progress, ReceiverBook, receiver_key, receiver_name
-from podstatus.alerts.model import Action, Alert, AlertId, Place
+from podstatus.alerts.delivery.queue import (
+    DeliveryProgress,
+    DeliveryQueue,
+    receiver_key,
+    receiver_name,
+)
+from podstatus.alerts.model import Action, Alert, AlertId, Location
 from tests.alerts.sample_alerts import SECOND, START, firing, resolved, told
 
 Result = Literal["heard", "lost answer", "lost request", "not reached", "refused"]
@@ -17,17 +22,17 @@ class World:
 
     def __init__(self, most_waiting: int = 100) -> None:
         self.most_waiting = most_waiting
-        self.disk: dict[AlertId, Progress] = {}
+        self.disk: dict[AlertId, DeliveryProgress] = {}
         self.alerts: dict[AlertId, Alert] = {}
         self.lives: dict[str, int] = {}
         self.heard: list[tuple[str, str]] = []
         self.dropped = 0
         self.book = self._new_book()
 
-    def _new_book(self) -> ReceiverBook:
-        return ReceiverBook(self._got_on, most_waiting=self.most_waiting)
+    def _new_book(self) -> DeliveryQueue:
+        return DeliveryQueue(self._got_on, max_queued=self.most_waiting)
 
-    def _got_on(self, id_: AlertId, progress: Progress | None) -> None:
+    def _got_on(self, id_: AlertId, progress: DeliveryProgress | None) -> None:
         if progress is None:
             del self.disk[id_]
         else:
@@ -43,12 +48,12 @@ class World:
             self.lives[name] = life + 1
             alert = firing(name, life=life + 1)
             self.alerts[alert.id] = alert
-        self.book.tell(self.alerts[alert.id])
+        self.book.add(self.alerts[alert.id])
 
     def attempt(self, most: int, result: Result, meanwhile: str = "") -> None:
         """Try to tell what is next; something may turn while that is under way."""
-        alerts = self.book.take(most)
-        first = self.book.trying(alerts)
+        alerts = self.book.next_batch(most)
+        first = self.book.mark_sending(alerts)
         if meanwhile:
             self.turn(meanwhile)
         if result in ("heard", "lost answer"):
@@ -57,7 +62,7 @@ class World:
             self.book.succeeded(alerts)
         elif result == "refused":
             for alert in alerts:
-                self.book.refused(alert)
+                self.book.rejected(alert)
         else:
             self.book.failed(alerts, first if result == "not reached" else ())
 
@@ -171,7 +176,9 @@ def test_an_end_is_dropped_after_an_hour() -> None:
 
 def test_the_same_options_are_the_same_receiver_wherever_they_stand() -> None:
     first = Action(kind="webhook", options={"url": "https://h/a", "caFile": "c"})
-    again = Action(kind="webhook", options={"caFile": "c", "url": "https://h/a"}, place=Place(9, 1))
+    again = Action(
+        kind="webhook", options={"caFile": "c", "url": "https://h/a"}, place=Location(9, 1)
+    )
     other = Action(kind="webhook", options={"url": "https://h/b", "caFile": "c"})
     assert receiver_key(first) == receiver_key(again) != receiver_key(other)
 

@@ -9,26 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.alerts.delivery.queue import Delivery, KeptAlert, ReceiverKey
-from podstatus.alerts.delivery.store import AlertStore, StoreError
+from podstatus.alerts.delivery.queue import Delivery, ReceiverKey, StoredAlert
+from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.model import Action
 from tests.alerts.sample_alerts import firing, pending, resolved
 
 HOOK = Action(kind="webhook", options={"url": "https://host/secret"})
 
 
-def kept(*alerts: KeptAlert) -> dict[str, KeptAlert]:
+def kept(*alerts: StoredAlert) -> dict[str, StoredAlert]:
     return {one.alert.id: one for one in alerts}
 
 
 def test_what_is_written_is_read_by_the_next(tmp_path: Path) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
     deliveries = {ReceiverKey("k"): Delivery(action=HOOK, progress="told")}
-    first = KeptAlert(alert=firing("a"), deliveries=deliveries)
-    second = KeptAlert(alert=pending(firing("b")))
-    over = KeptAlert(alert=resolved(firing("c")), deliveries=deliveries)
+    first = StoredAlert(alert=firing("a"), deliveries=deliveries)
+    second = StoredAlert(alert=pending(firing("b")))
+    over = StoredAlert(alert=resolved(firing("c")), deliveries=deliveries)
     store.write(kept(first, second, over), [])  # type: ignore[arg-type]
-    changed = KeptAlert(alert=firing("b"))
+    changed = StoredAlert(alert=firing("b"))
     store.write(kept(changed), [over.alert.id])  # type: ignore[arg-type]
     store.close()
     store = AlertStore.open(tmp_path / "alerts.db")
@@ -50,7 +50,7 @@ def test_what_a_killed_agent_left_is_opened_without_a_write(tmp_path: Path) -> N
 
 def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
-    store.write(kept(KeptAlert(alert=firing())), [])  # type: ignore[arg-type]
+    store.write(kept(StoredAlert(alert=firing())), [])  # type: ignore[arg-type]
     modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes == {0o600}
     assert len(list(tmp_path.iterdir())) == 3  # with its journal
@@ -60,7 +60,7 @@ def test_a_row_that_nobody_understands_costs_that_alert_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
-    store.write(kept(KeptAlert(alert=firing("a")), KeptAlert(alert=firing("b"))), [])  # type: ignore[arg-type]
+    store.write(kept(StoredAlert(alert=firing("a")), StoredAlert(alert=firing("b"))), [])  # type: ignore[arg-type]
     broken = b'{"alert": 7}'
     store._database.execute("UPDATE alerts SET kept = ? WHERE id = ?", (broken, firing("a").id))
     assert list(store.read()) == [firing("b").id]
@@ -71,12 +71,12 @@ def test_a_file_that_a_thread_writes_is_not_closed_under_it(tmp_path: Path) -> N
     store = AlertStore.open(tmp_path / "alerts.db")
     other = sqlite3.connect(tmp_path / "alerts.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    one = kept(KeptAlert(alert=firing()))
+    one = kept(StoredAlert(alert=firing()))
     thread = threading.Thread(target=store.write, args=(one, []))
     thread.start()
-    while not store._use.locked():
+    while not store._lock.locked():
         thread.join(0.001)
-    with pytest.raises(StoreError, match=r"cannot close .*alerts\.db: it is being written"):
+    with pytest.raises(AlertStoreError, match=r"cannot close .*alerts\.db: it is being written"):
         store.close()
     other.close()
     thread.join()
@@ -90,7 +90,7 @@ def test_another_format_is_not_touched(tmp_path: Path) -> None:
     database = sqlite3.connect(path)
     database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(StoreError, match="the format 99, known is 1; move it away"):
+    with pytest.raises(AlertStoreError, match="the format 99, known is 1; move it away"):
         AlertStore.open(path)
 
 
@@ -101,7 +101,9 @@ def test_what_is_no_file_of_alerts_is_told(tmp_path: Path, content: bytes | None
         path.mkdir()
     else:
         path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"cannot use the alerts in .*move it away to begin anew"):
+    with pytest.raises(
+        AlertStoreError, match=r"cannot use the alerts in .*move it away to begin anew"
+    ):
         AlertStore.open(path)
 
 
@@ -122,11 +124,11 @@ def test_a_file_that_is_changed_while_in_use_is_noticed_and_begun_again(
     path = tmp_path / "alerts.db"
     store = AlertStore.open(path)
     alert = firing()
-    alerts = {alert.id: KeptAlert(alert=alert)}
+    alerts = {alert.id: StoredAlert(alert=alert)}
     store.write(alerts, [])
     store.check()
     attack(tmp_path / name)
-    with pytest.raises(StoreError, match=r"alerts\.db .*; all alerts are written again"):
+    with pytest.raises(AlertStoreError, match=r"alerts\.db .*; all alerts are written again"):
         store.check()
     store.check()
     store.replace(alerts)

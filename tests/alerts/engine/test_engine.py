@@ -42,7 +42,7 @@ def test_what_holds_fires_at_once_without_a_for() -> None:
 def test_what_does_not_hold_makes_nothing() -> None:
     asked = engine(CRASHES, PENDING)
     assert asked.tell(pod(), pod_like(restarts=3), AT) == []
-    assert asked.due() is None
+    assert asked.next_due() is None
     assert not asked.alerts()
 
 
@@ -50,12 +50,12 @@ def test_an_alert_waits_for_its_for_and_fires_by_itself() -> None:
     asked = engine(PENDING)
     [waiting] = asked.tell(pod(), pod_like(phase="Pending"), AT)
     assert waiting.state == "pending"
-    assert asked.due() == AT + 60 * SECOND
-    assert asked.run_out(AT + 59 * SECOND) == []
-    [fired] = asked.run_out(AT + 60 * SECOND)
+    assert asked.next_due() == AT + 60 * SECOND
+    assert asked.advance(AT + 59 * SECOND) == []
+    [fired] = asked.advance(AT + 60 * SECOND)
     assert (fired.state, fired.since, fired.fired) == ("firing", AT, AT + 60 * SECOND)
     assert fired.id == waiting.id
-    assert asked.due() is None
+    assert asked.next_due() is None
 
 
 def test_one_that_is_told_late_fires_then_and_is_not_over_when_its_time_is_looked_at() -> None:
@@ -64,8 +64,8 @@ def test_one_that_is_told_late_fires_then_and_is_not_over_when_its_time_is_looke
     late = AT + 90 * SECOND
     [fired] = asked.tell(pod(), pod_like(phase="Pending"), late)
     assert (fired.state, fired.fired) == ("firing", late)
-    assert asked.due() is None
-    assert asked.run_out(late) == []
+    assert asked.next_due() is None
+    assert asked.advance(late) == []
 
 
 def test_what_an_alert_says_is_what_was_told_last_before_it_fired() -> None:
@@ -74,7 +74,7 @@ def test_what_an_alert_says_is_what_was_told_last_before_it_fired() -> None:
     asked = engine(rule)
     asked.tell(pod(), pod_like(reason="first"), AT)
     assert asked.tell(pod(), pod_like(reason="then"), AT + SECOND) == []
-    [fired] = asked.run_out(AT + 60 * SECOND)
+    [fired] = asked.advance(AT + 60 * SECOND)
     assert fired.annotations == {"summary": "then"}
     assert asked.tell(pod(), pod_like(reason="later"), AT + 61 * SECOND) == []
 
@@ -84,7 +84,7 @@ def test_one_that_ends_before_it_fires_is_told_as_never_fired() -> None:
     asked.tell(pod(), pod_like(phase="Pending"), AT)
     [over] = asked.tell(pod(), pod_like(phase="Running"), AT + SECOND)
     assert (over.state, over.fired, over.resolved) == ("resolved", 0, AT + SECOND)
-    assert asked.due() is None
+    assert asked.next_due() is None
     assert not asked.alerts()
 
 
@@ -115,10 +115,10 @@ def test_it_is_kept_firing_and_goes_on_if_it_holds_again_in_time() -> None:
     [fired] = asked.tell(pod(), pod_like(ready=False), AT)
     [ceased] = asked.tell(pod(), pod_like(ready=True), AT + SECOND)
     assert (ceased.state, ceased.ceased) == ("firing", AT + SECOND)
-    assert asked.due() == AT + 31 * SECOND
+    assert asked.next_due() == AT + 31 * SECOND
     [again] = asked.tell(pod(), pod_like(ready=False), AT + 10 * SECOND)
     assert again == fired
-    assert asked.due() is None
+    assert asked.next_due() is None
 
 
 def test_it_is_kept_firing_no_longer_than_its_rule_says() -> None:
@@ -126,19 +126,19 @@ def test_it_is_kept_firing_no_longer_than_its_rule_says() -> None:
     asked.tell(pod(), pod_like(ready=False), AT)
     asked.tell(pod(), pod_like(ready=True), AT + SECOND)
     assert asked.tell(pod(), pod_like(ready=True, phase="x"), AT + 2 * SECOND) == []
-    [over] = asked.run_out(AT + 31 * SECOND)
+    [over] = asked.advance(AT + 31 * SECOND)
     assert (over.ceased, over.resolved) == (AT + SECOND, AT + 31 * SECOND)
 
 
 def test_a_pod_that_goes_takes_its_alerts_along() -> None:
     asked = engine(CRASHES, PENDING, KEPT)
     asked.tell(pod(), pod_like(restarts=4, phase="Pending"), AT)
-    over = asked.gone(pod(), AT + SECOND)
+    over = asked.subject_removed(pod(), AT + SECOND)
     assert sorted(brief(over)) == [
         ("Crashes", "web", "resolved"), ("Kept", "web", "resolved"), ("Pending", "web", "resolved"),
     ]  # fmt: skip
-    assert asked.gone(pod(), AT + SECOND) == []
-    assert asked.due() is None
+    assert asked.subject_removed(pod(), AT + SECOND) == []
+    assert asked.next_due() is None
 
 
 def test_another_pod_of_the_same_name_is_another_subject() -> None:
@@ -173,7 +173,7 @@ def test_an_alert_of_a_subject_that_its_rule_fails_of_stays_as_it_is() -> None:
     asked = engine(NAMED)
     asked.tell(pod(), pod_like(labels={"n": "4"}), AT)
     assert asked.tell(pod(), pod_like(labels={"n": "?"}), AT + SECOND) == []
-    assert asked.run_out(AT + 100 * SECOND) == []
+    assert asked.advance(AT + 100 * SECOND) == []
     assert [alert.state for alert in asked.alerts().values()] == ["pending"]
     [fired] = asked.tell(pod(), pod_like(labels={"n": "5"}), AT + 101 * SECOND)
     assert (fired.state, fired.since, fired.fired) == ("firing", AT, AT + 101 * SECOND)
@@ -184,7 +184,7 @@ def test_an_alert_of_a_subject_that_its_rule_fails_of_stays_as_it_is() -> None:
 def test_a_pod_that_goes_is_failed_of_no_more() -> None:
     asked = engine(NAMED)
     asked.tell(pod(), pod_like(labels={"n": "?"}), AT)
-    asked.gone(pod(), AT)
+    asked.subject_removed(pod(), AT)
     assert [(rule.failing, rule.problem) for rule in asked.rules()] == [(0, "")]
 
 
@@ -203,29 +203,29 @@ def test_a_rule_that_cannot_be_asked_is_shown_and_harms_no_other() -> None:
 def test_a_rule_that_is_switched_off_leaves_its_alerts_as_they_are() -> None:
     asked = engine(PENDING, CRASHES)
     asked.tell(pod(), pod_like(phase="Pending", restarts=4), AT)
-    asked.switch_off("Pending", "it takes too long")
-    asked.switch_off("Crashes", "it takes too long")
-    asked.switch_off("Unknown", "it is none of ours")
-    assert asked.due() is None
-    assert asked.run_out(AT + 3600 * SECOND) == []
+    asked.disable_rule("Pending", "it takes too long")
+    asked.disable_rule("Crashes", "it takes too long")
+    asked.disable_rule("Unknown", "it is none of ours")
+    assert asked.next_due() is None
+    assert asked.advance(AT + 3600 * SECOND) == []
     assert asked.tell(pod(), pod_like(phase="Running", restarts=0), AT + 3600 * SECOND) == []
     assert asked.tell(pod("new"), pod_like(restarts=4), AT + 3600 * SECOND) == []
     assert {it.state for it in asked.alerts().values()} == {"pending", "firing"}
-    assert asked.switched_off == ("Pending", "Crashes")
+    assert asked.disabled_rules == ("Pending", "Crashes")
     assert [(it.problem, it.switched_off) for it in asked.rules()] == [
         ("switched off: it takes too long", True)
     ] * 2
-    assert len(asked.gone(pod(), AT + 3601 * SECOND)) == 2
+    assert len(asked.subject_removed(pod(), AT + 3601 * SECOND)) == 2
 
 
 def test_a_for_goes_on_over_a_restart() -> None:
     before = engine(PENDING)
     before.tell(pod(), pod_like(phase="Pending"), AT)
     after = restarted(before, PENDING)
-    assert after.due() is None  # nobody knows yet whether it still holds
+    assert after.next_due() is None  # nobody knows yet whether it still holds
     assert after.tell(pod(), pod_like(phase="Pending"), AT + 40 * SECOND) == []
-    assert after.due() == AT + 60 * SECOND
-    [fired] = after.run_out(AT + 60 * SECOND)
+    assert after.next_due() == AT + 60 * SECOND
+    [fired] = after.advance(AT + 60 * SECOND)
     assert (fired.since, fired.fired) == (AT, AT + 60 * SECOND)
 
 
@@ -234,7 +234,7 @@ def test_one_that_fired_before_a_restart_does_not_fire_again() -> None:
     [fired] = before.tell(pod(), pod_like(restarts=4), AT)
     after = restarted(before, CRASHES)
     assert after.tell(pod(), pod_like(restarts=5), AT + SECOND) == []
-    assert after.synced("pod", AT + SECOND) == []
+    assert after.all_known("pod", AT + SECOND) == []
     assert after.alerts() == {fired.id: fired}
 
 
@@ -243,12 +243,12 @@ def test_one_that_fires_on_is_met_once_when_its_subject_is_told() -> None:
     [fired] = before.tell(pod("a"), pod_like(restarts=4), AT)
     before.tell(pod("b"), pod_like(restarts=4), AT)
     after = restarted(before, CRASHES)
-    assert after.met() == []
+    assert after.resumed() == []
     after.tell(pod("a"), pod_like(restarts=4), AT)
     after.tell(pod("b"), pod_like(restarts=0), AT)
-    assert after.met() == [fired]
+    assert after.resumed() == [fired]
     after.tell(pod("a"), pod_like(restarts=5), AT)
-    assert after.met() == []
+    assert after.resumed() == []
 
 
 def test_facts_that_are_too_young_do_not_end_what_began_before_a_restart() -> None:
@@ -261,7 +261,7 @@ def test_facts_that_are_too_young_do_not_end_what_began_before_a_restart() -> No
     told = after.tell(pod(), pod_like(restarts10m=4), AT, young=young)
     assert brief(told) == [("Crashes", "web", "resolved")]
     assert after.tell(pod(), pod_like(), AT, young=young) == []
-    assert after.run_out(AT + 61 * SECOND) == []  # it may hold, and it may not
+    assert after.advance(AT + 61 * SECOND) == []  # it may hold, and it may not
     assert sorted(brief(after.tell(pod(), pod_like(), AT + 61 * SECOND))) == [
         ("Flaps", "web", "resolved"),
         ("Slow", "web", "resolved"),
@@ -280,7 +280,7 @@ def test_young_facts_end_what_began_in_this_life() -> None:
 def test_what_was_over_before_a_restart_stays_so() -> None:
     before, after = engine(CRASHES), engine(CRASHES)
     before.tell(pod(), pod_like(restarts=4), AT)
-    after.restore(before.gone(pod(), AT))
+    after.restore(before.subject_removed(pod(), AT))
     assert not after.alerts()
 
 
@@ -290,8 +290,8 @@ def test_what_is_not_there_after_a_restart_is_over_once_all_are_told() -> None:
     before.tell(pod("b"), pod_like(restarts=4), AT)
     after = restarted(before, CRASHES, PENDING)
     after.tell(pod("a"), pod_like(restarts=4), AT + SECOND)
-    assert after.synced("node", AT + SECOND) == []
-    assert brief(after.synced("pod", AT + SECOND)) == [("Crashes", "b", "resolved")]
+    assert after.all_known("node", AT + SECOND) == []
+    assert brief(after.all_known("pod", AT + SECOND)) == [("Crashes", "b", "resolved")]
 
 
 def test_alerts_of_rules_that_are_gone_or_of_another_scope_are_over() -> None:
@@ -300,7 +300,7 @@ def test_alerts_of_rules_that_are_gone_or_of_another_scope_are_over() -> None:
     of_nodes = Rule(name="Kept", scope="node", expression="!node.ready")
     after = restarted(before, of_nodes)
     after.tell(pod(), pod_like(restarts=4), AT)
-    assert len(brief(after.synced("pod", AT))) == 2
+    assert len(brief(after.all_known("pod", AT))) == 2
     assert not after.alerts()
 
 
@@ -310,8 +310,8 @@ def test_a_broken_rule_keeps_its_alerts_until_their_subject_goes() -> None:
     after = AskingEngine([LoadedRule(rule=CRASHES, problem="line 3: no")])
     after.restore(before.alerts().values())
     assert after.tell(pod(), pod_like(restarts=0), AT) == []
-    assert after.synced("pod", AT) == []
-    assert brief(after.gone(pod(), AT)) == [("Crashes", "web", "resolved")]
+    assert after.all_known("pod", AT) == []
+    assert brief(after.subject_removed(pod(), AT)) == [("Crashes", "web", "resolved")]
 
 
 def test_nodes_are_asked_with_sync_facts() -> None:
@@ -336,23 +336,23 @@ def test_a_clock_that_goes_back_delays_nothing_beyond_its_for() -> None:
     asked.tell(pod(), pod_like(phase="Pending", ready=True), AT)
     back = AT - 3600 * SECOND
     asked.tell(pod("other"), pod_like(ready=True), back)
-    assert asked.due() == back + 60 * SECOND
-    assert brief(asked.run_out(back + 60 * SECOND)) == [("Pending", "web", "firing")]
+    assert asked.next_due() == back + 60 * SECOND
+    assert brief(asked.advance(back + 60 * SECOND)) == [("Pending", "web", "firing")]
 
 
 def test_a_clock_that_is_set_ahead_shortens_nothing() -> None:
     asked = engine(PENDING, KEPT, CRASHES)
     asked.tell(pod(), pod_like(phase="Pending", ready=False, restarts=4), AT)
     asked.tell(pod(), pod_like(phase="Pending", ready=True, restarts=4), AT)
-    due = asked.due()
+    due = asked.next_due()
     assert due is not None
     hour = 3600 * SECOND
-    assert brief(asked.set_ahead(hour)) == [
+    assert brief(asked.step_clock(hour)) == [
         ("Pending", "web", "pending"),
         ("Kept", "web", "firing"),
     ]
-    assert asked.run_out(AT + hour) == []
-    assert asked.due() == due + hour
+    assert asked.advance(AT + hour) == []
+    assert asked.next_due() == due + hour
 
 
 def test_no_alert_ends_before_it_began_or_ahead() -> None:
@@ -367,10 +367,10 @@ def test_what_fires_when_the_clock_goes_back_fired_no_later_than_now() -> None:
     asked = engine(CRASHES)
     asked.tell(pod(), pod_like(restarts=4), AT)
     back = AT - 3600 * SECOND
-    asked.run_out(back)
+    asked.advance(back)
     [alert] = asked.alerts().values()
     assert (alert.since, alert.fired) == (back, back)
-    [over] = restarted(asked, CRASHES).synced("pod", back - SECOND)
+    [over] = restarted(asked, CRASHES).all_known("pod", back - SECOND)
     assert over.fired == over.resolved == back - SECOND
 
 
@@ -379,7 +379,7 @@ def test_a_clock_that_was_ahead_before_a_restart_delays_nothing_beyond_its_for()
     before.tell(pod(), pod_like(phase="Pending"), AT + 3600 * SECOND)
     after = restarted(before, PENDING)
     after.tell(pod(), pod_like(phase="Pending"), AT)
-    assert after.due() == AT + 60 * SECOND
+    assert after.next_due() == AT + 60 * SECOND
 
 
 def test_what_flaps_takes_no_room() -> None:
@@ -387,7 +387,7 @@ def test_what_flaps_takes_no_room() -> None:
     for number in range(5_000):
         phase = "Pending" if number % 2 else "Running"
         asked.tell(pod(), pod_like(phase=phase), AT + number)
-    assert asked._deadlines.room < 200
+    assert asked._timers.heap_size < 200
 
 
 def restarted(before: AskingEngine, *rules: Rule) -> AskingEngine:

@@ -127,7 +127,7 @@ class Pair:
             self.follow(self.engine.tell(pod(name), like.facts(), nanos))
         elif what == "gone":
             self.model.pods.pop(name, None)
-            self.follow(self.engine.gone(pod(name), nanos))
+            self.follow(self.engine.subject_removed(pod(name), nanos))
         elif what == "restart":
             self.restart(nanos)
         else:
@@ -138,8 +138,8 @@ class Pair:
         for _ in range(seconds):
             self.now += 1
             self.model.tick(self.now)
-        while (due := self.engine.due()) is not None and due <= self.now * SECOND:
-            self.follow(self.engine.run_out(due))
+        while (due := self.engine.next_due()) is not None and due <= self.now * SECOND:
+            self.follow(self.engine.advance(due))
 
     def restart(self, nanos: int) -> None:
         """What was told is all that another life has; all pods are told anew."""
@@ -148,7 +148,7 @@ class Pair:
         self.engine.restore(self.told.values())
         for name, like in self.model.pods.items():
             self.follow(self.engine.tell(pod(name), like.facts(), nanos))
-        self.follow(self.engine.synced("pod", nanos))
+        self.follow(self.engine.all_known("pod", nanos))
 
     def compare(self) -> None:
         assert dict(self.engine.alerts()) == self.told
@@ -181,7 +181,7 @@ def test_a_clock_that_jumps_does_no_harm(steps: list[tuple[str, Like, int]]) -> 
     for name, like, jump in steps:
         now += jump
         asked.tell(pod(name), like.facts(), now * SECOND)
-        asked.run_out(now * SECOND)
-        due = asked.due()
+        asked.advance(now * SECOND)
+        due = asked.next_due()
         assert due is None or now * SECOND < due <= (now + 4) * SECOND
         assert all(a.since <= now * SECOND for a in asked.alerts().values() if a.state == "pending")

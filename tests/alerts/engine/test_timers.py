@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.alerts.engine.timers import Deadlines
+from podstatus.alerts.engine.timers import TimerHeap
 
 KEYS = st.sampled_from("abcd")
 STEPS = st.one_of(
@@ -15,7 +15,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=200))
 def test_what_waits_comes_when_its_time_has(steps: list[tuple[str, str, int]]) -> None:
-    deadlines, model = Deadlines[str](), dict[str, int]()
+    deadlines, model = TimerHeap[str](), dict[str, int]()
     for what, key, at in steps:
         if what == "set":
             deadlines.set(key, at)
@@ -24,25 +24,25 @@ def test_what_waits_comes_when_its_time_has(steps: list[tuple[str, str, int]]) -
             deadlines.cancel(key)
             model.pop(key, None)
         else:
-            popped = deadlines.pop_until(at)
+            popped = deadlines.pop_due(at)
             assert [model[it] for it in popped] == sorted(model[it] for it in popped)
             assert set(popped) == {it for it, time in model.items() if time <= at}
             for it in popped:
                 del model[it]
-        assert deadlines.first() == min(model.values(), default=None)
-        assert set(deadlines.waiting()) == set(model)
+        assert deadlines.next_due() == min(model.values(), default=None)
+        assert set(deadlines.pending_keys()) == set(model)
 
 
 def test_what_is_set_again_takes_no_room() -> None:
-    deadlines = Deadlines[str]()
+    deadlines = TimerHeap[str]()
     for _ in range(50):
         deadlines.set("a", 1)
-    assert deadlines.room == 1
+    assert deadlines.heap_size == 1
 
 
 def test_what_was_cancelled_is_tidied_away() -> None:
-    deadlines = Deadlines[int]()
+    deadlines = TimerHeap[int]()
     for number in range(10_000):
         deadlines.set(number % 10, number)
     assert len(deadlines) == 10
-    assert deadlines.room <= 2 * 10 + 64
+    assert deadlines.heap_size <= 2 * 10 + 64

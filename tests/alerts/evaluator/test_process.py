@@ -14,7 +14,12 @@ import pytest
 
 from podstatus.alerts.evaluator import process, worker_process
 from podstatus.alerts.evaluator.budget import MAX_MEMORY
-from podstatus.alerts.evaluator.ports import EvaluatorError, Failed, Held, Question
+from podstatus.alerts.evaluator.ports import (
+    EvaluationRequest,
+    EvaluatorError,
+    RuleFailed,
+    RuleHolds,
+)
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.evaluator.wire import MAX_FRAME
 from podstatus.alerts.evaluator.worker_process import WorkerProcess
@@ -35,7 +40,7 @@ GOOD = Rule(
     annotations={"summary": "{{ pod.name }} is not ready"},
 )
 NODES = Rule(name="Nodes", scope="node", expression="!node.ready")
-HELD = {"Good": Held({"summary": "web is not ready"})}
+HELD = {"Good": RuleHolds({"summary": "web is not ready"})}
 
 
 def victims_only(expression: str, name: str = "Bad") -> Rule:
@@ -43,9 +48,11 @@ def victims_only(expression: str, name: str = "Bad") -> Rule:
     return Rule(name=name, expression=f'"victim" in pod.labels && {expression}')
 
 
-def about(*, victim: bool = True, **facts: Any) -> Question:
+def about(*, victim: bool = True, **facts: Any) -> EvaluationRequest:
     labels = {"victim": ""} if victim else {}
-    return Question(subject=pod(), facts=pod_like(name="web", labels=labels, **facts), now=1)
+    return EvaluationRequest(
+        subject=pod(), facts=pod_like(name="web", labels=labels, **facts), now=1
+    )
 
 
 @pytest.fixture
@@ -77,13 +84,13 @@ def until_gone(pids: list[int]) -> None:
 def test_answers_are_those_of_each_question(evaluator: EvaluatorProcess) -> None:
     fails = Rule(name="Fails", expression='"n" in pod.labels && int(pod.labels.n) > 0')
     evaluator.load([GOOD, fails, NODES])
-    odd = Question(subject=pod(), facts=pod_like(labels={"n": "?"}, ready=True), now=1)
-    down = Question(subject=node(), facts=node_like(), now=1)
+    odd = EvaluationRequest(subject=pod(), facts=pod_like(labels={"n": "?"}, ready=True), now=1)
+    down = EvaluationRequest(subject=node(), facts=node_like(), now=1)
     found = evaluator.evaluate([about(), about(ready=True), odd, down])
-    first, second, third, fourth = found.answers
-    assert (first, second, fourth) == (HELD, {}, {"Nodes": Held()})
-    assert isinstance(third["Fails"], Failed)
-    assert (found.switched_off, evaluator.deaths) == ({}, 0)
+    first, second, third, fourth = found.results
+    assert (first, second, fourth) == (HELD, {}, {"Nodes": RuleHolds()})
+    assert isinstance(third["Fails"], RuleFailed)
+    assert (found.disabled, evaluator.worker_exits) == ({}, 0)
 
 
 @pytest.mark.parametrize("expression", [ENDLESS, DOUBLING])
@@ -91,27 +98,27 @@ def test_a_rule_over_budget_is_switched_off_and_the_others_go_on(
     evaluator: EvaluatorProcess, expression: str
 ) -> None:
     evaluator.load([GOOD, victims_only(expression), NODES])
-    assert evaluator.evaluate([about(victim=False)]).switched_off == {}
+    assert evaluator.evaluate([about(victim=False)]).disabled == {}
     began = time.process_time()
     found = evaluator.evaluate([about(victim=False), about()])
-    assert found.answers == (HELD, HELD)
-    assert list(found.switched_off) == ["Bad"]
+    assert found.results == (HELD, HELD)
+    assert list(found.disabled) == ["Bad"]
     # Once it is off, nothing ends any more.
-    deaths = evaluator.deaths
-    assert evaluator.evaluate([about()]).answers == (HELD,)
-    assert evaluator.deaths == deaths <= 3
+    deaths = evaluator.worker_exits
+    assert evaluator.evaluate([about()]).results == (HELD,)
+    assert evaluator.worker_exits == deaths <= 3
     assert time.process_time() - began < 1  # of this process
 
 
 def test_very_many_rules_over_budget_let_others_have_their_turn(
     evaluator: EvaluatorProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_MAX_DEATHS", 3)
+    monkeypatch.setattr(process, "_MAX_WORKER_EXITS", 3)
     evaluator.load([GOOD, *(victims_only(ENDLESS, f"Bad{number}") for number in range(3))])
     with pytest.raises(EvaluatorError, match="over budget"):
         evaluator.evaluate([about()])
     found = evaluator.evaluate([about()])
-    assert (found.answers, len(found.switched_off)) == ((HELD,), 3)
+    assert (found.results, len(found.disabled)) == ((HELD,), 3)
 
 
 def test_templates_have_a_budget_too(evaluator: EvaluatorProcess) -> None:
@@ -119,7 +126,7 @@ def test_templates_have_a_budget_too(evaluator: EvaluatorProcess) -> None:
     bad = Rule(name="Bad", expression="!pod.ready", annotations={"summary": summary})
     evaluator.load([bad, GOOD])
     found = evaluator.evaluate([about()])
-    assert (list(found.switched_off), found.answers) == (["Bad"], (HELD,))
+    assert (list(found.disabled), found.results) == (["Bad"], (HELD,))
 
 
 @pytest.mark.slow
@@ -132,12 +139,12 @@ def test_many_rules_that_take_too_long_together_are_switched_off(
     ]
     evaluator.load([GOOD, *slow])
     asked = [about()] * 3
-    off = set(evaluator.evaluate(asked).switched_off)
-    while new := set(evaluator.evaluate(asked).switched_off):
+    off = set(evaluator.evaluate(asked).disabled)
+    while new := set(evaluator.evaluate(asked).disabled):
         off |= new
     assert off
     assert off <= {rule.name for rule in slow}
-    assert evaluator.evaluate([about()]).answers == (HELD,)
+    assert evaluator.evaluate([about()]).results == (HELD,)
 
 
 def test_memory_is_bounded_and_nothing_is_passed_on(
@@ -176,11 +183,11 @@ def test_one_that_is_killed_from_outside_is_replaced_and_no_rule_is_blamed(
         ask_until_it_fails(evaluator)
     with pytest.raises(EvaluatorError, match="again in"):
         evaluator.evaluate([about()])
-    monkeypatch.setattr(evaluator, "_not_before", 0.0)
+    monkeypatch.setattr(evaluator, "_retry_at", 0.0)
     # No answer is taken for that of another question.
     for is_ready in (True, False, True):
         found = evaluator.evaluate([about(ready=is_ready)])
-        assert (found.answers, found.switched_off) == (({} if is_ready else HELD,), {})
+        assert (found.results, found.disabled) == (({} if is_ready else HELD,), {})
 
 
 def test_one_that_is_stopped_is_given_up(
@@ -215,7 +222,7 @@ def test_it_stops_at_once_while_a_rule_is_evaluated() -> None:
 
         waits = threading.Thread(target=ask)
         waits.start()
-        while evaluator.deaths < 1:
+        while evaluator.worker_exits < 1:
             time.sleep(0.01)
         began = time.monotonic()
         evaluator.close()
@@ -256,7 +263,7 @@ def test_a_rule_that_hangs_when_it_is_tried_is_a_mistake_with_its_place(
         f'- name: C\n  expr: pod.ready\n  annotations: {{summary: "{{{{ {ENDLESS} }}}}"}}\n'
     )
     loaded = load_rules(text, evaluator)
-    found = [mistake.told("f") for mistake in loaded.mistakes]
+    found = [mistake.format("f") for mistake in loaded.errors]
     (problem,) = found
     assert problem.startswith("f:3:10: expr: it takes more than 0.1 s of CPU for one pod or node; ")
     assert [bool(it.problem) for it in loaded.rules] == [True, False, False]
@@ -265,19 +272,19 @@ def test_a_rule_that_hangs_when_it_is_tried_is_a_mistake_with_its_place(
 def test_to_check_rules_has_a_budget(
     evaluator: EvaluatorProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluator, "_check_left", 0.0)
+    monkeypatch.setattr(evaluator, "_check_budget", 0.0)
     (check,) = evaluator.check([GOOD])
-    ((field, flaw),) = check.flaws
+    ((field, flaw),) = check.errors
     assert (field, flaw.message) == ("expr", "rules took more than 30 s to be checked")
 
 
 def test_facts_that_cannot_be_sent_fail_alone(evaluator: EvaluatorProcess) -> None:
     evaluator.load([GOOD, NODES])
     huge = about(message="x" * (MAX_FRAME // 2))
-    first, second, third = evaluator.evaluate([about(restarts=2**70), about(), huge]).answers
+    first, second, third = evaluator.evaluate([about(restarts=2**70), about(), huge]).results
     assert second == HELD
     for answers in (first, third):
-        assert [type(it) for it in answers.values()] == [Failed]
+        assert [type(it) for it in answers.values()] == [RuleFailed]
 
 
 def test_one_that_sends_garbage_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

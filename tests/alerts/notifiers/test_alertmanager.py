@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.notifiers.alertmanager import Alertmanager
-from podstatus.alerts.notifiers.http_post import HttpPost
-from podstatus.alerts.ports import DeedError, TransientDeedError
+from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
+from podstatus.alerts.notifiers.http_post import HttpPostClient
+from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.base.aio import SystemClock
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import SECOND, firing, resolved
@@ -22,14 +22,14 @@ from tests.support.webhook_server import WebServer, web_server
 async def tell(
     server: WebServer, alerts: Sequence[Alert], *, url: str | None = None, **options: str
 ) -> None:
-    http = HttpPost(clock=SystemClock())
-    deed = Alertmanager(
+    http = HttpPostClient(clock=SystemClock())
+    deed = AlertmanagerNotifier(
         http, clock=FakeClock(), url=server.url, link=lambda alert: f"https://n1/{alert.rule}"
     )
     if url is not None:
         options["url"] = url
     try:
-        await deed.do_all(Action(kind="alertmanager", options=options), alerts)
+        await deed.send_batch(Action(kind="alertmanager", options=options), alerts)
     finally:
         await http.close()
 
@@ -109,16 +109,16 @@ def test_only_refusals_of_the_alerts_themselves_are_for_good(code: int, is_for_g
     async def scene() -> None:
         async with web_server() as server:
             server.answers = [web.Response(status=code)]
-            with pytest.raises(DeedError, match=str(code)) as caught:
+            with pytest.raises(ActionError, match=str(code)) as caught:
                 await tell(server, [firing()])
-            assert isinstance(caught.value, TransientDeedError) is not is_for_good
+            assert isinstance(caught.value, RetryableError) is not is_for_good
 
     asyncio.run(scene())
 
 
 def test_without_an_address_there_is_nobody_to_tell() -> None:
     async def scene() -> None:
-        with pytest.raises(DeedError, match="give the action a url"):
+        with pytest.raises(ActionError, match="give the action a url"):
             await tell(WebServer(), [firing()])
 
     asyncio.run(scene())
@@ -133,7 +133,7 @@ def test_an_alertmanager_that_quotes_the_token_gets_it_redacted(tmp_path: Path) 
         async with web_server() as server:
             text = "/api/v2/alerts: t0ken-0123456789 has expired"
             server.answers = [web.Response(status=401, text=text)]
-            with pytest.raises(DeedError, match="/api/v2/alerts: <redacted> has expired"):
+            with pytest.raises(ActionError, match="/api/v2/alerts: <redacted> has expired"):
                 await tell(server, [firing()], tokenFile=str(token))
 
     asyncio.run(scene())

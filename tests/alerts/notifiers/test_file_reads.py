@@ -10,10 +10,10 @@ import pytest
 
 from podstatus.alerts.model import Action
 from podstatus.alerts.notifiers import file_reads, secret_files
-from podstatus.alerts.notifiers.file_reads import read_aside
-from podstatus.alerts.notifiers.http_post import HttpPost
-from podstatus.alerts.notifiers.webhook import Webhook
-from podstatus.alerts.ports import NotReachedError
+from podstatus.alerts.notifiers.file_reads import read_with_timeout
+from podstatus.alerts.notifiers.http_post import HttpPostClient
+from podstatus.alerts.notifiers.webhook import WebhookNotifier
+from podstatus.alerts.ports import NotSentError
 from podstatus.base.aio import SystemClock
 from podstatus.client.auth.files import UnreadableError
 from podstatus.testing.clock import FakeClock
@@ -32,7 +32,7 @@ class Disk:
         self.reads += 1
         self.answers.wait(30)
         if path == "bad":
-            raise NotReachedError("it is empty")
+            raise NotSentError("it is empty")
         return f"what is in {path}"
 
 
@@ -44,7 +44,7 @@ def disk() -> Iterator[Disk]:
 
 
 def read(disk: Disk, path: str) -> "asyncio.Task[str]":
-    return asyncio.create_task(read_aside(disk.read, path))
+    return asyncio.create_task(read_with_timeout(disk.read, path))
 
 
 def test_a_file_is_read_while_the_loop_goes_on(disk: Disk) -> None:
@@ -55,7 +55,7 @@ def test_a_file_is_read_while_the_loop_goes_on(disk: Disk) -> None:
         assert not good.done()
         disk.answers.set()
         assert await good == "what is in good"
-        with pytest.raises(NotReachedError, match="it is empty"):
+        with pytest.raises(NotSentError, match="it is empty"):
             await bad
         assert await read(disk, "good") == "what is in good"
         assert disk.reads == 3  # anew each time
@@ -66,15 +66,15 @@ def test_a_file_is_read_while_the_loop_goes_on(disk: Disk) -> None:
 def test_a_disk_that_hangs_takes_one_thread_and_is_told(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_reads, "SECONDS", 0.02)
+    monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 0.02)
 
     @in_loop
     async def scene() -> None:
         for _ in range(3):
-            with pytest.raises(NotReachedError, match=r"cannot read /mnt/t: no answer in 0\.02 s"):
+            with pytest.raises(NotSentError, match=r"cannot read /mnt/t: no answer in 0\.02 s"):
                 await read(disk, "/mnt/t")
         assert disk.reads == 1
-        monkeypatch.setattr(file_reads, "SECONDS", 30.0)
+        monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 30.0)
         first, second = read(disk, "/mnt/t"), read(disk, "/mnt/t")
         await asyncio.sleep(0)
         first.cancel()
@@ -97,11 +97,11 @@ def test_a_webhook_reads_its_files_aside(
         raise UnreadableError("away")
 
     async def scene() -> None:
-        http = HttpPost(clock=SystemClock())
+        http = HttpPostClient(clock=SystemClock())
         options = {"url": "https://localhost:1/", option: str(tmp_path / "file")}
         try:
-            with pytest.raises(NotReachedError, match="away"):
-                await Webhook(http, clock=FakeClock()).do(
+            with pytest.raises(NotSentError, match="away"):
+                await WebhookNotifier(http, clock=FakeClock()).send(
                     Action(kind="", options=options), firing()
                 )
         finally:
@@ -114,4 +114,4 @@ def test_a_webhook_reads_its_files_aside(
 
 def test_of_no_file_nothing_is_waited_for(disk: Disk) -> None:
     disk.answers.set()
-    assert asyncio.run(read_aside(disk.read, "")) == "what is in "
+    assert asyncio.run(read_with_timeout(disk.read, "")) == "what is in "

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from podstatus.alerts.model import Action, Subject
-from podstatus.alerts.notifiers.log import LogDeed
+from podstatus.alerts.notifiers.log import LogNotifier
 from tests.alerts.sample_alerts import firing, resolved
 
 
@@ -16,7 +16,7 @@ def test_one_line_when_it_fires_and_one_when_it_is_over(caplog: pytest.LogCaptur
     )
     with caplog.at_level(logging.INFO):
         for alert in (firing(), resolved(firing()), node):
-            asyncio.run(LogDeed().do(Action(kind="log"), alert))
+            asyncio.run(LogNotifier().send(Action(kind="log"), alert))
     rest = "rule=CrashLoop severity=warning subject=pod web/pod-a since=2099-12-31T23:59:00Z "
     rest += "id=CrashLoop-a-1 summary=pod-a crashes"
     assert [record.message for record in caplog.records[:2]] == [

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.model import Action, Alert, AlertId
-from podstatus.alerts.notifiers.alertmanager import Alertmanager
-from podstatus.alerts.notifiers.http_post import HttpPost
+from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
+from podstatus.alerts.notifiers.http_post import HttpPostClient
 from podstatus.base.aio import SystemClock
 from tests.alerts.sample_alerts import firing, resolved
 from tests.support.processes.alertmanager import MISSING, PROGRAM, alertmanager
@@ -44,12 +44,12 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def living(folder: Path, manager: Manager) -> AsyncIterator[Dispatcher]:
+async def living(folder: Path, manager: Manager) -> AsyncIterator[AlertDispatcher]:
     """One life of the agent, as far as alerts go."""
     clock = SystemClock()
-    store, http = AlertStore.open(folder / "alerts.db"), HttpPost(clock=clock)
-    deed = Alertmanager(http, clock=clock, url=manager.url, again_seconds=AGAIN)
-    dispatcher = Dispatcher({"alertmanager": deed}, store, clock=clock, random=lambda: 0.5)
+    store, http = AlertStore.open(folder / "alerts.db"), HttpPostClient(clock=clock)
+    deed = AlertmanagerNotifier(http, clock=clock, url=manager.url, resend_seconds=AGAIN)
+    dispatcher = AlertDispatcher({"alertmanager": deed}, store, clock=clock, random=lambda: 0.5)
     task = asyncio.create_task(dispatcher.run())
     try:
         yield dispatcher
@@ -73,16 +73,16 @@ def test_an_alert_fires_and_resolves_through_it_once_over_a_restart(tmp_path: Pa
     async def scene(manager: Manager) -> None:
         alert = fires("a")
         async with living(tmp_path, manager) as first:
-            first.tell(alert, ACTIONS)
+            first.dispatch(alert, ACTIONS)
             await until(lambda: told(manager) == [("pod-a", "firing")])
             before = known(manager)["pod-a"]
         async with living(tmp_path, manager) as second:
-            second.tell(second.restored[alert.id], ACTIONS)
+            second.dispatch(second.restored[alert.id], ACTIONS)
             await until(lambda: known(manager)["pod-a"] > before)
             # Longer than four periods: who hears nothing would take it to be over.
             await asyncio.sleep(6 * AGAIN)
             assert told(manager) == [("pod-a", "firing")]
-            second.tell(over(alert), ACTIONS)
+            second.dispatch(over(alert), ACTIONS)
             await until(lambda: len(told(manager)) == 2)
             await asyncio.sleep(2.5)
             assert told(manager) == [("pod-a", "firing"), ("pod-a", "resolved")]
@@ -96,15 +96,15 @@ def test_all_are_told_when_it_is_back_and_what_came_and_went_is_not(tmp_path: Pa
     async def scene(manager: Manager) -> None:
         async with living(tmp_path, manager) as agent:
             stays, ends, short, new = (fires(name) for name in ("stays", "ends", "short", "new"))
-            agent.tell(stays, ACTIONS)
-            agent.tell(ends, ACTIONS)
+            agent.dispatch(stays, ACTIONS)
+            agent.dispatch(ends, ACTIONS)
             await until(lambda: len(told(manager)) == 2)
             await asyncio.to_thread(manager.kill)
-            agent.tell(over(ends), ACTIONS)
-            agent.tell(short, ACTIONS)
-            agent.tell(new, ACTIONS)
+            agent.dispatch(over(ends), ACTIONS)
+            agent.dispatch(short, ACTIONS)
+            agent.dispatch(new, ACTIONS)
             await until(lambda: "cannot connect" in agent.deliveries()[0].problem)
-            agent.tell(over(short), ACTIONS)
+            agent.dispatch(over(short), ACTIONS)
             await asyncio.to_thread(manager.start)
             await until(lambda: ("pod-new", "firing") in told(manager))
             await until(lambda: set(known(manager)) == {"pod-stays", "pod-new"})
@@ -120,11 +120,11 @@ def test_another_life_of_the_same_alert_fires_though_both_come_at_once(tmp_path:
     async def scene(manager: Manager) -> None:
         async with living(tmp_path, manager) as agent:
             first = fires("a")
-            agent.tell(first, ACTIONS)
+            agent.dispatch(first, ACTIONS)
             await until(lambda: told(manager) == [("pod-a", "firing")])
             # To an Alertmanager they are the same: their labels are.
-            agent.tell(over(first), ACTIONS)
-            agent.tell(structs.replace(fires("a"), id=AlertId("another")), ACTIONS)
+            agent.dispatch(over(first), ACTIONS)
+            agent.dispatch(structs.replace(fires("a"), id=AlertId("another")), ACTIONS)
             await until(lambda: agent.deliveries()[0].delivered == 3)
             await asyncio.sleep(6 * AGAIN)
             assert set(known(manager)) == {"pod-a"}
@@ -140,7 +140,7 @@ def test_one_that_it_refuses_holds_up_no_other(tmp_path: Path) -> None:
             # It knows alerts by their labels: one without any is none.
             bad = structs.replace(fires("bad"), labels={})
             for alert in (fires("a"), bad, fires("b"), fires("c")):
-                agent.tell(alert, ACTIONS)
+                agent.dispatch(alert, ACTIONS)
             pods = {f"pod-{name}" for name in "abc"}
             await until(lambda: {pod for pod, _ in told(manager)} == pods)
             await until(lambda: agent.deliveries()[0].dropped == 1)

@@ -14,10 +14,10 @@ import pytest
 from aiohttp import web
 
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.notifiers.http_post import HttpPost, retry_after
-from podstatus.alerts.notifiers.webhook import Webhook
-from podstatus.alerts.notifiers.webhook_message import MOST_BYTES, webhook_headers
-from podstatus.alerts.ports import DeedError, NotReachedError, TransientDeedError
+from podstatus.alerts.notifiers.http_post import HttpPostClient, retry_after
+from podstatus.alerts.notifiers.webhook import WebhookNotifier
+from podstatus.alerts.notifiers.webhook_message import MAX_BODY_BYTES, webhook_headers
+from podstatus.alerts.ports import ActionError, NotSentError, RetryableError
 from podstatus.alerts.rules.action_kinds import ACTIONS
 from podstatus.base.aio import SystemClock
 from podstatus.testing.clock import FakeClock
@@ -35,12 +35,14 @@ def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
 @asynccontextmanager
 async def telling(url: str, **options: str) -> AsyncIterator[Callable[..., Any]]:
     """What tells a webhook of an alert, with these options."""
-    http = HttpPost(clock=SystemClock())
-    deed = Webhook(http, clock=FakeClock(), link=lambda alert: f"https://n1/v1?id={alert.id}")
+    http = HttpPostClient(clock=SystemClock())
+    deed = WebhookNotifier(
+        http, clock=FakeClock(), link=lambda alert: f"https://n1/v1?id={alert.id}"
+    )
     action = Action(kind="webhook", options={"url": url, **options})
 
     async def tell(alert: Alert | None = None) -> None:
-        await deed.do(action, alert or firing())
+        await deed.send(action, alert or firing())
 
     try:
         yield tell
@@ -158,10 +160,10 @@ def test_without_a_secret_that_is_one_nothing_is_sent_yet(
 
     async def scene() -> None:
         async with web_server() as server, telling(server.url, secretFile=str(secret)) as tell:
-            with pytest.raises(NotReachedError, match=why):
+            with pytest.raises(NotSentError, match=why):
                 await tell()
             secret.unlink()
-            with pytest.raises(NotReachedError, match="no such file"):
+            with pytest.raises(NotSentError, match="no such file"):
                 await tell()
             assert not server.posts
 
@@ -177,7 +179,7 @@ def test_a_token_is_sent_and_read_again_each_time(tmp_path: Path) -> None:
             token.write_text("t-2")
             await tell()
             token.write_text("two words")
-            with pytest.raises(NotReachedError, match="holds no token"):
+            with pytest.raises(NotSentError, match="holds no token"):
                 await tell()
         assert [post.headers["authorization"] for post in server.posts] == [
             "Bearer t-1",
@@ -197,9 +199,9 @@ def test_a_user_in_the_url_goes_without_a_token(tmp_path: Path, user: str) -> No
             async with telling(url) as tell:
                 await tell()
             async with telling(url, tokenFile=str(token)) as tell:
-                with pytest.raises(DeedError, match="leave out one of them") as caught:
+                with pytest.raises(ActionError, match="leave out one of them") as caught:
                     await tell()
-            assert not isinstance(caught.value, TransientDeedError)
+            assert not isinstance(caught.value, RetryableError)
         (post,) = server.posts
         assert post.headers["authorization"].startswith("Basic ")
 
@@ -221,10 +223,10 @@ def test_what_is_about_this_moment_is_tried_again(code: int) -> None:
     async def scene() -> None:
         async with web_server() as server, telling(server.url) as tell:
             server.answers = [web.Response(status=code, headers={"Retry-After": "7"})]
-            with pytest.raises(TransientDeedError, match=str(code)) as caught:
+            with pytest.raises(RetryableError, match=str(code)) as caught:
                 await tell()
-            assert caught.value.after_seconds == 7
-            assert not isinstance(caught.value, NotReachedError)
+            assert caught.value.retry_after_seconds == 7
+            assert not isinstance(caught.value, NotSentError)
 
     play(scene)
 
@@ -234,9 +236,9 @@ def test_refusals_of_the_alert_itself_are_for_good(code: int) -> None:
     async def scene() -> None:
         async with web_server() as server, telling(server.url) as tell:
             server.answers = [web.Response(status=code, text="no\x1b[31m way")]
-            with pytest.raises(DeedError, match=rf"{code}.*no\^\[\[31m way") as caught:
+            with pytest.raises(ActionError, match=rf"{code}.*no\^\[\[31m way") as caught:
                 await tell()
-            assert not isinstance(caught.value, TransientDeedError)
+            assert not isinstance(caught.value, RetryableError)
 
     play(scene)
 
@@ -247,9 +249,9 @@ def test_refusals_on_the_way_are_mended_some_day_and_redirects_lead_nowhere(code
         async with web_server() as other, web_server() as server, telling(server.url) as tell:
             headers = {"Location": other.url, "Retry-After": "7"}
             server.answers = [web.Response(status=code, headers=headers)]
-            with pytest.raises(NotReachedError, match=str(code)) as caught:
+            with pytest.raises(NotSentError, match=str(code)) as caught:
                 await tell()
-            assert caught.value.after_seconds == 7
+            assert caught.value.retry_after_seconds == 7
             assert not other.posts
             await tell()
             assert len(server.posts) == 2
@@ -264,7 +266,7 @@ def test_who_is_not_there_has_certainly_heard_nothing() -> None:
 
         async def scene() -> None:
             async with telling(f"http://user:s3cret@127.0.0.1:{port}/s3cret") as tell:
-                with pytest.raises(NotReachedError) as caught:
+                with pytest.raises(NotSentError) as caught:
                     await tell()
                 assert (
                     str(caught.value)
@@ -272,7 +274,7 @@ def test_who_is_not_there_has_certainly_heard_nothing() -> None:
                 )
                 assert "s3cret" not in str(caught.value)
             async with telling("http://no-such-host.invalid/") as tell:
-                with pytest.raises(NotReachedError, match=r"no-such-host\.invalid"):
+                with pytest.raises(NotSentError, match=r"no-such-host\.invalid"):
                     await tell()
 
         play(scene)
@@ -291,14 +293,14 @@ def test_who_hangs_up_or_says_nothing_may_have_heard_it() -> None:
     async def scene() -> None:
         async with web_server() as server, telling(server.url) as tell:
             server.answers = [hang_up]
-            with pytest.raises(TransientDeedError) as caught:
+            with pytest.raises(RetryableError) as caught:
                 await tell()
-            assert not isinstance(caught.value, NotReachedError)
+            assert not isinstance(caught.value, NotSentError)
         async with web_server() as server, telling(server.url, timeout="2s") as tell:
             server.answers = [silent]
-            with pytest.raises(TransientDeedError, match=r"no answer from .* in 2 s") as caught:
+            with pytest.raises(RetryableError, match=r"no answer from .* in 2 s") as caught:
                 await tell()
-            assert not isinstance(caught.value, NotReachedError)
+            assert not isinstance(caught.value, NotSentError)
 
     play(scene)
 
@@ -324,7 +326,7 @@ def test_who_speaks_no_http_is_told_of_in_one_line_without_the_secret(answer: by
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with server, telling(f"http://me:s3cret@{host}/s3cret?token=s3cret") as tell:
-            with pytest.raises(TransientDeedError, match=f"^no answer from http://{host}: ") as got:
+            with pytest.raises(RetryableError, match=f"^no answer from http://{host}: ") as got:
                 await tell()
         said = str(got.value)
         assert "s3cret" not in said
@@ -353,7 +355,7 @@ def test_a_receiver_that_quotes_the_request_gets_no_secret_shown(tmp_path: Path,
             telling(f"{server.url}/hooks/T0123456789/x?key=s3cret", **files) as tell,
         ):
             server.answers = [quote]
-            with pytest.raises(DeedError) as caught:
+            with pytest.raises(ActionError) as caught:
                 await tell()
         said = str(caught.value)
         assert said.endswith(
@@ -373,7 +375,7 @@ def test_a_password_that_is_quoted_is_redacted_in_both_of_its_forms() -> None:
             telling(server.url.replace("://", "://me:pass%77ord@")) as tell,
         ):
             server.answers = [quote]
-            with pytest.raises(NotReachedError, match=r"Basic <redacted> <redacted>$"):
+            with pytest.raises(NotSentError, match=r"Basic <redacted> <redacted>$"):
                 await tell()
 
     play(scene)
@@ -398,7 +400,7 @@ def test_a_token_that_is_cut_by_what_is_read_leaves_nothing_of_it(
     async def scene() -> None:
         async with web_server() as server, telling(server.url, tokenFile=str(token)) as tell:
             server.answers = [drip]
-            with pytest.raises(NotReachedError, match=r"Unauthorized: no <redacted>$"):
+            with pytest.raises(NotSentError, match=r"Unauthorized: no <redacted>$"):
                 await tell()
 
     play(scene)
@@ -417,7 +419,7 @@ def test_an_answer_that_is_no_http_and_quotes_the_token_is_redacted(tmp_path: Pa
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with server, telling(f"http://{host}/", tokenFile=str(token)) as tell:
-            with pytest.raises(TransientDeedError, match="no answer") as caught:
+            with pytest.raises(RetryableError, match="no answer") as caught:
                 await tell()
         assert "t0ken" not in str(caught.value)
 
@@ -447,10 +449,10 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path: Path) ->
     async def scene() -> None:
         async with web_server(tls) as server:
             async with telling(server.url) as tell:
-                with pytest.raises(NotReachedError, match="certificate"):
+                with pytest.raises(NotSentError, match="certificate"):
                     await tell()
             async with telling(server.url, caFile=str(wrong)) as tell:
-                with pytest.raises(NotReachedError, match="holds no certificates"):
+                with pytest.raises(NotSentError, match="holds no certificates"):
                     await tell()
             async with telling(server.url, caFile=authority) as tell:
                 await tell()
@@ -465,7 +467,7 @@ def test_a_body_is_bounded() -> None:
         async with web_server() as server, telling(server.url) as tell:
             await tell(firing(annotations=many))
         (post,) = server.posts
-        assert len(post.body) < MOST_BYTES
+        assert len(post.body) < MAX_BODY_BYTES
         assert (post.json()["annotations"], post.json()["truncated"]) == ({}, True)
 
     play(scene)
@@ -475,9 +477,9 @@ def test_a_body_is_bounded() -> None:
 def test_what_is_no_address_is_refused_for_good(url: str) -> None:
     async def scene() -> None:
         async with telling(url) as tell:
-            with pytest.raises(DeedError, match="url") as caught:
+            with pytest.raises(ActionError, match="url") as caught:
                 await tell()
-            assert not isinstance(caught.value, TransientDeedError)
+            assert not isinstance(caught.value, RetryableError)
 
     play(scene)
 

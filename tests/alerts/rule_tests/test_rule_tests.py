@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from podstatus.alerts.rule_tests.cases import Rehearsal, read_rehearsals
-from podstatus.alerts.rule_tests.replay import Recorded
-from podstatus.alerts.rule_tests.run import Outcome, rehearse
+from podstatus.alerts.rule_tests.cases import RuleTest, read_rule_tests
+from podstatus.alerts.rule_tests.replay import HistoryDriver
+from podstatus.alerts.rule_tests.run import RuleTestResult, run_rule_test
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import Moment
 from podstatus.observe.transitions.status_transitions import Transition
@@ -25,20 +25,20 @@ LOADED = load(RULES).rules
 PLAYED = (LOADED, BlockingLocalEvaluator(LOADED))
 
 
-def rehearsals(steps: str, **more: str) -> Rehearsal:
+def rehearsals(steps: str, **more: str) -> RuleTest:
     extra = "".join(f", {key}: {text}" for key, text in more.items())
-    read, mistakes = read_rehearsals(f"tests: [{{name: it{extra}, steps: [{steps}]}}]")
+    read, mistakes = read_rule_tests(f"tests: [{{name: it{extra}, steps: [{steps}]}}]")
     assert mistakes == ()
-    [found] = read.rehearsals
+    [found] = read.tests
     return found
 
 
-def play(steps: str, **more: str) -> Outcome:
-    return rehearse(rehearsals(steps, **more), *PLAYED)
+def play(steps: str, **more: str) -> RuleTestResult:
+    return run_rule_test(rehearsals(steps, **more), *PLAYED)
 
 
-def lines(outcome: Outcome) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-    return [(it.at // SECOND, it.expected, it.got) for it in outcome.differences]
+def lines(outcome: RuleTestResult) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
+    return [(it.at // SECOND, it.expected, it.actual) for it in outcome.differences]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_time_passes_between_steps_as_rules_say() -> None:
         {at: 1h, pods: {web: {phase: Running}}, nodes: {n: gone}}
         """
     )
-    told = [(it.at // SECOND, it.alert.rule, it.alert.state) for it in outcome.happened]
+    told = [(it.at // SECOND, it.alert.rule, it.alert.state) for it in outcome.changes]
     assert told == [
         (0, "Slow", "pending"),
         (0, "Lost", "firing"),
@@ -122,7 +122,7 @@ def test_it_may_be_about_some_rules_only() -> None:
 
 
 def test_every_mistake_has_its_place() -> None:
-    _, mistakes = read_rehearsals(
+    _, mistakes = read_rule_tests(
         """\
 rules: [default]
 tests:
@@ -138,7 +138,7 @@ tests:
 - {name: h, history: x.db, steps: [{at: 1s, pods: {}}]}
 """
     )
-    told = [(it.place.line, it.message.split(";")[0].split(",")[0]) for it in mistakes]
+    told = [(it.location.line, it.message.split(";")[0].split(",")[0]) for it in mistakes]
     assert told == [
         (3, "the test has no steps"),
         (4, "a test has no stepps"),
@@ -203,19 +203,19 @@ def test_a_history_is_played() -> None:
         """,
         history="x.db",
     )
-    play = partial(Recorded, moments=HISTORY)
-    outcome = rehearse(rehearsal, *PLAYED, play)
+    play = partial(HistoryDriver, entries=HISTORY)
+    outcome = run_rule_test(rehearsal, *PLAYED, play)
     assert lines(outcome) == []
 
 
 def test_a_history_without_moments_has_no_alerts() -> None:
     rehearsal = rehearsals("{at: 1h, expect: []}", history="x.db")
-    outcome = rehearse(rehearsal, *PLAYED, partial(Recorded, moments=[]))
+    outcome = run_rule_test(rehearsal, *PLAYED, partial(HistoryDriver, entries=[]))
     assert outcome.differences == ()
 
 
 def test_nothing_happens_after_the_last_moment_of_a_history() -> None:
     rehearsal = rehearsals("{at: 7d, expect: []}", history="x.db")
-    play = partial(Recorded, moments=[*HISTORY[2:3], moment(800, "deletion", after="30 s")])
-    outcome = rehearse(rehearsal, *PLAYED, play)
+    play = partial(HistoryDriver, entries=[*HISTORY[2:3], moment(800, "deletion", after="30 s")])
+    outcome = run_rule_test(rehearsal, *PLAYED, play)
     assert lines(outcome) == []

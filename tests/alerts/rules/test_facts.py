@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from podstatus.alerts.cel.expression import Environment
-from podstatus.alerts.evaluator.ports import Failed
+from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.rules.facts import (
     CONTAINER_FACTS,
     NODE_FACTS,
     POD_FACTS,
     SYNC_FACTS,
     NodeReadings,
-    health_moves,
+    next_health_change,
     node_facts,
     pod_facts,
     sync_facts,
@@ -59,10 +59,10 @@ def test_facts_have_the_types_of_the_table(scope: Any) -> None:
         if scope == "pod"
         else node_facts(NodeSummary(name="n")) | sync_facts(SyncState(), Knowledge())
     )
-    environment = Environment.of(scope)
-    asked = environment.facts(facts)
+    environment = Environment.for_scope(scope)
+    asked = environment.activation(facts)
     failed = {name: environment.compile(name).value(asked) for name in facts}
-    assert [name for name, value in failed.items() if isinstance(value, Failed)] == []
+    assert [name for name, value in failed.items() if isinstance(value, RuleFailed)] == []
 
 
 def test_a_pod_in_a_crash_loop() -> None:
@@ -156,14 +156,14 @@ def test_facts_become_others_exactly_when_they_are_said_to(
     at = AT
     assert told(at) == changes[0]
     for before, after in pairwise(changes):
-        moves = health_moves(pod, at)
+        moves = next_health_change(pod, at)
         assert moves is not None
         assert (told(moves - 1), told(moves)) == (before, after)
         at = moves
-    assert health_moves(pod, at) is None
+    assert next_health_change(pod, at) is None
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded", "Failed"])
 def test_health_of_others_stays(phase: str) -> None:
     pod = PodSummary(uid=PodUID("1"), namespace="", name="", phase=phase, created=NOW)
-    assert health_moves(pod, AT) is None
+    assert next_health_change(pod, AT) is None

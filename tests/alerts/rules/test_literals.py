@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.alerts.cel.compile import Environments
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.rules.literals import strange_words
+from podstatus.alerts.rules.literals import unknown_literals
 from tests.support.alert_rules import load
 
 EXISTS = "pod.containers.exists(c, %s)"
@@ -22,9 +22,9 @@ EXISTS = "pod.containers.exists(c, %s)"
     ],
 )
 def test_a_word_that_a_fact_never_is(expression: str, column: int, told: str) -> None:
-    [flaw] = strange_words(expression)
+    [flaw] = unknown_literals(expression)
     assert told in flaw.message
-    assert (flaw.place.line, flaw.place.column) == (1, column)
+    assert (flaw.location.line, flaw.location.column) == (1, column)
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def test_a_word_that_a_fact_never_is(expression: str, column: int, told: str) ->
     ],
 )
 def test_what_may_be_so_is_not_told(expression: str) -> None:
-    assert list(strange_words(expression)) == []
+    assert list(unknown_literals(expression)) == []
 
 
 def test_it_is_a_hint_with_its_place_and_no_mistake() -> None:
     loaded = load("rules:\n- name: A\n  expr: >-\n    pod.ready ||\n    pod.phase == 'x'\n")
-    assert not loaded.mistakes
-    [hint] = loaded.hints
-    assert hint.told("f").startswith("f:5:18: expr: pod.phase is never 'x', but Pending, ")
+    assert not loaded.errors
+    [hint] = loaded.warnings
+    assert hint.format("f").startswith("f:5:18: expr: pod.phase is never 'x', but Pending, ")
 
 
 def test_default_rules_name_words_that_there_are() -> None:
-    assert default_rules(Environments()).hints == ()
+    assert default_rules(Environments()).warnings == ()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.alerts.cel.compile import compile_checked
-from podstatus.alerts.model import Action, Place
+from podstatus.alerts.model import Action, Location
 from tests.support.alert_rules import ENVIRONMENTS, load
 
 FILE = """\
@@ -35,13 +35,13 @@ rules:
 
 
 def mistakes(text: str) -> list[str]:
-    return [mistake.told("f").removeprefix("f:") for mistake in load(dedent(text)).mistakes]
+    return [mistake.format("f").removeprefix("f:") for mistake in load(dedent(text)).errors]
 
 
 def test_everything_that_a_file_can_say() -> None:
     loaded = load(FILE)
-    assert not loaded.mistakes
-    assert not loaded.hints
+    assert not loaded.errors
+    assert not loaded.warnings
     assert loaded.rule_set.allow_actions == {"deletePod"}
     assert not loaded.rule_set.dry_run
     crash, down = loaded.rule_set.rules
@@ -50,9 +50,13 @@ def test_everything_that_a_file_can_say() -> None:
     assert crash.labels == {"team": "web", "tier": "1"}
     assert [action.kind for action in crash.actions] == ["event", "webhook", "deletePod"]
     options = {"url": "https://example.org/x", "secretFile": "/etc/secret", "timeout": "5s"}
-    assert crash.actions[1] == Action(kind="webhook", options=options, place=Place(15, 5))
-    assert (crash.place, crash.expression_place) == (Place(4, 3), Place(6, 9))
-    assert (down.scope, down.severity, down.expression_place) == ("node", "warning", Place(20, 5))
+    assert crash.actions[1] == Action(kind="webhook", options=options, place=Location(15, 5))
+    assert (crash.location, crash.expression_location) == (Location(4, 3), Location(6, 9))
+    assert (down.scope, down.severity, down.expression_location) == (
+        "node",
+        "warning",
+        Location(20, 5),
+    )
     assert [rule.problem for rule in loaded.rules] == ["", ""]
 
 
@@ -64,9 +68,9 @@ def test_nothing_is_done_unless_it_is_said() -> None:
 def test_an_action_that_is_not_allowed_is_a_hint() -> None:
     text = "rules:\n- name: A\n  expr: pod.ready\n  actions: [{deletePod: {}}]\n"
     loaded = load(text)
-    assert not loaded.mistakes
-    [hint] = loaded.hints
-    assert hint.told("f") == (
+    assert not loaded.errors
+    [hint] = loaded.warnings
+    assert hint.format("f") == (
         "f:4:13: deletePod is not done unless allowActions has it: [deletePod]"
     )
 
@@ -77,13 +81,13 @@ def test_an_action_that_is_not_allowed_is_a_hint() -> None:
 )
 def test_a_file_that_does_nothing_has_a_note(text: str, place: str) -> None:
     loaded = load(text)
-    assert not loaded.mistakes
+    assert not loaded.errors
     told = f"f:{place}: there are no rules in it, and it disables none: it does nothing"
-    assert [hint.told("f") for hint in loaded.hints] == [told]
+    assert [hint.format("f") for hint in loaded.warnings] == [told]
 
 
 def test_a_file_that_only_disables_does_something() -> None:
-    assert load("disable: [PodNotReady]\nrules: []").hints == ()
+    assert load("disable: [PodNotReady]\nrules: []").warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -139,8 +143,8 @@ def test_a_file_with_a_mistake(text: str, told: str) -> None:
 def test_all_is_looked_at_in_a_rule_without_a_name_of_its_own(name: str, told: str) -> None:
     first = "rules: [{name: A, expr: pod.ready},\n"
     loaded = load(f"{first}  {{{name}for: 3, expr: pod.fase, actions: [evnt]}}, {{{name}}}]")
-    messages = "\n".join(mistake.message for mistake in loaded.mistakes)
-    assert told in loaded.mistakes[0].told("f")
+    messages = "\n".join(mistake.message for mistake in loaded.errors)
+    assert told in loaded.errors[0].format("f")
     assert "for: '3' is no length of time" in messages
     assert "there is no action evnt" in messages
     assert "expr: nothing is called pod.fase" in messages
@@ -337,7 +341,7 @@ def test_a_rule_with_a_mistake_is_shown_and_the_others_are_asked() -> None:
     ],
 )
 def test_no_text_is_too_strange_to_be_refused(text: str) -> None:
-    assert load(text).mistakes
+    assert load(text).errors
 
 
 @given(
@@ -351,6 +355,6 @@ def test_a_file_that_was_spoilt_is_read_all_the_same(at: int, length: int, put: 
     spoilt = FILE[:at] + put + FILE[at + length :]
     lines = spoilt.count("\n") + 2
     loaded = load(spoilt)
-    assert all(1 <= mistake.place.line <= lines for mistake in loaded.mistakes)
+    assert all(1 <= mistake.location.line <= lines for mistake in loaded.errors)
     right = [rule.rule for rule in loaded.rules if not rule.problem]
     assert all(compile_checked(rule, ENVIRONMENTS).condition is not None for rule in right)

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.alerts.rules.facts import FACTS
-from podstatus.alerts.rules.warming_up import POD_WINDOWS, young_node_facts
+from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS, warming_up_node_facts
 from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
 
 SECOND = 1_000_000_000
@@ -17,7 +17,7 @@ SENDING = {f"sync.{it}" for it in ("unsent", "oldestUnsentSeconds", "inFlight", 
 
 
 def young(seconds: int, *, node: Any = None, known: Any = None, unsent: int = 0) -> set[str]:
-    found = young_node_facts(
+    found = warming_up_node_facts(
         structs.replace(NODE, **(node or {})),
         SyncState(unsent=unsent),
         structs.replace(KNOWN, **(known or {})),
@@ -28,10 +28,10 @@ def young(seconds: int, *, node: Any = None, known: Any = None, unsent: int = 0)
 
 def test_they_are_facts() -> None:
     names = {fact.name for facts in FACTS.values() for fact in facts}
-    nothing = young_node_facts(
+    nothing = warming_up_node_facts(
         NodeSummary(name="n"), SyncState(), Knowledge(server_reachable=False), 0
     )
-    assert names >= POD_WINDOWS | nothing
+    assert names >= POD_WINDOW_FACTS | nothing
     assert len(nothing) == 12
 
 

@@ -1,6 +1,6 @@
 """What happened within the last ten minutes is counted, and forgotten."""
 
-from podstatus.alerts.rules.windows import WINDOW, WindowCounts, Windows
+from podstatus.alerts.rules.windows import WINDOW_NANOS, PodWindows, WindowCounts
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
@@ -18,68 +18,68 @@ def pod(*, ready: bool = True, since: int = 0, restarts: int = 0) -> PodSummary:
 
 
 def test_at_first_sight_nothing_has_happened() -> None:
-    windows = Windows()
-    windows.see(pod(restarts=7), AT)
+    windows = PodWindows()
+    windows.update(pod(restarts=7), AT)
     assert windows.counts(WEB, AT) == WindowCounts()
-    assert windows.moves(WEB) is None
+    assert windows.next_change(WEB) is None
 
 
 def test_changes_of_ready_and_restarts_are_counted() -> None:
-    windows = Windows()
+    windows = PodWindows()
     for number, like in enumerate([pod(), pod(ready=False), pod(restarts=1), pod(restarts=4)]):
-        windows.see(like, AT + number * SECOND)
+        windows.update(like, AT + number * SECOND)
     assert windows.counts(WEB, AT + 4 * SECOND) == WindowCounts(ready_changes=2, restarts=4)
 
 
 def test_a_pod_that_is_as_before_but_newly_so_has_changed_twice() -> None:
-    windows = Windows()
-    windows.see(pod(since=0), AT)
-    windows.see(pod(since=9), AT + 10 * SECOND)
+    windows = PodWindows()
+    windows.update(pod(since=0), AT)
+    windows.update(pod(since=9), AT + 10 * SECOND)
     assert windows.counts(WEB, AT + 10 * SECOND).ready_changes == 2
 
 
 def test_a_pod_without_the_condition_is_not_ready() -> None:
-    windows = Windows()
-    windows.see(PodSummary(uid=WEB, namespace="", name=""), AT)
-    windows.see(pod(ready=False), AT)
+    windows = PodWindows()
+    windows.update(PodSummary(uid=WEB, namespace="", name=""), AT)
+    windows.update(pod(ready=False), AT)
     assert windows.counts(WEB, AT).ready_changes == 0
-    windows.see(pod(), AT)
+    windows.update(pod(), AT)
     assert windows.counts(WEB, AT).ready_changes == 1
 
 
 def test_what_is_older_than_ten_minutes_is_forgotten_when_it_was_said_to_be() -> None:
-    windows = Windows()
+    windows = PodWindows()
     windows.foreign_write(WEB, AT)
     windows.foreign_write(WEB, AT + 60 * SECOND)
-    moves = windows.moves(WEB)
-    assert moves == AT + WINDOW
+    moves = windows.next_change(WEB)
+    assert moves == AT + WINDOW_NANOS
     assert windows.counts(WEB, moves - 1).foreign_writes == 2
     assert windows.counts(WEB, moves).foreign_writes == 1
-    assert windows.moves(WEB) == AT + 60 * SECOND + WINDOW
-    assert windows.counts(WEB, AT + 60 * SECOND + WINDOW) == WindowCounts()
-    assert windows.moves(WEB) is None
+    assert windows.next_change(WEB) == AT + 60 * SECOND + WINDOW_NANOS
+    assert windows.counts(WEB, AT + 60 * SECOND + WINDOW_NANOS) == WindowCounts()
+    assert windows.next_change(WEB) is None
 
 
 def test_a_wild_pod_takes_little_room() -> None:
-    windows = Windows()
+    windows = PodWindows()
     for number in range(20_000):
         windows.foreign_write(WEB, AT + number * SECOND // 10)
-    assert len(windows._moments[WEB]) <= WINDOW // (10 * SECOND) + 1
+    assert len(windows._buckets[WEB]) <= WINDOW_NANOS // (10 * SECOND) + 1
     assert 5_800 <= windows.counts(WEB, AT + 2_000 * SECOND).foreign_writes <= 6_000
 
 
 def test_a_clock_that_goes_back_keeps_nothing_for_longer() -> None:
-    windows = Windows()
+    windows = PodWindows()
     windows.foreign_write(WEB, AT)
     back = AT - 3600 * SECOND
     assert windows.counts(WEB, back).foreign_writes == 1
-    assert windows.moves(WEB) == back + WINDOW
+    assert windows.next_change(WEB) == back + WINDOW_NANOS
 
 
 def test_a_pod_that_goes_is_forgotten() -> None:
-    windows = Windows()
-    windows.see(pod(), AT)
-    windows.see(pod(ready=False), AT)
+    windows = PodWindows()
+    windows.update(pod(), AT)
+    windows.update(pod(ready=False), AT)
     windows.forget(WEB)
     assert windows.counts(WEB, AT) == WindowCounts()
-    assert not windows._seen
+    assert not windows._states

@@ -8,14 +8,14 @@ from typing import NoReturn
 
 from msgspec import structs
 
-from podstatus.alerts.delivery.dispatcher import Dispatcher
+from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.ports import Evaluated, EvaluatorError, Question
+from podstatus.alerts.evaluator.ports import EvaluationRequest, EvaluationResult, EvaluatorError
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.ports import DeedError
+from podstatus.alerts.ports import ActionError
 from podstatus.alerts.rules.load import LoadedRule, load_rules
-from podstatus.alerts.service.alert_service import Synced, Watchman
+from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
@@ -64,7 +64,7 @@ class Heard:
     def __init__(self) -> None:
         self.alerts: list[Alert] = []
 
-    async def do(self, action: Action, alert: Alert) -> None:
+    async def send(self, action: Action, alert: Alert) -> None:
         self.alerts.append(alert)
 
     @property
@@ -81,14 +81,14 @@ class Unreliable:
         self.gate: asyncio.Event | None = None
         self.switched_off: dict[str, str] = {}
 
-    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+    async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
         if self.is_away:
             raise EvaluatorError("it is away")
         if self.gate is not None:
             await self.gate.wait()
         found = await self._local.evaluate(questions)
         off, self.switched_off = self.switched_off, {}
-        return structs.replace(found, switched_off=off)
+        return structs.replace(found, disabled=off)
 
 
 class Scene:
@@ -107,27 +107,27 @@ class Scene:
         self.ahead = 0
         self.heartbeats = Heartbeats(self.clock.now)
 
-    def watchman(self) -> Watchman:
+    def watchman(self) -> AlertService:
         loaded = load_rules(self.rules, ENVIRONMENTS)
-        assert loaded.mistakes == ()
+        assert loaded.errors == ()
         self.evaluator = Unreliable(loaded.rules)
         store = None if self.store is None else AlertStore.open(self.store)
-        return Watchman(
+        return AlertService(
             self.known,
-            Engine(loaded.rules, era=str(self.clock.now())),
+            Engine(loaded.rules, instance_id=str(self.clock.now())),
             self.evaluator,
-            Dispatcher(
+            AlertDispatcher(
                 {"log": self.heard, "mail": self.heard}, store, clock=self.clock, random=lambda: 0.5
             ),
             actions=self.actions or {it.rule.name: (self.action,) for it in loaded.rules},
-            synced=Synced(pods=lambda: self.has_pods, nodes=lambda: self.has_nodes),
+            readiness=Readiness(pods=lambda: self.has_pods, nodes=lambda: self.has_nodes),
             clock=self.clock,
             monotonic=lambda: self.clock.now() - self.ahead,
-            beat=self.heartbeats.register("alerts", max_silent_seconds=10),
+            heartbeat=self.heartbeats.register("alerts", max_silent_seconds=10),
         )
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Watchman]:
+    async def running(self) -> AsyncIterator[AlertService]:
         watchman = self.watchman()
         task = asyncio.create_task(watchman.run())
         try:
@@ -158,7 +158,7 @@ def refuse(*_: object, **__: object) -> NoReturn:
     raise RuntimeError("a mistake")
 
 
-def shown(watchman: Watchman) -> list[str]:
+def shown(watchman: AlertService) -> list[str]:
     return [f"{it.rule} {it.subject.name} {it.state}" for it in watchman.alerts().values()]
 
 
@@ -521,7 +521,7 @@ async def test_many_pods_leave_others_their_turn() -> None:
 
     watchman = scene.watchman()
     busy = asyncio.create_task(other())
-    await watchman.look_once()
+    await watchman.evaluate_once()
     busy.cancel()
     assert len(watchman.alerts()) == 1000
     assert turns >= 1000 // 50 - 1
@@ -532,7 +532,7 @@ async def test_a_disk_in_trouble_is_shown_and_stops_nothing(tmp_path: Path) -> N
     scene = Scene(store=tmp_path / "alerts.db")
     async with scene.running() as watchman:
         await scene.passes(1)
-        watchman._dispatcher._keeper._trouble.failed(DeedError("the disk is full"))
+        watchman._dispatcher._persister._failures.failed(ActionError("the disk is full"))
         assert watchman.deliveries()[-1].problem == "the disk is full"
         scene.put(a_pod(ready=False))
         await scene.passes(21)
@@ -579,6 +579,6 @@ async def test_it_shows_that_it_is_alive_and_when_it_hangs() -> None:
         for _ in range(10):
             await scene.passes(7)
             assert scene.heartbeats.stalled() == []
-        watchman.look_once = asyncio.Event().wait  # type: ignore[method-assign,assignment]
+        watchman.evaluate_once = asyncio.Event().wait  # type: ignore[method-assign,assignment]
         await scene.passes(20)
         assert [it.name for it in scene.heartbeats.stalled()] == ["alerts"]

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from podstatus.alerts.metrics import MOST_SERIES, alert_metrics
+from podstatus.alerts.metrics import MAX_SERIES, alert_metrics
 from podstatus.base.metrics import Histogram
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.catalog import PAGES
@@ -313,9 +313,9 @@ def test_alerts_are_told_as_prometheus_has_them() -> None:
 
 
 def test_a_page_does_not_grow_with_all_that_goes_wrong_at_once() -> None:
-    many = [an_alert(f"p{number}", state="pending") for number in range(MOST_SERIES)]
+    many = [an_alert(f"p{number}", state="pending") for number in range(MAX_SERIES)]
     told = values(alert_metrics(FakeAlerts(*many, an_alert("web"), an_alert("db"))))
     shown = [name for name in told if name.startswith("ALERTS")]
-    assert len(shown) == MOST_SERIES
+    assert len(shown) == MAX_SERIES
     assert sum("firing" in name for name in shown) == 2
     assert told["podstatus_alerts_left_out{}"] == 2

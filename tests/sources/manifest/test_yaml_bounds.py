@@ -81,5 +81,5 @@ def test_a_configuration_file_may_have_aliases() -> None:
 def test_a_file_of_rules_cannot_explode() -> None:
     reader = YamlReader(alias_bomb(30))
     assert reader.root() is None
-    (mistake,) = reader.mistakes
+    (mistake,) = reader.errors
     assert mistake.message == "its aliases stand for too much; write it out"

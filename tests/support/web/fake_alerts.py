@@ -1,6 +1,6 @@
 """Alerts, for tests: what it was told."""
 
-from podstatus.alerts.model import Alert, AlertId, RuleState, Scope, Severity, State, Subject
+from podstatus.alerts.model import Alert, AlertId, AlertState, RuleState, Scope, Severity, Subject
 from podstatus.alerts.ports import DeliveryState
 from podstatus.kube.objects.pod import PodUID
 from tests.support.web.fake_status_view import AT
@@ -29,7 +29,7 @@ class FakeAlerts:
 def an_alert(
     name: str = "web",
     rule: str = "CrashLoop",
-    state: State = "firing",
+    state: AlertState = "firing",
     severity: Severity = "warning",
     scope: Scope = "pod",
     namespace: str = "default",

@@ -23,7 +23,7 @@ from podstatus.agent.daemon.service_restart import keep_running
 from podstatus.agent.settings.export import about_agent
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
-from podstatus.alerts.actions.node_taints import OwnTaints
+from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
@@ -150,11 +150,11 @@ class NodeAgent:
             history=self._history,
             clock=clock,
         )
-        self._taints = OwnTaints(
+        self._taints = AlertTaints(
             HttpNodeApi(self._node_client),
             self._node.own,
             self._node.events,
-            wanted=self._wanted_taints,
+            desired=self._wanted_taints,
             clock=clock,
         )
         self._alerts = self._make_alerts(surroundings)

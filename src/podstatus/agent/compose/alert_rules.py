@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.alerts.defaults import default_rules, kept_defaults, unknown_disabled
+from podstatus.alerts.defaults import default_rules, effective_defaults, unknown_disabled
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.model import Action, Rule, RuleSet
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
@@ -67,20 +67,20 @@ def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> Aler
         except AlertRulesError as error:
             mistakes.append(f"--alert-rules: {error}")
             continue
-        wrong = (*loaded.mistakes, *unknown_disabled(defaults, loaded.rule_set))
-        mistakes += (mistake.told(str(path)) for mistake in wrong)
+        wrong = (*loaded.errors, *unknown_disabled(defaults, loaded.rule_set))
+        mistakes += (mistake.format(str(path)) for mistake in wrong)
         broken = {rule.rule.name for rule in loaded.rules if rule.problem}
-        unasked += (mistake.told(str(path)) for mistake in wrong if mistake.rule in broken)
+        unasked += (mistake.format(str(path)) for mistake in wrong if mistake.rule in broken)
         mistakes += _known_names(path, loaded, where)
-        notes += (hint.told(str(path), "note: ") for hint in loaded.hints)
+        notes += (hint.format(str(path), "note: ") for hint in loaded.warnings)
         theirs += loaded.rules
         read.append(loaded.rule_set)
         for rule in loaded.rule_set.rules:
             sets[rule.name] = loaded.rule_set
-            where[rule.name] = f"{path}:{rule.place.line}"
+            where[rule.name] = f"{path}:{rule.location.line}"
     if len(mistakes) > len(unasked):
         raise AlertRulesError("\n".join(mistakes))
-    together = (*kept_defaults(defaults, read), *theirs)
+    together = (*effective_defaults(defaults, read), *theirs)
     evaluator.load(it.rule for it in together if not it.problem)
     return AlertRules(
         loaded=together,
@@ -93,7 +93,8 @@ def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> Aler
 
 def _known_names(path: Path, loaded: LoadedRules, where: dict[str, str]) -> list[str]:
     return [
-        f"{path}:{rule.place.line}:{rule.place.column}: there is a rule {rule.name} already, in "
+        f"{path}:{rule.location.line}:{rule.location.column}: there is a rule {rule.name} "
+        "already, in "
         f"{where[rule.name]}"
         for rule in loaded.rule_set.rules
         if rule.name in where

@@ -11,24 +11,24 @@ from podstatus.agent.compose.node import NodeSide
 from podstatus.agent.compose.pods import PodSide
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.actions.desired_taints import KIND as TAINT
-from podstatus.alerts.actions.desired_taints import wanted_taints
-from podstatus.alerts.actions.guarded_remediation import Guarded
+from podstatus.alerts.actions.desired_taints import desired_taints
+from podstatus.alerts.actions.guarded_remediation import GuardedRemediation
 from podstatus.alerts.actions.node_conditions import KIND as CONDITION
-from podstatus.alerts.actions.node_conditions import ConditionDeed, stated_conditions
-from podstatus.alerts.actions.node_taints import OwnTaints
-from podstatus.alerts.actions.remediations import DeletePod, KnownPods, RestartContainer, TaintNode
-from podstatus.alerts.delivery.dispatcher import Dispatcher
-from podstatus.alerts.delivery.store import AlertStore, StoreError
+from podstatus.alerts.actions.node_conditions import NodeConditionNotifier, alert_conditions
+from podstatus.alerts.actions.node_taints import AlertTaints
+from podstatus.alerts.actions.remediations import AlertPods, DeletePod, RestartContainer, TaintNode
+from podstatus.alerts.delivery.dispatcher import AlertDispatcher
+from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.thread import EvaluatorThread
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.notifiers.alertmanager import Alertmanager
-from podstatus.alerts.notifiers.event import EventDeed, SubjectEvents
-from podstatus.alerts.notifiers.http_post import HttpPost
-from podstatus.alerts.notifiers.log import LogDeed
-from podstatus.alerts.notifiers.webhook import Webhook
-from podstatus.alerts.ports import BatchDeed, Change, Deed
-from podstatus.alerts.service.alert_service import Synced, Watchman
+from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
+from podstatus.alerts.notifiers.event import EventNotifier, SubjectEventRecorder
+from podstatus.alerts.notifiers.http_post import HttpPostClient
+from podstatus.alerts.notifiers.log import LogNotifier
+from podstatus.alerts.notifiers.webhook import WebhookNotifier
+from podstatus.alerts.ports import AlertNotifier, BatchAlertNotifier, Remediation
+from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient, HttpPodApi
@@ -57,7 +57,7 @@ class AlertSide:
         known: Observatory,
         pods: PodSide,
         node: NodeSide,
-        taints: OwnTaints,
+        taints: AlertTaints,
         view: Pleg,
         recorder: EventRecorder,
         client: ApiClient,
@@ -71,55 +71,55 @@ class AlertSide:
         self._clock = clock
         self._rules = rules
         self._url = url
-        self._http = HttpPost(clock=clock)
+        self._http = HttpPostClient(clock=clock)
         self._evaluator = EvaluatorThread(rules.evaluator)
         self._store = _open(root / ALERTS)
-        here = KnownPods(pods.directory, all_known=lambda: pods.mux.all_sources_ready)
-        changes: dict[str, Change] = {
+        here = AlertPods(pods.directory, is_synced=lambda: pods.mux.all_sources_ready)
+        changes: dict[str, Remediation] = {
             "restartContainer": RestartContainer(here, view, pods.book),
             "deletePod": DeletePod(here, HttpPodApi(client)),
             TAINT: TaintNode(taints),
         }
-        events = SubjectEvents(recorder)
-        deeds: dict[str, Deed | BatchDeed] = {
-            "log": LogDeed(),
-            "event": EventDeed(events),
-            "webhook": Webhook(self._http, clock=clock, link=self._link),
-            "alertmanager": Alertmanager(
+        events = SubjectEventRecorder(recorder)
+        deeds: dict[str, AlertNotifier | BatchAlertNotifier] = {
+            "log": LogNotifier(),
+            "event": EventNotifier(events),
+            "webhook": WebhookNotifier(self._http, clock=clock, link=self._link),
+            "alertmanager": AlertmanagerNotifier(
                 self._http,
                 clock=clock,
                 url=settings.alertmanager_url or "",
                 link=self._link,
             ),
-            CONDITION: ConditionDeed(node.status.request_sync, clock=clock),
+            CONDITION: NodeConditionNotifier(node.status.request_sync, clock=clock),
         }
         for kind, change in changes.items():
-            deeds[kind] = Guarded(
+            deeds[kind] = GuardedRemediation(
                 kind,
                 change,
                 rules.allowed,
                 events,
                 monotonic=boottime_ns,
-                is_level=kind == TAINT,
+                is_declarative=kind == TAINT,
             )
-        self.watchman = Watchman(
+        self.watchman = AlertService(
             known,
-            Engine(rules.loaded, era=secrets.token_hex(4)),
+            Engine(rules.loaded, instance_id=secrets.token_hex(4)),
             self._evaluator,
-            Dispatcher(deeds, self._store, clock=clock, random=random.random),
+            AlertDispatcher(deeds, self._store, clock=clock, random=random.random),
             actions=rules.actions(_usual(settings)),
-            synced=Synced(pods=is_posted, nodes=lambda: _is_whole(node)),
+            readiness=Readiness(pods=is_posted, nodes=lambda: _is_whole(node)),
             clock=clock,
-            beat=beat,
+            heartbeat=beat,
         )
 
     def stated(self) -> tuple[AlertCondition, ...]:
         """The conditions that our Node has because of alerts."""
-        return stated_conditions(self.watchman.firing(), self._clock.now())
+        return alert_conditions(self.watchman.firing(), self._clock.now())
 
     def wanted_taints(self) -> tuple[Taint, ...]:
         """The taints that our Node is to have because of alerts."""
-        return wanted_taints(self.watchman.firing(), self._rules.allowed)
+        return desired_taints(self.watchman.firing(), self._rules.allowed)
 
     async def close(self) -> None:
         """Let go of the file, of all connections, and of the process that evaluates rules."""
@@ -128,7 +128,7 @@ class AlertSide:
         if self._store is not None:
             try:
                 self._store.close()
-            except StoreError as error:
+            except AlertStoreError as error:
                 logger.warning("alerts not closed: error=%s", error)
 
     def _link(self, alert: Alert) -> str:
@@ -150,6 +150,6 @@ def _open(path: Path) -> AlertStore | None:
     """The file of alerts; None if it cannot be used: then none outlive the agent."""
     try:
         return AlertStore.open(path)
-    except StoreError as error:
+    except AlertStoreError as error:
         logger.error("alerts will not outlive the agent: error=%s", error)
         return None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from podstatus.agent.compose.node import NodeSide
 from podstatus.agent.compose.pods import PodSide
 from podstatus.alerts.metrics import alert_metrics
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client.rest.server_health import RequestMetrics
@@ -41,7 +41,7 @@ def make_pages(
     recorder: EventRecorder,
     observatory: Observatory,
     *,
-    alerts: Alerts | None,
+    alerts: AlertReader | None,
     requests: RequestMetrics,
     watching: WatchCounts,
     metered: bool,

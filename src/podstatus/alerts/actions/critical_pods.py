@@ -24,7 +24,7 @@ def criticality(pod: Pod) -> str:
     return f"of priority {priority}" if priority >= CRITICAL_PRIORITY else ""
 
 
-def is_named(pod: Pod, names: str) -> bool:
+def matches_name(pod: Pod, names: str) -> bool:
     """Whether one of these names, `ns/name, ns/name-*`, is that of the pod."""
     for part in names.split(","):
         found = _NAME.fullmatch(part.strip())
@@ -35,7 +35,7 @@ def is_named(pod: Pod, names: str) -> bool:
     return False
 
 
-def pod_names_fault(text: str) -> str:
+def pod_names_error(text: str) -> str:
     """What is wrong with a list of names of pods; empty: nothing."""
     right = all(_NAME.fullmatch(part.strip()) for part in text.split(","))
     return "" if right else "must be names with namespaces: kube-system/dns-1, kube-system/proxy-*"

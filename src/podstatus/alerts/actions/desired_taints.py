@@ -5,9 +5,9 @@ They follow from the alerts that fire, as its conditions do: what no alert wants
 
 from collections.abc import Callable, Iterable
 
-from podstatus.alerts.actions.name_prefix import own_name
+from podstatus.alerts.actions.name_prefix import prefixed_name
 from podstatus.alerts.model import Action, Alert, RuleSet
-from podstatus.alerts.ports import DeedError
+from podstatus.alerts.ports import ActionError
 from podstatus.kube.node_selection import NO_EXECUTE
 from podstatus.kube.objects.node import Taint
 
@@ -15,7 +15,7 @@ KIND = "taintNode"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", NO_EXECUTE)
 
 
-def wanted_taints(
+def desired_taints(
     firing: Iterable[tuple[Alert, Action]], allowed: Callable[[str], RuleSet]
 ) -> tuple[Taint, ...]:
     """What is wanted now; of several alerts with the same taint, the value of the oldest.
@@ -24,31 +24,31 @@ def wanted_taints(
     """
     found: dict[tuple[str, str], Taint] = {}
     for alert, action in sorted(firing, key=lambda it: (it[0].fired, it[0].id)):
-        if action.kind != KIND or not _may(allowed(alert.rule)):
+        if action.kind != KIND or not _is_allowed(allowed(alert.rule)):
             continue
         try:
-            taint = wanted_taint(action, alert)
-        except DeedError:
+            taint = desired_taint(action, alert)
+        except ActionError:
             continue
         found.setdefault((taint.key, taint.effect), taint)
     return tuple(found.values())
 
 
-def wanted_taint(action: Action, alert: Alert) -> Taint:
+def desired_taint(action: Action, alert: Alert) -> Taint:
     """The taint that an action asks for. Raises DeedError."""
     options = action.options
     effect = options.get("effect") or "NoSchedule"
     if effect not in _EFFECTS:
-        raise DeedError(f"the effect of a taint is one of {', '.join(_EFFECTS)}, not {effect}")
-    key = own_name(options.get("key") or alert.rule)
+        raise ActionError(f"the effect of a taint is one of {', '.join(_EFFECTS)}, not {effect}")
+    key = prefixed_name(options.get("key") or alert.rule)
     return Taint(key=key, value=options.get("value", ""), effect=effect)
 
 
-def taint_text(taint: Taint) -> str:
+def format_taint(taint: Taint) -> str:
     """As kubectl writes it."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
 
 
-def _may(rules: RuleSet) -> bool:
+def _is_allowed(rules: RuleSet) -> bool:
     return KIND in rules.allow_actions and not rules.dry_run

@@ -11,115 +11,116 @@ from collections.abc import Callable
 from typing import Protocol
 
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
-from podstatus.alerts.ports import Change, DeedError, TransientDeedError
+from podstatus.alerts.ports import ActionError, Remediation, RetryableError
 from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
 
 _MINUTE = 60 * 1_000_000_000
-PER_SUBJECT = TokenBucket(burst=1, interval_ns=10 * _MINUTE)
+SUBJECT_RATE_LIMIT = TokenBucket(burst=1, interval_ns=10 * _MINUTE)
 """Of one kind: once in ten minutes for a pod of this name, or a node."""
-PER_KIND = TokenBucket(burst=10, interval_ns=6 * _MINUTE)
+KIND_RATE_LIMIT = TokenBucket(burst=10, interval_ns=6 * _MINUTE)
 """Ten in an hour, whatever they are done to: a wrong rule does not empty a node at once."""
-_MOST_SUBJECTS = 1_000
+_MAX_SUBJECTS = 1_000
 """That are remembered; in ten minutes far fewer can have their turn."""
 
 
-_Name = tuple[str, str, str]
+_SubjectName = tuple[str, str, str]
 """Of a subject: scope, namespace, name."""
 
 
-class Telling(Protocol):
+class AlertEventSink(Protocol):
     """Who tells users what became of a deed. Must not block."""
 
-    def tell(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
+    def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
         """Record an event about the pod or the node."""
 
 
-class Guarded:
+class GuardedRemediation:
     """A deed of one kind that changes something, behind the guard: a `Deed`."""
 
     def __init__(
         self,
         kind: str,
-        change: Change,
-        allowed: Callable[[str], RuleSet],
-        telling: Telling,
+        remediation: Remediation,
+        rule_set_of: Callable[[str], RuleSet],
+        events: AlertEventSink,
         *,
         monotonic: Callable[[], int],
-        is_level: bool = False,
+        is_declarative: bool = False,
     ) -> None:
-        """`allowed`: what the file of the rule of this name says. `is_level`: what is done is what
-        all alerts together want, so the change itself sees to it that it is not done too often.
-        `monotonic`: nanoseconds of a clock that nobody sets, or setting it would be a turn."""
+        """`rule_set_of`: what the file of the rule of this name says. `is_declarative`: what is
+        done is what all alerts together want, so the change itself sees to it that it is not done
+        too often. `monotonic`: nanoseconds of a clock that nobody sets, or setting it would be a
+        turn."""
         self._kind = kind
-        self._change = change
-        self._allowed = allowed
-        self._telling = telling
+        self._remediation = remediation
+        self._rule_set_of = rule_set_of
+        self._events = events
         self._monotonic = monotonic
-        self._is_level = is_level
-        self._left = PER_KIND
-        self._left_of: OrderedDict[_Name, TokenBucket] = OrderedDict()
-        self._begun: set[AlertId] = set()
+        self._is_declarative = is_declarative
+        self._bucket = KIND_RATE_LIMIT
+        self._subject_buckets: OrderedDict[_SubjectName, TokenBucket] = OrderedDict()
+        self._in_progress: set[AlertId] = set()
         """Whose turn was spent, and who are tried again."""
 
-    async def do(self, action: Action, alert: Alert) -> None:
+    async def send(self, action: Action, alert: Alert) -> None:
         """Do it if it may be done. Raises DeedError."""
         if alert.state != "firing":
-            self._begun.discard(alert.id)
-            await self._change.undo(action, alert)
+            self._in_progress.discard(alert.id)
+            await self._remediation.revert(action, alert)
             return
         what = self._kind
         try:
-            what = self._change.say(action, alert)
-            self._check(alert)
-            if self._allowed(alert.rule).dry_run:
-                self._tell_not_done(alert, what, "dryRun is on")
+            what = self._remediation.describe(action, alert)
+            self._require_allowed(alert)
+            if self._rule_set_of(alert.rule).dry_run:
+                self._report_not_done(alert, what, "dryRun is on")
                 return
-            self._begin(alert.id)
-            await self._change.do(action, alert)
-        except TransientDeedError:
+            self._mark_in_progress(alert.id)
+            await self._remediation.apply(action, alert)
+        except RetryableError:
             raise
-        except DeedError as error:
-            self._begun.discard(alert.id)
-            self._tell_not_done(alert, what, str(error))
+        except ActionError as error:
+            self._in_progress.discard(alert.id)
+            self._report_not_done(alert, what, str(error))
             raise
-        self._begun.discard(alert.id)
-        self._tell(alert, reasons.ALERT_ACTION, f"{what}: done", warning=False)
+        self._in_progress.discard(alert.id)
+        self._report(alert, reasons.ALERT_ACTION, f"{what}: done", warning=False)
 
-    def _check(self, alert: Alert) -> None:
-        if self._kind not in self._allowed(alert.rule).allow_actions:
-            raise DeedError(f"{self._kind} is not listed in allowActions")
-        if not self._is_level and not self._has_turn(alert):
-            raise DeedError("it was done too often lately")
+    def _require_allowed(self, alert: Alert) -> None:
+        if self._kind not in self._rule_set_of(alert.rule).allow_actions:
+            raise ActionError(f"{self._kind} is not listed in allowActions")
+        if not self._is_declarative and not self._try_acquire(alert):
+            raise ActionError("it was done too often lately")
 
-    def _begin(self, id_: AlertId) -> None:
-        if len(self._begun) >= _MOST_SUBJECTS:
+    def _mark_in_progress(self, id_: AlertId) -> None:
+        if len(self._in_progress) >= _MAX_SUBJECTS:
             # Whoever was given up is not told of here; they only spend another turn.
-            self._begun.clear()
-        self._begun.add(id_)
+            self._in_progress.clear()
+        self._in_progress.add(id_)
 
-    def _has_turn(self, alert: Alert) -> bool:
+    def _try_acquire(self, alert: Alert) -> bool:
         """Whether it is not too often; one that is tried again has its turn."""
-        if alert.id in self._begun:
+        if alert.id in self._in_progress:
             return True
-        now, name = self._monotonic(), _name(alert.subject)
-        own, allowed = self._left_of.get(name, PER_SUBJECT).try_acquire(now)
+        now, name = self._monotonic(), _subject_name(alert.subject)
+        own, allowed = self._subject_buckets.get(name, SUBJECT_RATE_LIMIT).try_acquire(now)
         if allowed:
-            self._left, allowed = self._left.try_acquire(now)
+            self._bucket, allowed = self._bucket.try_acquire(now)
         if allowed:
-            self._left_of[name] = own
-            self._left_of.move_to_end(name)
-            if len(self._left_of) > _MOST_SUBJECTS:
-                self._left_of.popitem(last=False)
+            self._subject_buckets[name] = own
+            self._subject_buckets.move_to_end(name)
+            if len(self._subject_buckets) > _MAX_SUBJECTS:
+                self._subject_buckets.popitem(last=False)
         return allowed
 
-    def _tell_not_done(self, alert: Alert, what: str, why: str) -> None:
-        self._tell(alert, reasons.ALERT_ACTION_NOT_DONE, f"{what}: not done, {why}", warning=True)
+    def _report_not_done(self, alert: Alert, what: str, why: str) -> None:
+        self._report(alert, reasons.ALERT_ACTION_NOT_DONE, f"{what}: not done, {why}", warning=True)
 
-    def _tell(self, alert: Alert, reason: str, message: str, *, warning: bool) -> None:
-        self._telling.tell(alert.subject, reason, f"{alert.rule}: {message}", warning=warning)
+    def _report(self, alert: Alert, reason: str, message: str, *, warning: bool) -> None:
+        self._events.record(alert.subject, reason, f"{alert.rule}: {message}", warning=warning)
 
 
-def _name(subject: Subject) -> _Name:
+def _subject_name(subject: Subject) -> _SubjectName:
     """The same for a pod that was made anew: a limit that each deletion lifts is none."""
     return subject.scope, subject.namespace, subject.name

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from podstatus.alerts.cel.expression import Environment, Expression, failure_told, kind_told
+from podstatus.alerts.cel.expression import Environment, Expression, explain_failure, explain_type
 from podstatus.alerts.cel.template import Template, compile_template
-from podstatus.alerts.evaluator.ports import Failed, RuleCheck
+from podstatus.alerts.evaluator.ports import RuleCheck, RuleFailed
 from podstatus.alerts.model import Rule, Scope
-from podstatus.alerts.rules.facts import FACTS, SYNC_FACTS, samples
-from podstatus.alerts.rules.static_checks import ExpressionError, Flaw
+from podstatus.alerts.rules.facts import FACTS, SYNC_FACTS, trial_inputs
+from podstatus.alerts.rules.static_checks import CompileDiagnostic, CompileError
 
 _NO_SYNC = "it does not apply here: it asks for sync facts, and nobody here sends statuses"
 
-_MAX_FLAWS = 20
+_MAX_ERRORS = 20
 """Of one rule: to find the place of each in its file takes time, and CEL may find thousands."""
 
 
@@ -34,17 +34,17 @@ class Environments:
     def __init__(self, *, sync: bool = True) -> None:
         self.sync = sync
         """Whether there are sync facts: an agent has them."""
-        self._all = {scope: Environment.of(scope) for scope in FACTS}
+        self._full = {scope: Environment.for_scope(scope) for scope in FACTS}
         known = [fact for fact in FACTS["node"] if sync or fact not in SYNC_FACTS]
-        self._here = self._all | {"node": Environment(known)}
+        self._local = self._full | {"node": Environment(known)}
 
-    def here(self, scope: Scope) -> Environment:
+    def local(self, scope: Scope) -> Environment:
         """With the facts that are told here."""
-        return self._here[scope]
+        return self._local[scope]
 
-    def everywhere(self, scope: Scope) -> Environment:
+    def full(self, scope: Scope) -> Environment:
         """With all facts that there are."""
-        return self._all[scope]
+        return self._full[scope]
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
         """What is wrong with each of them: a `RuleChecker` without a budget."""
@@ -53,55 +53,55 @@ class Environments:
 
 def check_rule(rule: Rule, environments: Environments) -> RuleCheck:
     """What is wrong with a rule, or why it does not apply here."""
-    if flaws := _flaws(rule, environments):
-        return RuleCheck(flaws=tuple(flaws[:_MAX_FLAWS]))
+    if flaws := _rule_errors(rule, environments):
+        return RuleCheck(errors=tuple(flaws[:_MAX_ERRORS]))
     return RuleCheck(problem=compile_checked(rule, environments).problem)
 
 
 def compile_rule(rule: Rule, environments: Environments) -> CompiledRule:
     """A rule that can be asked, or one that says why not."""
-    if flaws := _flaws(rule, environments):
+    if flaws := _rule_errors(rule, environments):
         return CompiledRule(rule=rule, problem=flaws[0][1].message)
     return compile_checked(rule, environments)
 
 
 def compile_checked(rule: Rule, environments: Environments) -> CompiledRule:
     """The same of a rule that was checked: it is not tried on samples again."""
-    environment = environments.here(rule.scope)
+    environment = environments.local(rule.scope)
     try:
         condition = environment.compile(rule.expression)
         annotations = {
             name: compile_template(environment, text) for name, text in rule.annotations.items()
         }
-    except ExpressionError:
+    except CompileError:
         # Right, but not with what is known here.
         return CompiledRule(rule=rule, problem=_NO_SYNC)
     return CompiledRule(rule=rule, condition=condition, annotations=annotations)
 
 
-def _flaws(rule: Rule, environments: Environments) -> list[tuple[str, Flaw]]:
+def _rule_errors(rule: Rule, environments: Environments) -> list[tuple[str, CompileDiagnostic]]:
     """What is wrong with the texts of a rule, wherever it is asked; with the field each is of."""
-    environment = environments.everywhere(rule.scope)
-    found: list[tuple[str, Flaw]] = []
+    environment = environments.full(rule.scope)
+    found: list[tuple[str, CompileDiagnostic]] = []
     if rule.expression.strip():
-        found += [("expr", flaw) for flaw in _condition_flaws(rule, environment)]
+        found += [("expr", flaw) for flaw in _condition_errors(rule, environment)]
     for name, text in rule.annotations.items():
         try:
             compile_template(environment, text)
-        except ExpressionError as error:
-            found += [(f"annotations.{name}", flaw) for flaw in error.flaws]
+        except CompileError as error:
+            found += [(f"annotations.{name}", flaw) for flaw in error.errors]
     return found
 
 
-def _condition_flaws(rule: Rule, environment: Environment) -> Iterable[Flaw]:
+def _condition_errors(rule: Rule, environment: Environment) -> Iterable[CompileDiagnostic]:
     try:
         condition = environment.compile(rule.expression)
-    except ExpressionError as error:
-        return error.flaws
+    except CompileError as error:
+        return error.errors
     if not condition.is_bool:
-        return [Flaw(kind_told(condition.kind))]
-    for like, facts in samples(rule.scope).items():
-        held = condition.holds(environment.facts(facts))
-        if isinstance(held, Failed):
-            return [Flaw(failure_told(rule.expression, like, held.problem))]
+        return [CompileDiagnostic(explain_type(condition.type_name))]
+    for like, facts in trial_inputs(rule.scope).items():
+        held = condition.holds(environment.activation(facts))
+        if isinstance(held, RuleFailed):
+            return [CompileDiagnostic(explain_failure(rule.expression, like, held.problem))]
     return []

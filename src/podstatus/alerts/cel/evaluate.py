@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from podstatus.alerts.cel.compile import CompiledRule, Environments
-from podstatus.alerts.cel.expression import Asked
+from podstatus.alerts.cel.expression import Activation
 from podstatus.alerts.cel.rule_groups import RuleGroup, group_rules
 from podstatus.alerts.evaluator.budget import (
     SLOW_GROUP_SECONDS,
@@ -17,7 +17,14 @@ from podstatus.alerts.evaluator.budget import (
     TOO_SLOW_GROUP_SECONDS,
     RoundCosts,
 )
-from podstatus.alerts.evaluator.ports import About, Answer, Answers, Evaluated, Failed, Held
+from podstatus.alerts.evaluator.ports import (
+    EvaluationResult,
+    RuleFailed,
+    RuleHolds,
+    RuleResult,
+    RuleResults,
+    SubjectFacts,
+)
 from podstatus.alerts.model import Scope
 from podstatus.alerts.rules.facts import FACTS
 
@@ -32,20 +39,20 @@ _MAX_ROUND_TEXT = 4 * 2**20
 class Meter(Protocol):
     """Watches one evaluation at a time."""
 
-    def begin(self, rules: Sequence[str]) -> None:
+    def start(self, rules: Sequence[str]) -> None:
         """One of these rules is evaluated now, or all of them together."""
 
-    def seconds(self) -> float:
+    def cpu_seconds(self) -> float:
         """CPU seconds since `begin`."""
 
 
 class NoMeter:
     """Costs nothing, and measures nothing."""
 
-    def begin(self, rules: Sequence[str]) -> None:
+    def start(self, rules: Sequence[str]) -> None:
         """It is not watched."""
 
-    def seconds(self) -> float:
+    def cpu_seconds(self) -> float:
         """None."""
         return 0.0
 
@@ -61,99 +68,107 @@ class RuleEvaluation:
         rules: Sequence[CompiledRule],
         environments: Environments,
         *,
-        apart: bool = False,
+        isolated: bool = False,
         meter: Meter = _NO_METER,
     ) -> None:
-        """`apart`: each rule is asked by itself."""
+        """`isolated`: each rule is asked by itself."""
         self._environments = environments
         self._meter = meter
         self._count = len(rules)
-        self._off: dict[str, str] = {}
-        self._text_left = _MAX_ROUND_TEXT
-        self._slow: Counter[RuleGroup] = Counter()
+        self._disabled: dict[str, str] = {}
+        self._text_budget = _MAX_ROUND_TEXT
+        self._slow_counts: Counter[RuleGroup] = Counter()
         self._groups: dict[Scope, list[RuleGroup]] = {}
-        self._apart: dict[Scope, list[CompiledRule]] = {}
+        self._isolated: dict[Scope, list[CompiledRule]] = {}
         for scope in FACTS:
             here = [it for it in rules if it.rule.scope == scope and it.condition is not None]
-            together, self._apart[scope] = ([], here) if apart else (here, [])
-            self._groups[scope] = group_rules(together, environments.here(scope), begin=meter.begin)
+            together, self._isolated[scope] = ([], here) if isolated else (here, [])
+            self._groups[scope] = group_rules(
+                together, environments.local(scope), on_start=meter.start
+            )
 
-    def leave_out(self, rules: Iterable[str]) -> None:
+    def disable(self, rules: Iterable[str]) -> None:
         """These are over budget."""
-        self._off |= dict.fromkeys(rules, "")
+        self._disabled |= dict.fromkeys(rules, "")
 
-    def take_apart(self) -> None:
+    def isolate_rules(self) -> None:
         """Ask each rule by itself from now on."""
         for scope, groups in self._groups.items():
-            self._apart[scope] += (compiled for group in groups for compiled in group.rules)
+            self._isolated[scope] += (compiled for group in groups for compiled in group.rules)
             groups.clear()
 
-    def evaluate(self, subjects: Sequence[About]) -> Evaluated:
+    def evaluate(self, subjects: Sequence[SubjectFacts]) -> EvaluationResult:
         """What holds of each of them, and which rules were over budget."""
         costs = RoundCosts(len(subjects), self._count)
-        self._text_left = _MAX_ROUND_TEXT
-        before = set(self._off)
-        answers = tuple(self._answers(about, costs) for about in subjects)
-        new = {name: why for name, why in self._off.items() if name not in before}
-        return Evaluated(answers=answers, switched_off=new)
+        self._text_budget = _MAX_ROUND_TEXT
+        before = set(self._disabled)
+        answers = tuple(self._evaluate_subject(about, costs) for about in subjects)
+        new = {name: why for name, why in self._disabled.items() if name not in before}
+        return EvaluationResult(results=answers, disabled=new)
 
-    def _answers(self, about: About, costs: RoundCosts) -> Answers:
-        asked = self._environments.here(about.scope).facts(about.facts)
-        found: dict[str, Answer] = {}
+    def _evaluate_subject(self, about: SubjectFacts, costs: RoundCosts) -> RuleResults:
+        asked = self._environments.local(about.scope).activation(about.facts)
+        found: dict[str, RuleResult] = {}
         for group in list(self._groups[about.scope]):
-            if not self._holds_none(group, about.scope, asked, costs):
+            if not self._none_holds(group, about.scope, asked, costs):
                 for compiled in group.rules:
-                    self._ask(compiled, asked, costs, found)
-        for compiled in self._apart[about.scope]:
-            self._ask(compiled, asked, costs, found)
+                    self._evaluate_rule(compiled, asked, costs, found)
+        for compiled in self._isolated[about.scope]:
+            self._evaluate_rule(compiled, asked, costs, found)
         return found
 
-    def _holds_none(self, group: RuleGroup, scope: Scope, asked: Asked, costs: RoundCosts) -> bool:
-        self._meter.begin(group.names)
-        holds_none = group.holds_none(asked)
-        seconds = self._meter.seconds()
+    def _none_holds(
+        self, group: RuleGroup, scope: Scope, asked: Activation, costs: RoundCosts
+    ) -> bool:
+        self._meter.start(group.names)
+        holds_none = group.none_holds(asked)
+        seconds = self._meter.cpu_seconds()
         costs.add(seconds)
         if seconds > SLOW_GROUP_SECONDS:
-            self._slow[group] += 1
-            if seconds > TOO_SLOW_GROUP_SECONDS or self._slow[group] == SLOW_GROUP_TIMES:
+            self._slow_counts[group] += 1
+            if seconds > TOO_SLOW_GROUP_SECONDS or self._slow_counts[group] == SLOW_GROUP_TIMES:
                 self._groups[scope].remove(group)
-                self._apart[scope] += group.rules
+                self._isolated[scope] += group.rules
         return holds_none
 
-    def _ask(
-        self, compiled: CompiledRule, asked: Asked, costs: RoundCosts, found: dict[str, Answer]
+    def _evaluate_rule(
+        self,
+        compiled: CompiledRule,
+        asked: Activation,
+        costs: RoundCosts,
+        found: dict[str, RuleResult],
     ) -> None:
         name = compiled.rule.name
-        if name in self._off or compiled.condition is None:
+        if name in self._disabled or compiled.condition is None:
             return
-        self._meter.begin((name,))
+        self._meter.start((name,))
         held = compiled.condition.holds(asked)
-        answer: Answer | None = None
-        if isinstance(held, Failed):
-            answer = Failed(self._cut(held.problem))
+        answer: RuleResult | None = None
+        if isinstance(held, RuleFailed):
+            answer = RuleFailed(self._truncate(held.problem))
         elif held:
-            answer = Held(self._annotations(compiled, asked))
-        if costs.add(self._meter.seconds(), name):
+            answer = RuleHolds(self._annotations(compiled, asked))
+        if costs.add(self._meter.cpu_seconds(), name):
             for over, mean in costs.over_share().items():
-                self._off[over] = (
+                self._disabled[over] = (
                     f"it takes {mean * 1000:.3g} ms of CPU for one pod or node, and all rules "
                     f"together took more than {costs.budget:.3g} s"
                 )
         # Not of annotations: there a container's message may say the same.
-        if answer == Failed(OUT_OF_MEMORY):
-            self._off[name] = "it needs too much memory"
+        if answer == RuleFailed(OUT_OF_MEMORY):
+            self._disabled[name] = "it needs too much memory"
         elif answer is not None:
             found[name] = answer
 
-    def _annotations(self, compiled: CompiledRule, asked: Asked) -> dict[str, str]:
+    def _annotations(self, compiled: CompiledRule, asked: Activation) -> dict[str, str]:
         left = _MAX_ANNOTATIONS
         filled: dict[str, str] = {}
         for name, template in compiled.annotations.items():
-            filled[name] = self._cut(template.fill(asked)[:left])
+            filled[name] = self._truncate(template.render(asked)[:left])
             left -= len(filled[name])
         return filled
 
-    def _cut(self, text: str) -> str:
-        text = text[: self._text_left]
-        self._text_left -= len(text)
+    def _truncate(self, text: str) -> str:
+        text = text[: self._text_budget]
+        self._text_budget -= len(text)
         return text

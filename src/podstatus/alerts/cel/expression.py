@@ -18,19 +18,19 @@ from typing import Any, TypeAlias
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
 
-from podstatus.alerts.evaluator.ports import Failed
-from podstatus.alerts.model import Place, Scope
+from podstatus.alerts.evaluator.ports import RuleFailed
+from podstatus.alerts.model import Location, Scope
 from podstatus.alerts.rules.facts import FACTS, Fact, Facts
 from podstatus.alerts.rules.static_checks import (
-    ExpressionError,
-    Flaw,
-    too_much,
-    without_texts,
-    wrong_names,
+    CompileDiagnostic,
+    CompileError,
+    blank_strings,
+    excess_calls,
+    unknown_fields,
 )
 
-_NO_KEY = re.compile(r'key not found in map : "([^"\\]*)"')
-_NO_ELEMENT = re.compile(r"index error: index=(\d+) size=(\d+)")
+_MISSING_KEY = re.compile(r'key not found in map : "([^"\\]*)"')
+_INDEX_ERROR = re.compile(r"index error: index=(\d+) size=(\d+)")
 _MAPS = "|".join(
     re.escape(fact.name)
     for facts in FACTS.values()
@@ -43,14 +43,14 @@ _WORDS = {"and": "&&", "or": "||"}
 _WORD = re.compile(r"syntax error: mismatched input '(and|or)'")
 
 
-def failure_told(text: str, like: str, problem: str) -> str:
+def explain_failure(text: str, like: str, problem: str) -> str:
     """What it says if it fails of one like this: of a key that may be missing, which, and where."""
-    if (beyond := _NO_ELEMENT.match(problem)) is not None:
+    if (beyond := _INDEX_ERROR.match(problem)) is not None:
         return (
             f"it fails of {like}: a list of {beyond[2]} has no [{beyond[1]}]; "
             f"ask first: size(…) > {beyond[1]} && …, or use exists()"
         )
-    missing = _NO_KEY.match(problem)
+    missing = _MISSING_KEY.match(problem)
     if missing is None:
         return f"it fails of {like}: {problem}"
     key = missing[1]
@@ -63,13 +63,13 @@ def failure_told(text: str, like: str, problem: str) -> str:
     return f'it fails of a {scope} without "{key}" in {fact}; ask first: "{key}" in {fact} && …'
 
 
-def kind_told(kind: str) -> str:
+def explain_type(kind: str) -> str:
     """What is wrong with a condition of another type than bool."""
     cure = "; nobody knows before it is asked: write … == true" if kind == "dyn" else ""
     return f"it must be true or false, and is of type {kind}{cure}"
 
 
-def scope_told(name: str) -> str:
+def explain_scope(name: str) -> str:
     """In rules of which scope there is a fact that is not known here; empty: in none."""
     scopes = [
         scope
@@ -79,7 +79,7 @@ def scope_told(name: str) -> str:
     return f" here, but in rules with scope {scopes[0]}" if scopes else ""
 
 
-def syntax_told(message: str) -> str:
+def explain_syntax(message: str) -> str:
     """What CEL writes for a sign or word of other languages."""
     if (token := _TOKEN.match(message)) is not None:
         return f"syntax error: write {_TOKENS[token[1]]}, not {token[1]}"
@@ -88,9 +88,9 @@ def syntax_told(message: str) -> str:
     return message
 
 
-LONGEST = 10_000
+MAX_EXPRESSION_LENGTH = 10_000
 """Characters of an expression. CEL itself bounds how deep it is nested, and how long it loops."""
-_LONGEST_PROBLEM = 300
+_MAX_PROBLEM_LENGTH = 300
 _TYPES = {
     "string": cel.Type.STRING,
     "bool": cel.Type.BOOL,
@@ -99,7 +99,7 @@ _TYPES = {
     "map(string, string)": cel.Type.Map(cel.Type.STRING, cel.Type.STRING),
     "list(map(string, dyn))": cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.DYN)),
 }
-Asked: TypeAlias = Any
+Activation: TypeAlias = Any
 """Facts as expressions take them."""
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
@@ -112,26 +112,26 @@ class Expression:
     def __init__(self, compiled: cel.Expression) -> None:
         self._compiled = compiled
         self.is_bool = compiled.return_type() == cel.Type.BOOL
-        self.kind = compiled.return_type().name().lower()
+        self.type_name = compiled.return_type().name().lower()
 
-    def holds(self, facts: Asked) -> bool | Failed:
+    def holds(self, facts: Activation) -> bool | RuleFailed:
         """Whether it is true, of one that is a bool."""
         try:
             held: object = self._compiled.eval(facts).value()
         except Exception as error:  # noqa: BLE001 - of code that is not Python
-            return Failed(_problem(error))
+            return RuleFailed(_clean_message(error))
         # An error is a text: of a bool nothing else can come.
-        return held if isinstance(held, bool) else Failed(_problem(held))
+        return held if isinstance(held, bool) else RuleFailed(_clean_message(held))
 
-    def value(self, facts: Asked) -> Any:
+    def value(self, facts: Activation) -> Any:
         """What it amounts to, as a plain value, or Failed."""
         try:
             value = self._compiled.eval(facts)
             if value.type() == cel.Type.ERROR:
-                return Failed(_problem(value.value()))
+                return RuleFailed(_clean_message(value.value()))
             return value.plain_value()
         except Exception as error:  # noqa: BLE001 - of code that is not Python
-            return Failed(_problem(error))
+            return RuleFailed(_clean_message(error))
 
 
 class Environment:
@@ -144,68 +144,70 @@ class Environment:
         )
 
     @classmethod
-    def of(cls, scope: Scope) -> "Environment":
+    def for_scope(cls, scope: Scope) -> "Environment":
         """With all facts of a scope."""
         return cls(FACTS[scope])
 
     def compile(self, text: str) -> Expression:
         """An expression. Raises ExpressionError."""
-        if len(text) > LONGEST:
-            raise ExpressionError([Flaw(f"it is longer than {LONGEST} characters")])
-        bare = without_texts(text)
+        if len(text) > MAX_EXPRESSION_LENGTH:
+            raise CompileError(
+                [CompileDiagnostic(f"it is longer than {MAX_EXPRESSION_LENGTH} characters")]
+            )
+        bare = blank_strings(text)
         # First of all: to compile optMap() CEL writes out twice what it is called on.
-        if flaws := list(too_much(bare)):
-            raise ExpressionError(flaws)
+        if flaws := list(excess_calls(bare)):
+            raise CompileError(flaws)
         try:
             compiled = self._env.compile(text)
         except RuntimeError as error:
-            raise ExpressionError(_flaws(text, str(error))) from None
-        if flaws := list(wrong_names(bare)):
-            raise ExpressionError(flaws)
+            raise CompileError(_compile_errors(text, str(error))) from None
+        if flaws := list(unknown_fields(bare)):
+            raise CompileError(flaws)
         return Expression(compiled)
 
-    def facts(self, facts: Facts) -> Asked:
+    def activation(self, facts: Facts) -> Activation:
         """What expressions are asked about: made once for all of them."""
         return self._env.Activation(facts)
 
 
-def _flaws(text: str, told: str) -> list[Flaw]:
+def _compile_errors(text: str, told: str) -> list[CompileDiagnostic]:
     found = [
-        _flaw(text, int(line), int(column), message)
+        _compile_error(text, int(line), int(column), message)
         for line, column, message in _ERROR.findall(told)
     ]
     if not found:
-        found = [Flaw(_problem(told))]
+        found = [CompileDiagnostic(_clean_message(told))]
     # After a mistake in the syntax the parser stumbles on.
     return found[:1] if found[0].message.startswith("syntax") else found
 
 
-def _flaw(text: str, line: int, column: int, message: str) -> Flaw:
-    place = Place(max(1, line), max(1, column))
+def _compile_error(text: str, line: int, column: int, message: str) -> CompileDiagnostic:
+    place = Location(max(1, line), max(1, column))
     message, _, _ = message.removesuffix(" [INVALID_ARGUMENT]").partition(_EXPECTING)
     message = message.removesuffix(" (in container '')")
     message = message[:1].lower() + message[1:]
     if (undeclared := _UNDECLARED.match(message)) is not None:
-        place = _beginning(text, place, undeclared[1])
-        message = f"nothing is called {undeclared[1]}{scope_told(undeclared[1])}"
+        place = _name_location(text, place, undeclared[1])
+        message = f"nothing is called {undeclared[1]}{explain_scope(undeclared[1])}"
     elif "no matching overload" in message and "double" in message and "int" in message:
         message += "; a whole number of type double is written 3.0"
-    return Flaw(syntax_told(message), place)
+    return CompileDiagnostic(explain_syntax(message), place)
 
 
-def _beginning(text: str, place: Place, name: str) -> Place:
+def _name_location(text: str, place: Location, name: str) -> Location:
     """Where a name begins: CEL says where its last dot or its parenthesis is."""
     lines = text.split("\n")
     line = lines[place.line - 1] if place.line <= len(lines) else ""
     for before in (name.rfind("."), len(name)):
         begins = place.column - 1 - before
         if before >= 0 and begins >= 0 and line.startswith(name, begins):
-            return Place(place.line, begins + 1)
+            return Location(place.line, begins + 1)
     return place
 
 
-def _problem(told: object) -> str:
+def _clean_message(told: object) -> str:
     """What CEL says, without its codes, in one line."""
     text = " ".join(str(told).split())
     text = re.sub(r"^[A-Z_]+: | \[[A-Z_]+\]$", "", text)
-    return text[:1].lower() + text[1:_LONGEST_PROBLEM]
+    return text[:1].lower() + text[1:_MAX_PROBLEM_LENGTH]

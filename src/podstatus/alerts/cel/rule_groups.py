@@ -7,11 +7,11 @@ take 5 µs, one after the other 25. Only if that one is not plainly false is eac
 from collections.abc import Callable, Sequence
 
 from podstatus.alerts.cel.compile import CompiledRule
-from podstatus.alerts.cel.expression import Asked, Environment, Expression
-from podstatus.alerts.evaluator.ports import Failed
-from podstatus.alerts.rules.static_checks import ExpressionError
+from podstatus.alerts.cel.expression import Activation, Environment, Expression
+from podstatus.alerts.evaluator.ports import RuleFailed
+from podstatus.alerts.rules.static_checks import CompileError
 
-_MOST = 16
+_MAX_GROUP_SIZE = 16
 """Rules of a group: one that holds, or fails, has the others of its group asked too."""
 
 
@@ -26,15 +26,15 @@ class RuleGroup:
             for compiled in rules
             if compiled.condition is not None
         ]
-        self._any = _any_of(rules, environment)
+        self._disjunction = _compile_disjunction(rules, environment)
 
-    def holds_none(self, facts: Asked) -> bool:
+    def none_holds(self, facts: Activation) -> bool:
         """Whether none of them holds, and none fails, for certain."""
-        return self._any is not None and self._any.holds(facts) is False
+        return self._disjunction is not None and self._disjunction.holds(facts) is False
 
-    def ask(self, facts: Asked) -> list[tuple[str, bool | Failed]]:
+    def evaluate(self, facts: Activation) -> list[tuple[str, bool | RuleFailed]]:
         """Of each rule by its name whether it holds; nothing if none does."""
-        if self.holds_none(facts):
+        if self.none_holds(facts):
             return []
         return [(name, condition.holds(facts)) for name, condition in self._conditions]
 
@@ -43,20 +43,22 @@ def group_rules(
     rules: Sequence[CompiledRule],
     environment: Environment,
     *,
-    begin: Callable[[Sequence[str]], None] = lambda _: None,
+    on_start: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> list[RuleGroup]:
-    """All rules of a scope that can be asked, in groups; `begin` is called before each of them
+    """All rules of a scope that can be asked, in groups; `on_start` is called before each of them
     is compiled, with the names of its rules."""
     asked = [compiled for compiled in rules if compiled.condition is not None]
     groups = []
-    for start in range(0, len(asked), _MOST):
-        together = asked[start : start + _MOST]
-        begin([compiled.rule.name for compiled in together])
+    for start in range(0, len(asked), _MAX_GROUP_SIZE):
+        together = asked[start : start + _MAX_GROUP_SIZE]
+        on_start([compiled.rule.name for compiled in together])
         groups.append(RuleGroup(together, environment))
     return groups
 
 
-def _any_of(rules: Sequence[CompiledRule], environment: Environment) -> Expression | None:
+def _compile_disjunction(
+    rules: Sequence[CompiledRule], environment: Environment
+) -> Expression | None:
     """True or an error if any of them is; None if that cannot be said in one expression.
 
     Each has lines of its own, since it may end with a remark. What is true hides what fails
@@ -65,5 +67,5 @@ def _any_of(rules: Sequence[CompiledRule], environment: Environment) -> Expressi
     text = " || ".join(f"(\n{compiled.rule.expression}\n)" for compiled in rules)
     try:
         return environment.compile(text)
-    except ExpressionError:  # too long, or too deep
+    except CompileError:  # too long, or too deep
         return None

@@ -5,27 +5,27 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 
-from podstatus.alerts.delivery.persister import Keeper
-from podstatus.alerts.delivery.queue import Progress, ReceiverBook, receiver_name
-from podstatus.alerts.delivery.retry_schedule import Pace
-from podstatus.alerts.delivery.sender import Attempts
+from podstatus.alerts.delivery.persister import AlertPersister
+from podstatus.alerts.delivery.queue import DeliveryProgress, DeliveryQueue, receiver_name
+from podstatus.alerts.delivery.retry_schedule import RetrySchedule
+from podstatus.alerts.delivery.sender import AlertSender
 from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.alerts.ports import (
-    BatchDeed,
-    Deed,
-    DeedError,
+    ActionError,
+    AlertNotifier,
+    BatchAlertNotifier,
     DeliveryState,
-    NotReachedError,
-    TransientDeedError,
+    NotSentError,
+    RetryableError,
 )
-from podstatus.alerts.rules.action_kinds import CHANGING
+from podstatus.alerts.rules.action_kinds import REMEDIATION_KINDS
 from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import FailureLog
 
 logger = logging.getLogger(__name__)
 
-_FIRST_SECONDS, _MOST_SECONDS = 1.0, 300.0
+_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 300.0
 """Between two tries, after the first failure and after many."""
 _SECOND = 1_000_000_000
 
@@ -36,205 +36,211 @@ class Receiver:
     def __init__(
         self,
         action: Action,
-        deed: Deed | BatchDeed,
+        notifier: AlertNotifier | BatchAlertNotifier,
         *,
-        keeper: Keeper,
+        persister: AlertPersister,
         clock: Clock,
         random: Callable[[], float],
     ) -> None:
         self.action = action
-        self._attempts = Attempts(action, deed, clock=clock)
-        self._keeper = keeper
+        self._sender = AlertSender(action, notifier, clock=clock)
+        self._persister = persister
         self._clock = clock
         self._elapsed = Elapsed(clock)
         self._random = random
-        self.book = ReceiverBook(self._got_on)
-        self._news = asyncio.Event()
-        self._again = self._next_again()
+        self.queue = DeliveryQueue(self._on_progress)
+        self._wakeup = asyncio.Event()
+        self._resend_at = self._next_resend()
         """When those that fire are to be told again."""
-        most = min(_MOST_SECONDS, self._attempts.again_seconds)
-        self._pace = Pace(first_seconds=_FIRST_SECONDS, most_seconds=most)
-        self._stuck: set[AlertId] = set()
+        most = min(_MAX_RETRY_SECONDS, self._sender.resend_seconds)
+        self._retry_schedule = RetrySchedule(first_seconds=_FIRST_RETRY_SECONDS, max_seconds=most)
+        self._blocked: set[AlertId] = set()
         """What failed, until it may be tried again."""
         self._name = receiver_name(action)
-        self._trouble = FailureLog(logger, f"telling {self._name}", expected=DeedError)
-        self._refusal = ""
-        self._unwelcome: set[AlertId] = set()
+        self._failures = FailureLog(logger, f"telling {self._name}", expected=ActionError)
+        self._rejection = ""
+        self._rejected_resends: set[AlertId] = set()
         """What was told, and refused when it was told again."""
-        self._is_ending = False
+        self._is_stopping = False
 
     @property
-    def is_trying(self) -> bool:
+    def is_sending(self) -> bool:
         """Whether the receiver may be hearing something now."""
-        return self._attempts.is_trying
+        return self._sender.is_sending
 
     @property
     def state(self) -> DeliveryState:
         """How it fares."""
-        error = self._trouble.error
+        error = self._failures.error
         return DeliveryState(
             name=self._name,
-            delivered=self.book.delivered,
-            waiting=self.book.waiting,
-            dropped=self.book.dropped,
-            problem=self._refusal if error is None else str(error),
+            delivered=self.queue.delivered,
+            waiting=self.queue.waiting,
+            dropped=self.queue.dropped,
+            problem=self._rejection if error is None else str(error),
         )
 
-    def tell(self, alert: Alert) -> None:
+    def add(self, alert: Alert) -> None:
         """An alert fires, or is resolved."""
-        if self.book.tell(alert):
-            self._news.set()
+        if self.queue.add(alert):
+            self._wakeup.set()
 
-    def restore(self, alert: Alert, progress: Progress) -> None:
+    def restore(self, alert: Alert, progress: DeliveryProgress) -> None:
         """Take up where another process has stopped."""
-        if progress == "refused" and self.action.kind not in CHANGING:
+        if progress == "refused" and self.action.kind not in REMEDIATION_KINDS:
             # What was to blame may be mended. But nothing is changed because an agent restarts.
-            self._got_on(alert.id, None)
+            self._on_progress(alert.id, None)
             return
-        self.book.restore(alert, progress)
-        self._again = self._now()
-        self._news.set()
+        self.queue.restore(alert, progress)
+        self._resend_at = self._now()
+        self._wakeup.set()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop after the try that is under way, if there is one; else it may be cancelled."""
-        self._is_ending = True
+        self._is_stopping = True
 
     async def run(self) -> None:
         """Tell until it is ended or cancelled."""
-        while not self._is_ending:
+        while not self._is_stopping:
             try:
-                await self._rest()
-                await self.tell_once()
+                await self._wait_for_work()
+                await self.send_once()
             except Exception as error:  # noqa: BLE001 - a mistake of ours silences no receiver
-                self._trouble.failed(error)
-                await self._clock.wait(_FIRST_SECONDS)
+                self._failures.failed(error)
+                await self._clock.wait(_FIRST_RETRY_SECONDS)
                 # To look whether it is over, though there may be nothing to tell.
-                self._news.set()
+                self._wakeup.set()
 
-    async def tell_once(self) -> None:
+    async def send_once(self) -> None:
         """Tell what waits and may be tried, and again what fires if it is time for that."""
-        self._news.clear()
+        self._wakeup.clear()
         now = self._now()
-        if is_due := self._pace.is_due(now):
-            self._stuck.clear()
+        if is_due := self._retry_schedule.is_due(now):
+            self._blocked.clear()
         try:
-            self.book.expire(self._clock.now())
-            while alerts := self._next():
-                await self._tell_news(alerts)
-            if is_due and self._is_again_due(now):
-                await self._tell_again()
-            if not self._stuck:
-                self._trouble.recovered()
-        except TransientDeedError as error:
-            self._failed(error, error.after_seconds)
+            self.queue.expire(self._clock.now())
+            while alerts := self._next_batch():
+                await self._send_batch(alerts)
+            if is_due and self._is_resend_due(now):
+                await self._resend_all()
+            if not self._blocked:
+                self._failures.recovered()
+        except RetryableError as error:
+            self._on_failure(error, error.retry_after_seconds)
         except Exception as error:  # noqa: BLE001 - a mistake of ours ends no node; it is logged
-            self._failed(error)
-        await self._keeper.written()
+            self._on_failure(error)
+        await self._persister.flushed()
 
     def _now(self) -> int:
         """Nanoseconds since it was made: somebody may set the clock back by a day."""
         return int(self._elapsed.seconds() * _SECOND)
 
-    async def _rest(self) -> None:
+    async def _wait_for_work(self) -> None:
         now = self._now()
-        if self._pace.is_due(now):
-            if not self._stuck:
-                await wait_event_or_timeout(self._news, self._clock, self._seconds_until_again(now))
+        if self._retry_schedule.is_due(now):
+            if not self._blocked:
+                await wait_event_or_timeout(
+                    self._wakeup, self._clock, self._seconds_until_resend(now)
+                )
             return
-        await self._clock.wait(self._pace.news_seconds(now))
-        if self._next():
+        await self._clock.wait(self._retry_schedule.seconds_until_new(now))
+        if self._next_batch():
             # It came together with one that failed.
             return
-        left = self._pace.seconds(self._now())
-        await wait_event_or_timeout(self._news, self._clock, left)
+        left = self._retry_schedule.seconds_until_retry(self._now())
+        await wait_event_or_timeout(self._wakeup, self._clock, left)
 
-    def _is_again_due(self, now: int) -> bool:
-        is_wanted = math.isfinite(self._attempts.again_seconds) and not self._is_ending
-        return is_wanted and now >= self._again
+    def _is_resend_due(self, now: int) -> bool:
+        is_wanted = math.isfinite(self._sender.resend_seconds) and not self._is_stopping
+        return is_wanted and now >= self._resend_at
 
-    def _next_again(self) -> float:
-        return self._now() + self._attempts.again_seconds * _SECOND
+    def _next_resend(self) -> float:
+        return self._now() + self._sender.resend_seconds * _SECOND
 
-    def _seconds_until_again(self, now: int) -> float | None:
-        is_needed = math.isfinite(self._attempts.again_seconds) and self.book.firing()
-        return (self._again - now) / _SECOND if is_needed else None
+    def _seconds_until_resend(self, now: int) -> float | None:
+        is_needed = math.isfinite(self._sender.resend_seconds) and self.queue.firing()
+        return (self._resend_at - now) / _SECOND if is_needed else None
 
-    def _next(self) -> list[Alert]:
-        return [] if self._is_ending else self.book.take(self._attempts.most, self._stuck)
+    def _next_batch(self) -> list[Alert]:
+        return (
+            []
+            if self._is_stopping
+            else self.queue.next_batch(self._sender.max_batch, self._blocked)
+        )
 
-    async def _tell_news(self, alerts: Sequence[Alert]) -> None:
+    async def _send_batch(self, alerts: Sequence[Alert]) -> None:
         """Tell the receiver, and note what has become of it."""
-        first = self.book.trying(alerts)
+        first = self.queue.mark_sending(alerts)
         # So that after a kill at most what is under way is told twice.
-        await self._keeper.written()
+        await self._persister.flushed()
         try:
-            await self._attempts.tell(alerts)
-        except DeedError as error:
-            if not isinstance(error, TransientDeedError):
-                await self._refused(alerts, error)
+            await self._sender.send(alerts)
+        except ActionError as error:
+            if not isinstance(error, RetryableError):
+                await self._split_or_reject(alerts, error)
                 return
-            self.book.failed(alerts, first if isinstance(error, NotReachedError) else ())
-            self._stuck.update(alert.id for alert in alerts)
+            self.queue.failed(alerts, first if isinstance(error, NotSentError) else ())
+            self._blocked.update(alert.id for alert in alerts)
             raise
         except Exception:
-            self.book.failed(alerts, ())
-            self._stuck.update(alert.id for alert in alerts)
+            self.queue.failed(alerts, ())
+            self._blocked.update(alert.id for alert in alerts)
             raise
-        self.book.succeeded(alerts)
-        self._refusal = ""
-        self._pace.succeeded(self._now(), is_clear=not self._stuck)
+        self.queue.succeeded(alerts)
+        self._rejection = ""
+        self._retry_schedule.succeeded(self._now(), is_clear=not self._blocked)
 
-    async def _refused(self, alerts: Sequence[Alert], error: DeedError) -> None:
+    async def _split_or_reject(self, alerts: Sequence[Alert], error: ActionError) -> None:
         """One of many may be to blame: each half is tried alone."""
         if len(alerts) > 1:
-            await self._tell_news(alerts[: len(alerts) // 2])
-            await self._tell_news(alerts[len(alerts) // 2 :])
+            await self._send_batch(alerts[: len(alerts) // 2])
+            await self._send_batch(alerts[len(alerts) // 2 :])
             return
         (alert,) = alerts
-        self._refusal = str(error)
-        self.book.refused(alert)
-        self._log_refusal(alert, error)
+        self._rejection = str(error)
+        self.queue.rejected(alert)
+        self._log_rejection(alert, error)
 
-    async def _tell_again(self) -> None:
+    async def _resend_all(self) -> None:
         """Tell of all that fire, though nothing has changed."""
-        firing, most = self.book.firing(), self._attempts.most
+        firing, most = self.queue.firing(), self._sender.max_batch
         unwelcome: set[AlertId] = set()
         for first in range(0, len(firing), most):
-            unwelcome |= await self._remind(firing[first : first + most])
-        if self._unwelcome and not unwelcome:
-            self._refusal = ""
-        self._unwelcome = unwelcome
-        self._again = self._next_again()
-        self._pace.succeeded(self._now(), is_clear=not self._stuck)
+            unwelcome |= await self._resend(firing[first : first + most])
+        if self._rejected_resends and not unwelcome:
+            self._rejection = ""
+        self._rejected_resends = unwelcome
+        self._resend_at = self._next_resend()
+        self._retry_schedule.succeeded(self._now(), is_clear=not self._blocked)
 
-    async def _remind(self, alerts: Sequence[Alert]) -> set[AlertId]:
+    async def _resend(self, alerts: Sequence[Alert]) -> set[AlertId]:
         """Tell of these again; those that are refused now. They are found as among news."""
         try:
-            await self._attempts.tell(alerts)
+            await self._sender.send(alerts)
         except Exception as error:
-            if not isinstance(error, DeedError) or isinstance(error, TransientDeedError):
+            if not isinstance(error, ActionError) or isinstance(error, RetryableError):
                 # What always fails comes last: the others are told before it.
-                self.book.put_behind(alerts)
+                self.queue.move_to_back(alerts)
                 raise
             if len(alerts) > 1:
                 half = len(alerts) // 2
-                return await self._remind(alerts[:half]) | await self._remind(alerts[half:])
-            self._refusal = str(error)
-            if alerts[0].id not in self._unwelcome:
-                self._log_refusal(alerts[0], error)
+                return await self._resend(alerts[:half]) | await self._resend(alerts[half:])
+            self._rejection = str(error)
+            if alerts[0].id not in self._rejected_resends:
+                self._log_rejection(alerts[0], error)
             return {alerts[0].id}
         return set()
 
-    def _log_refusal(self, alert: Alert, error: DeedError) -> None:
+    def _log_rejection(self, alert: Alert, error: ActionError) -> None:
         told = "alert not taken: receiver=%s rule=%s id=%s state=%s error=%s"
         logger.error(told, self._name, alert.rule, alert.id, alert.state, error)
 
-    def _failed(self, error: Exception, after_seconds: float = 0.0) -> None:
+    def _on_failure(self, error: Exception, retry_after_seconds: float = 0.0) -> None:
         now = self._now()
-        self._pace.failed(now, self._random(), after_seconds)
+        self._retry_schedule.failed(now, self._random(), retry_after_seconds)
         # Who was away may have forgotten what fires.
-        self._again = min(self._again, now)
-        self._trouble.failed(error)
+        self._resend_at = min(self._resend_at, now)
+        self._failures.failed(error)
 
-    def _got_on(self, id_: AlertId, progress: Progress | None) -> None:
-        self._keeper.progress(id_, self.action, progress)
+    def _on_progress(self, id_: AlertId, progress: DeliveryProgress | None) -> None:
+        self._persister.set_progress(id_, self.action, progress)

@@ -10,47 +10,47 @@ from podstatus.base.backoff import Backoff
 _SECOND = 1_000_000_000
 
 
-class Pace:
+class RetrySchedule:
     """The pace of one receiver. All times are nanoseconds of one clock that is never set back."""
 
-    def __init__(self, *, first_seconds: float, most_seconds: float) -> None:
-        self._gap = int(first_seconds * _SECOND)
+    def __init__(self, *, first_seconds: float, max_seconds: float) -> None:
+        self._min_gap = int(first_seconds * _SECOND)
         self._backoff = Backoff(
-            initial_seconds=min(first_seconds, most_seconds), max_seconds=most_seconds
+            initial_seconds=min(first_seconds, max_seconds), max_seconds=max_seconds
         )
-        self._due = 0
-        self._news_due = 0
+        self._retry_due = 0
+        self._new_due = 0
 
-    def failed(self, now: int, chance: float, after_seconds: float) -> None:
+    def failed(self, now: int, random: float, retry_after_seconds: float) -> None:
         """A try failed; the receiver wants to be left alone for so long.
 
         One that was made for news puts off nothing else.
         """
-        alone = now + int(after_seconds * _SECOND)
+        alone = now + int(retry_after_seconds * _SECOND)
         if self.is_due(now):
             self._backoff = self._backoff.failed()
-            self._due = now + int(self._backoff.delay(chance) * _SECOND)
-        self._due = max(self._due, alone)
-        self._news_due = min(self._due, max(now + self._gap, alone))
+            self._retry_due = now + int(self._backoff.delay(random) * _SECOND)
+        self._retry_due = max(self._retry_due, alone)
+        self._new_due = min(self._retry_due, max(now + self._min_gap, alone))
 
     def succeeded(self, now: int, *, is_clear: bool) -> None:
         """A try went well; whether nothing that had failed is left."""
         self._backoff = self._backoff.reset()
-        self._news_due = 0
+        self._new_due = 0
         if is_clear:
-            self._due = 0
+            self._retry_due = 0
         else:
             self._backoff = self._backoff.failed()
-            self._due = min(self._due, now + self._gap)
+            self._retry_due = min(self._retry_due, now + self._min_gap)
 
     def is_due(self, now: int) -> bool:
         """Whether what failed may be tried again."""
-        return now >= self._due
+        return now >= self._retry_due
 
-    def seconds(self, now: int) -> float:
+    def seconds_until_retry(self, now: int) -> float:
         """Until what failed may be tried again."""
-        return max(0, self._due - now) / _SECOND
+        return max(0, self._retry_due - now) / _SECOND
 
-    def news_seconds(self, now: int) -> float:
+    def seconds_until_new(self, now: int) -> float:
         """Until anything may be tried."""
-        return max(0, self._news_due - now) / _SECOND
+        return max(0, self._new_due - now) / _SECOND

@@ -4,55 +4,59 @@ import math
 from collections.abc import Sequence
 
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.ports import BatchDeed, Deed, TransientDeedError
-from podstatus.alerts.rules.action_kinds import TRY_SECONDS
+from podstatus.alerts.ports import AlertNotifier, BatchAlertNotifier, RetryableError
+from podstatus.alerts.rules.action_kinds import SEND_TIMEOUT_SECONDS
 from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
 
 
-class Attempts:
+class AlertSender:
     """What a receiver is told with, be it one alert at a time or many."""
 
-    def __init__(self, action: Action, deed: Deed | BatchDeed, *, clock: Clock) -> None:
+    def __init__(
+        self, action: Action, notifier: AlertNotifier | BatchAlertNotifier, *, clock: Clock
+    ) -> None:
         self._action = action
-        self._deed = deed if isinstance(deed, BatchDeed) else _OneByOne(deed)
+        self._notifier = (
+            notifier if isinstance(notifier, BatchAlertNotifier) else _SingleAlertBatch(notifier)
+        )
         self._clock = clock
-        self.is_trying = False
+        self.is_sending = False
         """Whether the receiver may be hearing something now."""
 
     @property
-    def most(self) -> int:
+    def max_batch(self) -> int:
         """Alerts at once."""
-        return self._deed.most
+        return self._notifier.max_batch
 
     @property
-    def again_seconds(self) -> float:
+    def resend_seconds(self) -> float:
         """So often it wants to hear of what fires; infinite: once is enough."""
-        return self._deed.again_seconds
+        return self._notifier.resend_seconds
 
-    async def tell(self, alerts: Sequence[Alert]) -> None:
+    async def send(self, alerts: Sequence[Alert]) -> None:
         """Tell it of all of them, once. Raises DeedError."""
-        self.is_trying = True
+        self.is_sending = True
         try:
             await run_with_timeout(
-                TRY_SECONDS, self._clock, self._deed.do_all(self._action, alerts)
+                SEND_TIMEOUT_SECONDS, self._clock, self._notifier.send_batch(self._action, alerts)
             )
         except TimeoutError as error:
-            raise TransientDeedError(f"nothing came of it within {TRY_SECONDS:g} s") from error
+            raise RetryableError(f"nothing came of it within {SEND_TIMEOUT_SECONDS:g} s") from error
         finally:
-            self.is_trying = False
+            self.is_sending = False
 
 
-class _OneByOne:
+class _SingleAlertBatch:
     """A deed that takes one alert at a time, and hears of it once."""
 
-    most = 1
-    again_seconds = math.inf
+    max_batch = 1
+    resend_seconds = math.inf
 
-    def __init__(self, deed: Deed) -> None:
-        self._deed = deed
+    def __init__(self, notifier: AlertNotifier) -> None:
+        self._notifier = notifier
 
-    async def do_all(self, action: Action, alerts: Sequence[Alert]) -> None:
+    async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
         """Do it."""
         for alert in alerts:
-            await self._deed.do(action, alert)
+            await self._notifier.send(action, alert)

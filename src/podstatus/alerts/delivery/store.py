@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.alerts.delivery.queue import KeptAlert
+from podstatus.alerts.delivery.queue import StoredAlert
 from podstatus.alerts.model import AlertId
 from podstatus.base.msgspec_json import json_decoder
 from podstatus.base.sqlite_files import SqliteFileMonitor
@@ -29,9 +29,9 @@ from podstatus.base.sqlite_files import SqliteFileMonitor
 logger = logging.getLogger(__name__)
 
 _TABLE = "CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, kept BLOB NOT NULL) WITHOUT ROWID"
-_FORMAT = 1
+_SCHEMA_VERSION = 1
 """Of the database, in its `user_version`."""
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_CORRUPTION_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 """Primary result codes of a file that is damaged, or has lost its table."""
 _BUSY_SECONDS = 5.0
 _JOURNAL_BYTES = 2**20
@@ -39,7 +39,7 @@ _JOURNAL_BYTES = 2**20
 _encoder = msgspec.json.Encoder()
 
 
-class StoreError(Exception):
+class AlertStoreError(Exception):
     """The file of alerts cannot be used."""
 
 
@@ -49,9 +49,9 @@ class AlertStore:
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         self._database = database
         self._path = path
-        self._use = threading.Lock()
+        self._lock = threading.Lock()
         self._files = SqliteFileMonitor(path)
-        self._is_damaged = False
+        self._is_corrupt = False
 
     @classmethod
     def open(cls, path: Path) -> "AlertStore":
@@ -63,55 +63,57 @@ class AlertStore:
 
         Then it is empty: all there is to keep has to be written again.
         """
-        with self._use:
-            if not self._is_damaged and not self._files.is_changed():
+        with self._lock:
+            if not self._is_corrupt and not self._files.is_changed():
                 return
             happened = self._files.describe_change()
             with suppress(sqlite3.Error):
                 self._database.close()
-            self._is_damaged = True
+            self._is_corrupt = True
             _remove(self._path)
             self._database = _open(self._path)
-            self._is_damaged = False
+            self._is_corrupt = False
             self._files.record_write()
-        raise StoreError(f"{self._path} {happened}; all alerts are written again")
+        raise AlertStoreError(f"{self._path} {happened}; all alerts are written again")
 
     def close(self) -> None:
         """Let go of the file. While a thread waits for a disk, the end of the process does that."""
-        if not self._use.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             # To close it now would take the ground from under that thread: SQLite crashes.
-            raise StoreError(f"cannot close {self._path}: it is being written")
+            raise AlertStoreError(f"cannot close {self._path}: it is being written")
         try:
-            with self._failures_told("close"):
+            with self._translate_errors("close"):
                 self._database.close()
         finally:
-            self._use.release()
+            self._lock.release()
 
-    def read(self) -> dict[AlertId, KeptAlert]:
+    def read(self) -> dict[AlertId, StoredAlert]:
         """All that is kept. What cannot be understood is logged, and left out."""
-        with self._told("read"):
+        with self._operation("read"):
             rows = self._database.execute("SELECT id, kept FROM alerts ORDER BY id").fetchall()
         found = {}
         for id_, kept in rows:
             try:
-                found[AlertId(id_)] = json_decoder(KeptAlert).decode(kept)
+                found[AlertId(id_)] = json_decoder(StoredAlert).decode(kept)
             except msgspec.DecodeError as error:
                 logger.error("kept alert not understood, left out: id=%s error=%s", id_, error)
         return found
 
-    def write(self, kept: Mapping[AlertId, KeptAlert], gone: Iterable[AlertId]) -> None:
+    def write(self, alerts: Mapping[AlertId, StoredAlert], removed: Iterable[AlertId]) -> None:
         """Keep these, and forget those, all or nothing."""
-        rows = [(id_, _encoder.encode(alert)) for id_, alert in kept.items()]
+        rows = [(id_, _encoder.encode(alert)) for id_, alert in alerts.items()]
         self.check()
-        with self._told("write to"), self._transaction():
-            self._database.executemany("DELETE FROM alerts WHERE id = ?", [(id_,) for id_ in gone])
+        with self._operation("write to"), self._transaction():
+            self._database.executemany(
+                "DELETE FROM alerts WHERE id = ?", [(id_,) for id_ in removed]
+            )
             self._database.executemany("INSERT OR REPLACE INTO alerts VALUES (?, ?)", rows)
 
-    def replace(self, kept: Mapping[AlertId, KeptAlert]) -> None:
+    def replace(self, alerts: Mapping[AlertId, StoredAlert]) -> None:
         """Keep these and nothing else, all or nothing."""
-        rows = [(id_, _encoder.encode(alert)) for id_, alert in kept.items()]
+        rows = [(id_, _encoder.encode(alert)) for id_, alert in alerts.items()]
         self.check()
-        with self._told("write to"), self._transaction():
+        with self._operation("write to"), self._transaction():
             self._database.execute("DELETE FROM alerts")
             self._database.executemany("INSERT INTO alerts VALUES (?, ?)", rows)
 
@@ -122,45 +124,45 @@ class AlertStore:
             yield
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        with self._use, self._failures_told(what):
+    def _operation(self, what: str) -> Iterator[None]:
+        with self._lock, self._translate_errors(what):
             try:
                 yield
             finally:
                 self._files.record_write()
 
     @contextmanager
-    def _failures_told(self, what: str) -> Iterator[None]:
+    def _translate_errors(self, what: str) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            self._is_damaged = self._is_damaged or code in _DAMAGED
-            raise StoreError(f"cannot {what} {self._path}: {error}") from error
+            self._is_corrupt = self._is_corrupt or code in _CORRUPTION_CODES
+            raise AlertStoreError(f"cannot {what} {self._path}: {error}") from error
 
 
 def _open(path: Path) -> sqlite3.Connection:
     """The file, made if it is not there. Raises StoreError."""
     try:
-        _refuse_special(path)
+        _require_regular_file(path)
         # First, since SQLite gives its journal the permissions of the database.
         path.touch(mode=0o600)
         database = sqlite3.connect(
             path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
         )
     except (OSError, sqlite3.Error) as error:
-        raise _unusable(path, error) from error
+        raise _unusable_error(path, error) from error
     try:
         _prepare(database, path)
     except BaseException as error:
         database.close()
         if isinstance(error, sqlite3.Error):
-            raise _unusable(path, error) from error
+            raise _unusable_error(path, error) from error
         raise
     return database
 
 
-def _refuse_special(path: Path) -> None:
+def _require_regular_file(path: Path) -> None:
     """A pipe would be waited for. Raises OSError."""
     if path.exists() and not path.is_file():
         raise OSError("it is not a regular file")
@@ -172,24 +174,24 @@ def _remove(path: Path) -> None:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
     except OSError as error:
-        raise _unusable(path, error) from error
+        raise _unusable_error(path, error) from error
 
 
-def _unusable(path: Path, error: Exception) -> StoreError:
-    return StoreError(f"cannot use the alerts in {path}: {error}; move it away to begin anew")
+def _unusable_error(path: Path, error: Exception) -> AlertStoreError:
+    return AlertStoreError(f"cannot use the alerts in {path}: {error}; move it away to begin anew")
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _FORMAT):
-        raise StoreError(
-            f"the alerts in {path} have the format {version}, known is {_FORMAT}; "
+    if version not in (0, _SCHEMA_VERSION):
+        raise AlertStoreError(
+            f"the alerts in {path} have the format {version}, known is {_SCHEMA_VERSION}; "
             "move it away to begin anew"
         )
     database.execute("PRAGMA journal_mode = WAL")
     database.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute(_TABLE)
-    if version != _FORMAT:
+    if version != _SCHEMA_VERSION:
         # What is there is opened without a write, also on a full disk.
-        database.execute(f"PRAGMA user_version = {_FORMAT}")
+        database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")

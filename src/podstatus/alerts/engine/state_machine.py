@@ -13,10 +13,10 @@ from podstatus.alerts.model import Alert, AlertId, Rule, Subject
 _SECOND = 1_000_000_000
 
 
-def begin(rule: Rule, subject: Subject, now: int, number: str) -> Alert:
+def activate(rule: Rule, subject: Subject, now: int, sequence: str) -> Alert:
     """It holds from now on. The number tells it from others that begin at the same time."""
     return Alert(
-        id=_id(rule, subject, now, number),
+        id=_id(rule, subject, now, sequence),
         rule=rule.name,
         subject=subject,
         state="pending",
@@ -31,25 +31,25 @@ def fire(alert: Alert, annotations: Mapping[str, str], now: int) -> Alert:
     return msgspec.structs.replace(alert, state="firing", annotations=annotations, fired=now)
 
 
-def cease(alert: Alert, now: int) -> Alert:
+def start_keep_firing(alert: Alert, now: int) -> Alert:
     """It does not hold any more, but fires on for a while."""
     return msgspec.structs.replace(alert, ceased=max(now, alert.since))
 
 
-def hold_again(alert: Alert) -> Alert:
+def reactivate(alert: Alert) -> Alert:
     """It holds again before that while is over."""
     return msgspec.structs.replace(alert, ceased=0)
 
 
 def resolve(alert: Alert, now: int) -> Alert:
     """It is over; also if it has never fired. No end is before its beginning, nor ahead."""
-    alert = move_back(alert, now)
+    alert = clamp_times(alert, now)
     return msgspec.structs.replace(
         alert, state="resolved", ceased=alert.ceased or now, resolved=now
     )
 
 
-def move_back(alert: Alert, now: int) -> Alert:
+def clamp_times(alert: Alert, now: int) -> Alert:
     """The clock says less than when it began, fired or ceased: that was now."""
     if max(alert.since, alert.fired, alert.ceased) <= now:
         return alert
@@ -57,7 +57,7 @@ def move_back(alert: Alert, now: int) -> Alert:
     return msgspec.structs.replace(alert, since=since, fired=fired, ceased=ceased)
 
 
-def move_ahead(alert: Alert, nanos: int) -> Alert:
+def shift_times(alert: Alert, nanos: int) -> Alert:
     """The clock was set ahead by so much: nothing has waited for longer by that."""
     if alert.state == "pending":
         return msgspec.structs.replace(alert, since=alert.since + nanos)
@@ -66,14 +66,14 @@ def move_ahead(alert: Alert, nanos: int) -> Alert:
     return alert
 
 
-def move_to(alert: Alert, rule: Rule, subject: Subject) -> Alert:
+def move_to_subject(alert: Alert, rule: Rule, subject: Subject) -> Alert:
     """Its subject is elsewhere now: a node has taken the pod."""
     if alert.subject == subject:
         return alert
     return msgspec.structs.replace(alert, subject=subject, labels=labels(rule, subject))
 
 
-def due(alert: Alert, rule: Rule) -> int | None:
+def next_transition(alert: Alert, rule: Rule) -> int | None:
     """When it fires, or is over, if nothing else happens; None: never."""
     if alert.state == "pending":
         return alert.since + round(rule.for_seconds * _SECOND)

@@ -6,26 +6,26 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-_SPARE = 64
+_COMPACT_SLACK = 64
 
 
-class Deadlines(Generic[K]):
+class TimerHeap(Generic[K]):
     """One time for each key. What was cancelled stays in the heap until there is much of it."""
 
     def __init__(self) -> None:
         self._times: dict[K, int] = {}
         self._heap: list[tuple[int, int, K]] = []
-        self._number = 0
+        self._sequence = 0
 
     def __len__(self) -> int:
         return len(self._times)
 
     @property
-    def room(self) -> int:
+    def heap_size(self) -> int:
         """How many entries are kept, those that were cancelled too."""
         return len(self._heap)
 
-    def waiting(self) -> list[K]:
+    def pending_keys(self) -> list[K]:
         """All that waits."""
         return list(self._times)
 
@@ -34,30 +34,30 @@ class Deadlines(Generic[K]):
         if self._times.get(key) == at:
             return
         self._times[key] = at
-        self._number += 1
-        heapq.heappush(self._heap, (at, self._number, key))
-        if len(self._heap) > 2 * len(self._times) + _SPARE:
-            self._tidy()
+        self._sequence += 1
+        heapq.heappush(self._heap, (at, self._sequence, key))
+        if len(self._heap) > 2 * len(self._times) + _COMPACT_SLACK:
+            self._compact()
 
     def cancel(self, key: K) -> None:
         """It waits for nothing."""
         self._times.pop(key, None)
 
-    def first(self) -> int | None:
+    def next_due(self) -> int | None:
         """The next time; None: nothing waits."""
         while self._heap and self._times.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def pop_until(self, now: int) -> list[K]:
+    def pop_due(self, now: int) -> list[K]:
         """What has waited for long enough, in the order of the times; it waits no more."""
         found = []
-        while (first := self.first()) is not None and first <= now:
+        while (first := self.next_due()) is not None and first <= now:
             _, _, key = heapq.heappop(self._heap)
             del self._times[key]
             found.append(key)
         return found
 
-    def _tidy(self) -> None:
+    def _compact(self) -> None:
         self._heap = [entry for entry in self._heap if self._times.get(entry[2]) == entry[0]]
         heapq.heapify(self._heap)

@@ -17,7 +17,7 @@ MAX_STRIKES = 2
 """Deaths of unknown cause while the same rule is evaluated."""
 
 
-class Death(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerExit(msgspec.Struct, frozen=True, kw_only=True):
     """How the process ended."""
 
     code: int | None
@@ -51,40 +51,40 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
         return f"it ended with {self.code}"
 
 
-class SwitchOff(msgspec.Struct, frozen=True):
+class DisableRule(msgspec.Struct, frozen=True):
     """The rule is at fault."""
 
     rule: str
     problem: str
 
 
-class TakeApart(msgspec.Struct, frozen=True):
+class IsolateRules(msgspec.Struct, frozen=True):
     """One of these is at fault: evaluate each by itself."""
 
     rules: tuple[str, ...]
 
 
-class Wait(msgspec.Struct, frozen=True):
+class RestartLater(msgspec.Struct, frozen=True):
     """No rule is known to be at fault: start again in a while."""
 
 
-Verdict = SwitchOff | TakeApart | Wait
+CrashDecision = DisableRule | IsolateRules | RestartLater
 
 
-class Faults:
+class CrashAttribution:
     """What is known of deaths so far."""
 
     def __init__(self) -> None:
         self._strikes: Counter[tuple[str, ...]] = Counter()
 
-    def judge(self, death: Death) -> Verdict:
+    def decide(self, death: WorkerExit) -> CrashDecision:
         """What follows from a death."""
         if not death.rules:
-            return Wait()
+            return RestartLater()
         is_own = death.code == -signal.SIGPROF or death.is_crash
         self._strikes[death.rules] += MAX_STRIKES if is_own else 1
         if self._strikes[death.rules] < MAX_STRIKES:
-            return Wait()
+            return RestartLater()
         if len(death.rules) > 1:
-            return TakeApart(death.rules)
-        return SwitchOff(death.rules[0], death.problem)
+            return IsolateRules(death.rules)
+        return DisableRule(death.rules[0], death.problem)

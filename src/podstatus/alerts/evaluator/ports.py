@@ -13,57 +13,57 @@ import msgspec
 
 from podstatus.alerts.model import Rule, Scope, Subject
 from podstatus.alerts.rules.facts import Facts
-from podstatus.alerts.rules.static_checks import Flaw
+from podstatus.alerts.rules.static_checks import CompileDiagnostic
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class RuleFailed(msgspec.Struct, frozen=True, tag=True):
     """An expression has no value for these facts."""
 
     problem: str
 
 
-class Held(msgspec.Struct, frozen=True, tag=True):
+class RuleHolds(msgspec.Struct, frozen=True, tag=True):
     """A rule holds; what its alert says if it fires."""
 
     annotations: Mapping[str, str] = {}
 
 
-Answer: TypeAlias = Held | Failed
-Answers: TypeAlias = Mapping[str, Answer]
+RuleResult: TypeAlias = RuleHolds | RuleFailed
+RuleResults: TypeAlias = Mapping[str, RuleResult]
 """Of one subject, by the names of rules. A rule that is not among them does not hold."""
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class EvaluationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a subject at one moment: all rules of its scope are asked about it."""
 
     subject: Subject
     facts: Facts
     now: int
     """When its facts were so, in nanoseconds since the Unix epoch."""
-    young: frozenset[str] = frozenset()
+    warming_up: frozenset[str] = frozenset()
     """Facts that do not say yet that something is over."""
 
 
-class About(msgspec.Struct, frozen=True, array_like=True):
+class SubjectFacts(msgspec.Struct, frozen=True, array_like=True):
     """A question as it travels to where rules are evaluated."""
 
     scope: Scope
     facts: Facts
 
 
-class Evaluated(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class EvaluationResult(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What came of some questions."""
 
-    answers: tuple[Answers, ...]
+    results: tuple[RuleResults, ...]
     """One for each question, in their order."""
-    switched_off: Mapping[str, str] = {}
+    disabled: Mapping[str, str] = {}
     """Rules that were over budget, and why. They have no answers from now on."""
 
 
 class RuleCheck(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Whether a rule can be evaluated."""
 
-    flaws: tuple[tuple[str, Flaw], ...] = ()
+    errors: tuple[tuple[str, CompileDiagnostic], ...] = ()
     """What is wrong, each with its field: `expr`, `annotations.summary`."""
     problem: str = ""
     """Why it cannot be evaluated though nothing is wrong with it."""
@@ -76,14 +76,14 @@ class EvaluatorError(Exception):
 class RuleEvaluator(Protocol):
     """Evaluates all rules of an agent without blocking its event loop."""
 
-    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+    async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
         """The answers. Raises EvaluatorError: then nothing was evaluated."""
 
 
 class BlockingEvaluator(Protocol):
     """The same for those who have no event loop."""
 
-    def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+    def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
         """The answers. Raises EvaluatorError."""
 
 

@@ -19,31 +19,36 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from podstatus.alerts.evaluator.crash_attribution import Death, Faults, SwitchOff, TakeApart
+from podstatus.alerts.evaluator.crash_attribution import (
+    CrashAttribution,
+    DisableRule,
+    IsolateRules,
+    WorkerExit,
+)
 from podstatus.alerts.evaluator.ports import (
-    About,
-    Answers,
-    Evaluated,
+    EvaluationRequest,
+    EvaluationResult,
     EvaluatorError,
-    Failed,
-    Question,
     RuleCheck,
+    RuleFailed,
+    RuleResults,
+    SubjectFacts,
 )
 from podstatus.alerts.evaluator.wire import (
     MAX_FRAME,
-    Check,
-    EncodedEvaluate,
-    Ended,
-    Load,
+    CheckRequest,
+    EncodedEvaluateRequest,
+    EvaluatorEnded,
+    LoadRequest,
     check_decoder,
     check_fields,
     encode,
     evaluate_decoder,
     load_decoder,
 )
-from podstatus.alerts.evaluator.worker_process import DiedError, WorkerProcess
+from podstatus.alerts.evaluator.worker_process import WorkerDiedError, WorkerProcess
 from podstatus.alerts.model import Rule
-from podstatus.alerts.rules.static_checks import Flaw
+from podstatus.alerts.rules.static_checks import CompileDiagnostic
 from podstatus.base.backoff import Backoff
 from podstatus.base.terminal import escape_control_chars
 
@@ -52,11 +57,11 @@ logger = logging.getLogger(__name__)
 CHECK_SECONDS = 30.0
 """For all rules together: what is left then is not checked, and not asked."""
 _CHECK_TRIES = 3
-_MAX_DEATHS = 20
+_MAX_WORKER_EXITS = 20
 """In one call, some 3 s: after that others have their turn before it goes on."""
 _FRAME_BYTES = 256 * 1024
 """Questions that are asked at once: a hundred ordinary pods."""
-_STOPS = "rules are not evaluated any more: the agent stops"
+_STOPPING = "rules are not evaluated any more: the agent stops"
 _T = TypeVar("_T")
 
 
@@ -68,18 +73,18 @@ class EvaluatorProcess:
         self._worker: WorkerProcess | None = None
         self._lock = threading.Lock()
         self._is_closed = False
-        self._faults = Faults()
+        self._attribution = CrashAttribution()
         self._backoff = Backoff(initial_seconds=0.5, max_seconds=30.0)
-        self._not_before = 0.0
-        self._check_left = CHECK_SECONDS
+        self._retry_at = 0.0
+        self._check_budget = CHECK_SECONDS
         self._rules: dict[str, Rule] = {}
         self._names: list[str] = []
         """Of those in the process, by their numbers."""
-        self._is_apart = False
+        self._is_isolated = False
         self._is_loaded = False
-        self._off: dict[str, str] = {}
-        self._new_off: dict[str, str] = {}
-        self.deaths = 0
+        self._disabled: dict[str, str] = {}
+        self._newly_disabled: dict[str, str] = {}
+        self.worker_exits = 0
         """How often what evaluated rules has ended."""
 
     def __enter__(self) -> Self:
@@ -92,7 +97,7 @@ class EvaluatorProcess:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-        self._end()
+        self._stop_worker()
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
         """What is wrong with each of them. Raises EvaluatorError."""
@@ -101,24 +106,24 @@ class EvaluatorProcess:
     def load(self, rules: Iterable[Rule]) -> None:
         """Evaluate these from now on."""
         self._rules = {rule.name: rule for rule in rules}
-        self._off = {}
+        self._disabled = {}
         if self._is_loaded:
-            self._end()
+            self._stop_worker()
 
-    def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+    def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
         """The answers. Raises EvaluatorError; what was switched off then is in the next ones."""
         encoded = [_encode(question) for question in questions]
-        found: list[Answers] = []
+        found: list[RuleResults] = []
         for frame in _frames([it for it in encoded if isinstance(it, msgspec.Raw)]):
             found += self._evaluate(frame)
         evaluated = iter(found)
         answers = [
-            self._all_failed(question, it) if isinstance(it, Failed) else next(evaluated)
+            self._all_failed(question, it) if isinstance(it, RuleFailed) else next(evaluated)
             for question, it in zip(questions, encoded, strict=True)
         ]
         self._backoff = self._backoff.reset()
-        off, self._new_off = self._new_off, {}
-        return Evaluated(answers=tuple(answers), switched_off=off)
+        off, self._newly_disabled = self._newly_disabled, {}
+        return EvaluationResult(results=tuple(answers), disabled=off)
 
     def close(self) -> None:
         """End it now, whatever it does. From any thread; nothing is evaluated any more."""
@@ -128,129 +133,135 @@ class EvaluatorProcess:
                 self._worker.interrupt()
 
     def _check(self, rule: Rule) -> RuleCheck:
-        if self._check_left <= 0:
-            return _refused("expr", rule, f"rules took more than {CHECK_SECONDS:g} s to be checked")
+        if self._check_budget <= 0:
+            return _failed_check(
+                "expr", rule, f"rules took more than {CHECK_SECONDS:g} s to be checked"
+            )
         began = time.monotonic()
         try:
-            return self._ask_check(rule)
-        except _AtFaultError as fault:
-            return _refused(fault.rule.rpartition(": ")[2], rule, fault.problem)
+            return self._request_check(rule)
+        except _RuleAtFaultError as fault:
+            return _failed_check(fault.rule.rpartition(": ")[2], rule, fault.problem)
         finally:
-            self._check_left -= time.monotonic() - began
+            self._check_budget -= time.monotonic() - began
 
-    def _ask_check(self, rule: Rule) -> RuleCheck:
+    def _request_check(self, rule: Rule) -> RuleCheck:
         """Raises EvaluatorError only if it goes wrong again and again: a start depends on it."""
-        request = encode(Check(rule))
+        request = encode(CheckRequest(rule))
         fields = [f"{rule.name}: {field}" for field in check_fields(rule)]
         for _ in range(_CHECK_TRIES - 1):
             try:
-                return self._ask(request, check_decoder, fields)
+                return self._request(request, check_decoder, fields)
             except EvaluatorError:
                 if self._is_closed:
                     raise
-                time.sleep(max(0.0, self._not_before - time.monotonic()))
-        return self._ask(request, check_decoder, fields)
+                time.sleep(max(0.0, self._retry_at - time.monotonic()))
+        return self._request(request, check_decoder, fields)
 
-    def _all_failed(self, question: Question, failed: Failed) -> Answers:
+    def _all_failed(self, question: EvaluationRequest, failed: RuleFailed) -> RuleResults:
         scope = question.subject.scope
-        rules = [rule for rule in self._rules.values() if rule.name not in self._off]
+        rules = [rule for rule in self._rules.values() if rule.name not in self._disabled]
         return {rule.name: failed for rule in rules if rule.scope == scope}
 
-    def _evaluate(self, subjects: Sequence[msgspec.Raw]) -> Sequence[Answers]:
-        for _ in range(_MAX_DEATHS):
+    def _evaluate(self, subjects: Sequence[msgspec.Raw]) -> Sequence[RuleResults]:
+        for _ in range(_MAX_WORKER_EXITS):
             try:
                 self._load()
-                request = EncodedEvaluate(subjects, frozenset(self._off), self._is_apart)
-                found = self._ask(encode(request), evaluate_decoder, self._names)
-            except _AtFaultError as fault:
-                self._switch_off(fault.rule, fault.problem)
+                request = EncodedEvaluateRequest(
+                    subjects, frozenset(self._disabled), self._is_isolated
+                )
+                found = self._request(encode(request), evaluate_decoder, self._names)
+            except _RuleAtFaultError as fault:
+                self._disable_rule(fault.rule, fault.problem)
                 continue
-            except _TakenApartError:
-                self._is_apart = True
+            except _IsolateRulesError:
+                self._is_isolated = True
                 continue
-            if len(found.answers) != len(subjects):
+            if len(found.results) != len(subjects):
                 raise EvaluatorError("the process that evaluates rules answers something else")
-            for rule, problem in found.switched_off.items():
-                self._switch_off(rule, problem)
-            return found.answers
-        raise EvaluatorError(f"{_MAX_DEATHS} evaluations in a row were over budget; others follow")
+            for rule, problem in found.disabled.items():
+                self._disable_rule(rule, problem)
+            return found.results
+        raise EvaluatorError(
+            f"{_MAX_WORKER_EXITS} evaluations in a row were over budget; others follow"
+        )
 
     def _load(self) -> None:
         """Have the rules in the process, if it is another one."""
         if self._worker is None or not self._is_loaded:
-            rules = tuple(rule for rule in self._rules.values() if rule.name not in self._off)
+            rules = tuple(rule for rule in self._rules.values() if rule.name not in self._disabled)
             self._names = [rule.name for rule in rules]
-            self._ask(encode(Load(rules, self._is_apart)), load_decoder, self._names)
+            self._request(encode(LoadRequest(rules, self._is_isolated)), load_decoder, self._names)
             self._is_loaded = True
 
-    def _switch_off(self, rule: str, problem: str) -> None:
-        if rule in self._rules and rule not in self._off:
+    def _disable_rule(self, rule: str, problem: str) -> None:
+        if rule in self._rules and rule not in self._disabled:
             logger.error("alert rule switched off: rule=%s problem=%s", rule, problem)
-            self._off[rule] = self._new_off[rule] = problem
+            self._disabled[rule] = self._newly_disabled[rule] = problem
 
-    def _ask(
+    def _request(
         self,
         request: bytes,
-        decoder: "msgspec.msgpack.Decoder[_T | Ended]",
+        decoder: "msgspec.msgpack.Decoder[_T | EvaluatorEnded]",
         names: Sequence[str],
     ) -> _T:
         """Raises EvaluatorError, and what a rule is to blame for."""
-        worker = self._running()
+        worker = self._ensure_worker()
         code: int | None
         try:
-            answer = worker.ask(request, decoder)
-            if not isinstance(answer, Ended):
+            answer = worker.request(request, decoder)
+            if not isinstance(answer, EvaluatorEnded):
                 return answer
             code = answer.code
-        except DiedError:
-            code = self._end()
+        except WorkerDiedError:
+            code = self._stop_worker()
         numbers = worker.progress.read()
         rules = tuple(names[number] for number in numbers if number < len(names))
         if not rules:
             # It died between two requests: the next one of it may still answer this one.
-            self._end()
-        raise self._judge(Death(code=code, rules=rules))
+            self._stop_worker()
+        raise self._attribute_crash(WorkerExit(code=code, rules=rules))
 
-    def _judge(self, death: Death) -> Exception:
+    def _attribute_crash(self, death: WorkerExit) -> Exception:
         """What follows from a death."""
         if self._is_closed:
-            return EvaluatorError(_STOPS)
-        self.deaths += 1
-        match self._faults.judge(death):
-            case SwitchOff(rule=rule, problem=problem):
-                return _AtFaultError(rule, problem)
-            case TakeApart(rules=rules):
-                return _TakenApartError(rules)
+            return EvaluatorError(_STOPPING)
+        self.worker_exits += 1
+        match self._attribution.decide(death):
+            case DisableRule(rule=rule, problem=problem):
+                return _RuleAtFaultError(rule, problem)
+            case IsolateRules(rules=rules):
+                return _IsolateRulesError(rules)
             case _:
                 self._backoff = self._backoff.failed()
                 seconds = self._backoff.delay(random.random())  # noqa: S311 - spreads retries
-                self._not_before = time.monotonic() + seconds
+                self._retry_at = time.monotonic() + seconds
                 return EvaluatorError(f"the process that evaluates rules is gone: {death}")
 
-    def _running(self) -> WorkerProcess:
+    def _ensure_worker(self) -> WorkerProcess:
         with self._lock:
             if self._is_closed:
-                raise EvaluatorError(_STOPS)
-            if (left := self._not_before - time.monotonic()) > 0:
+                raise EvaluatorError(_STOPPING)
+            if (left := self._retry_at - time.monotonic()) > 0:
                 raise EvaluatorError(f"rules are evaluated again in {left:.1f} s")
             if self._worker is None:
                 self._worker = self._start()
                 self._is_loaded = False
             return self._worker
 
-    def _end(self) -> int | None:
+    def _stop_worker(self) -> int | None:
         with self._lock:
             worker, self._worker = self._worker, None
             self._is_loaded = False
         if worker is None:
             return None
-        code, words = worker.end()
+        code, words = worker.stop()
         if words and not self._is_closed:
             logger.warning("the process that evaluates rules says: %s", escape_control_chars(words))
         return code
 
 
-class _AtFaultError(Exception):
+class _RuleAtFaultError(Exception):
     """One rule, or one field of it, has cost the process its life."""
 
     def __init__(self, rule: str, problem: str) -> None:
@@ -259,7 +270,7 @@ class _AtFaultError(Exception):
         self.problem = problem
 
 
-class _TakenApartError(Exception):
+class _IsolateRulesError(Exception):
     """One of some rules has, and it is not known which."""
 
     def __init__(self, rules: Sequence[str]) -> None:
@@ -267,19 +278,19 @@ class _TakenApartError(Exception):
         self.rules = rules
 
 
-def _refused(field: str, rule: Rule, problem: str) -> RuleCheck:
+def _failed_check(field: str, rule: Rule, problem: str) -> RuleCheck:
     if field == "expr" and not rule.expression.strip():
         return RuleCheck(problem=problem)
-    return RuleCheck(flaws=((field, Flaw(problem)),))
+    return RuleCheck(errors=((field, CompileDiagnostic(problem)),))
 
 
-def _encode(question: Question) -> msgspec.Raw | Failed:
+def _encode(question: EvaluationRequest) -> msgspec.Raw | RuleFailed:
     try:
-        encoded = encode(About(question.subject.scope, question.facts))
+        encoded = encode(SubjectFacts(question.subject.scope, question.facts))
     except (OverflowError, UnicodeEncodeError) as error:
-        return Failed(f"its facts cannot be sent: {error}")
+        return RuleFailed(f"its facts cannot be sent: {error}")
     if len(encoded) > MAX_FRAME // 2:
-        return Failed(f"its facts have more than {MAX_FRAME // 2} bytes")
+        return RuleFailed(f"its facts have more than {MAX_FRAME // 2} bytes")
     return msgspec.Raw(encoded)
 
 

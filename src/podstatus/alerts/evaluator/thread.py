@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from podstatus.alerts.evaluator.ports import Evaluated, Question
+from podstatus.alerts.evaluator.ports import EvaluationRequest, EvaluationResult
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 
 
@@ -15,7 +15,7 @@ class EvaluatorThread:
         self._process = process
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="podstatus-rules")
 
-    async def evaluate(self, questions: Sequence[Question]) -> Evaluated:
+    async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
         """The answers. Raises EvaluatorError."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._process.evaluate, questions)

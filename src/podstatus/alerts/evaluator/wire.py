@@ -12,7 +12,7 @@ from mmap import mmap
 
 import msgspec
 
-from podstatus.alerts.evaluator.ports import About, Evaluated, RuleCheck
+from podstatus.alerts.evaluator.ports import EvaluationResult, RuleCheck, SubjectFacts
 from podstatus.alerts.model import Rule
 
 MAX_FRAME = 32 * 2**20
@@ -22,36 +22,36 @@ _LENGTH = struct.Struct("<I")
 _HEAD = struct.Struct("<II")
 
 
-class Check(msgspec.Struct, frozen=True, tag=True):
+class CheckRequest(msgspec.Struct, frozen=True, tag=True):
     """Compile a rule and try it; the answer is a RuleCheck."""
 
     rule: Rule
 
 
-class Load(msgspec.Struct, frozen=True, tag=True):
+class LoadRequest(msgspec.Struct, frozen=True, tag=True):
     """Evaluate these rules from now on, and do nothing else; the answer is Loaded."""
 
     rules: tuple[Rule, ...]
-    apart: bool = False
+    isolated: bool = False
     """Whether each rule is asked by itself, to find out which one takes too long."""
 
 
-class Evaluate(msgspec.Struct, frozen=True, tag=True):
+class EvaluateRequest(msgspec.Struct, frozen=True, tag=True):
     """Evaluate all rules; the answer is Evaluated, or Ended."""
 
-    subjects: tuple[About, ...]
-    off: frozenset[str] = frozenset()
+    subjects: tuple[SubjectFacts, ...]
+    disabled: frozenset[str] = frozenset()
     """Rules that are left out."""
-    apart: bool = False
+    isolated: bool = False
     """As of Load."""
 
 
-class EncodedEvaluate(msgspec.Struct, frozen=True, tag="Evaluate"):
+class EncodedEvaluateRequest(msgspec.Struct, frozen=True, tag="EvaluateRequest"):
     """The same, with subjects that are encoded already."""
 
     subjects: Sequence[msgspec.Raw]
-    off: frozenset[str] = frozenset()
-    apart: bool = False
+    disabled: frozenset[str] = frozenset()
+    isolated: bool = False
 
 
 def check_fields(rule: Rule) -> list[str]:
@@ -59,31 +59,33 @@ def check_fields(rule: Rule) -> list[str]:
     return ["expr", *(f"annotations.{name}" for name in rule.annotations)]
 
 
-class Loaded(msgspec.Struct, frozen=True, tag=True):
+class RulesLoaded(msgspec.Struct, frozen=True, tag=True):
     """All rules are compiled."""
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True):
+class EvaluatorEnded(msgspec.Struct, frozen=True, tag=True):
     """What evaluated rules has ended, and another one is there by now."""
 
     code: int
     """Its exit code, negative if by a signal."""
 
 
-Request = Check | Load | Evaluate
+WorkerRequest = CheckRequest | LoadRequest | EvaluateRequest
 encode = msgspec.msgpack.Encoder().encode
 # Made when this is imported: threads that make decoders at the same time end the process.
-request_decoder = msgspec.msgpack.Decoder(Request)
-check_decoder: msgspec.msgpack.Decoder[RuleCheck | Ended] = msgspec.msgpack.Decoder(
-    RuleCheck | Ended
+request_decoder = msgspec.msgpack.Decoder(WorkerRequest)
+check_decoder: msgspec.msgpack.Decoder[RuleCheck | EvaluatorEnded] = msgspec.msgpack.Decoder(
+    RuleCheck | EvaluatorEnded
 )
-load_decoder: msgspec.msgpack.Decoder[Loaded | Ended] = msgspec.msgpack.Decoder(Loaded | Ended)
-evaluate_decoder: msgspec.msgpack.Decoder[Evaluated | Ended] = msgspec.msgpack.Decoder(
-    Evaluated | Ended
+load_decoder: msgspec.msgpack.Decoder[RulesLoaded | EvaluatorEnded] = msgspec.msgpack.Decoder(
+    RulesLoaded | EvaluatorEnded
+)
+evaluate_decoder: msgspec.msgpack.Decoder[EvaluationResult | EvaluatorEnded] = (
+    msgspec.msgpack.Decoder(EvaluationResult | EvaluatorEnded)
 )
 
 
-class ClosedError(Exception):
+class ChannelClosedError(Exception):
     """The other side is gone, or sends no frames."""
 
 
@@ -96,7 +98,7 @@ def receive_frame(channel: socket.socket) -> bytearray:
     """The next frame. Raises ClosedError, and OSError."""
     (length,) = _LENGTH.unpack(_receive(channel, _LENGTH.size))
     if length > MAX_FRAME:
-        raise ClosedError(f"a frame of {length} bytes")
+        raise ChannelClosedError(f"a frame of {length} bytes")
     return _receive(channel, length)
 
 
@@ -106,12 +108,12 @@ def _receive(channel: socket.socket, length: int) -> bytearray:
     while at < length:
         count = channel.recv_into(view[at:])
         if count == 0:
-            raise ClosedError("end of file")
+            raise ChannelClosedError("end of file")
         at += count
     return content
 
 
-class Progress:
+class EvaluationProgress:
     """Which rules are evaluated, by their numbers; written by one process, read by another."""
 
     def __init__(self, page: mmap) -> None:

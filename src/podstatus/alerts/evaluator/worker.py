@@ -31,17 +31,17 @@ from podstatus.alerts.evaluator.budget import (
     RULE_SECONDS,
     SLOW_GROUP_SECONDS,
 )
-from podstatus.alerts.evaluator.ports import Evaluated, RuleCheck
+from podstatus.alerts.evaluator.ports import EvaluationResult, RuleCheck
 from podstatus.alerts.evaluator.wire import (
     PAGE_BYTES,
-    Check,
-    ClosedError,
-    Ended,
-    Evaluate,
-    Load,
-    Loaded,
-    Progress,
-    Request,
+    ChannelClosedError,
+    CheckRequest,
+    EvaluateRequest,
+    EvaluationProgress,
+    EvaluatorEnded,
+    LoadRequest,
+    RulesLoaded,
+    WorkerRequest,
     check_fields,
     encode,
     receive_frame,
@@ -54,45 +54,45 @@ _MAX_FILE = 64 * 2**10
 """Bytes of what it may write: last words, to the file that is its standard error."""
 _NICE = 5
 """Whatever rules do, the agent comes first."""
-_LOOK_UP_SECONDS = 0.5
+_PARENT_CHECK_SECONDS = 0.5
 """Between two looks whether the agent is still there, in a round that takes long."""
 _OOM_SCORE = "800"
 """Of all processes of a node this one is missed least."""
 
 
-class Watch:
+class RuleWatchdog:
     """Notes which rules are evaluated, and has the kernel end the process if one takes too long."""
 
-    def __init__(self, progress: Progress, look_up: Callable[[], None]) -> None:
-        """`look_up` is called now and then between two evaluations."""
+    def __init__(self, progress: EvaluationProgress, check_parent: Callable[[], None]) -> None:
+        """`check_parent` is called now and then between two evaluations."""
         self._progress = progress
-        self._look_up = look_up
-        self._looked_up = time.perf_counter()
+        self._check_parent = check_parent
+        self._parent_checked_at = time.perf_counter()
         self._numbers: dict[str, int] = {}
         self._count = 0
-        self._begun = 0.0
-        self._cpu = 0.0
+        self._started_at = 0.0
+        self._cpu_at_start = 0.0
 
-    def name(self, rules: Sequence[str]) -> None:
+    def set_rules(self, rules: Sequence[str]) -> None:
         """The names of rules, in the order of their numbers."""
         self._numbers = {name: number for number, name in enumerate(rules)}
 
-    def begin(self, rules: Sequence[str]) -> None:
+    def start(self, rules: Sequence[str]) -> None:
         """One of these rules is evaluated now, or all of them together."""
         self._count += 1
         self._progress.write(self._count, [self._numbers[name] for name in rules])
-        self._begun, self._cpu = time.perf_counter(), time.process_time()
-        if self._begun - self._looked_up > _LOOK_UP_SECONDS:
-            self._looked_up = self._begun
-            self._look_up()
+        self._started_at, self._cpu_at_start = time.perf_counter(), time.process_time()
+        if self._started_at - self._parent_checked_at > _PARENT_CHECK_SECONDS:
+            self._parent_checked_at = self._started_at
+            self._check_parent()
         signal.setitimer(signal.ITIMER_PROF, RULE_SECONDS)
 
-    def seconds(self) -> float:
+    def cpu_seconds(self) -> float:
         """CPU seconds since `begin`; for what is short, of any clock."""
-        passed = time.perf_counter() - self._begun
-        return passed if passed < SLOW_GROUP_SECONDS else time.process_time() - self._cpu
+        passed = time.perf_counter() - self._started_at
+        return passed if passed < SLOW_GROUP_SECONDS else time.process_time() - self._cpu_at_start
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """No rule is evaluated now."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._count += 1
@@ -102,73 +102,73 @@ class Watch:
 class Worker:
     """Does what it is asked for."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, watchdog: RuleWatchdog) -> None:
+        self._watchdog = watchdog
         self._environments = Environments()
         self._evaluation = RuleEvaluation((), self._environments)
 
-    def do(self, request: Request) -> RuleCheck | Loaded | Evaluated:
+    def handle(self, request: WorkerRequest) -> RuleCheck | RulesLoaded | EvaluationResult:
         """The answer."""
         try:
             match request:
-                case Check(rule=rule):
+                case CheckRequest(rule=rule):
                     return self._check(rule)
-                case Load():
+                case LoadRequest():
                     return self._load(request)
-                case Evaluate():
+                case EvaluateRequest():
                     return self._evaluate(request)
         finally:
-            self._watch.end()
+            self._watchdog.stop()
 
     def _check(self, rule: Rule) -> RuleCheck:
         """Field by field, so that the one that takes too long is known."""
         alone = structs.replace(rule, annotations={})
-        self._watch.name(check_fields(rule))
-        self._watch.begin(("expr",))
+        self._watchdog.set_rules(check_fields(rule))
+        self._watchdog.start(("expr",))
         found = [check_rule(alone, self._environments)]
         for name, text in rule.annotations.items():
             one = structs.replace(rule, expression="true", annotations={name: text})
-            self._watch.begin((f"annotations.{name}",))
+            self._watchdog.start((f"annotations.{name}",))
             found.append(check_rule(one, self._environments))
-        flaws = tuple(flaw for check in found for flaw in check.flaws)
+        flaws = tuple(flaw for check in found for flaw in check.errors)
         problem = next((check.problem for check in found if check.problem), "")
-        return RuleCheck(flaws=flaws, problem="" if flaws else problem)
+        return RuleCheck(errors=flaws, problem="" if flaws else problem)
 
-    def _load(self, request: Load) -> Loaded:
-        self._watch.name([rule.name for rule in request.rules])
+    def _load(self, request: LoadRequest) -> RulesLoaded:
+        self._watchdog.set_rules([rule.name for rule in request.rules])
         compiled = []
         for rule in request.rules:
-            self._watch.begin((rule.name,))
+            self._watchdog.start((rule.name,))
             compiled.append(compile_checked(rule, self._environments))
-        self._watch.end()
+        self._watchdog.stop()
         self._evaluation = RuleEvaluation(
-            compiled, self._environments, apart=request.apart, meter=self._watch
+            compiled, self._environments, isolated=request.isolated, meter=self._watchdog
         )
         # Forks share what is not touched.
         gc.collect()
         gc.freeze()
-        return Loaded()
+        return RulesLoaded()
 
-    def _evaluate(self, request: Evaluate) -> Evaluated:
-        self._evaluation.leave_out(request.off)
-        if request.apart:
-            self._evaluation.take_apart()
+    def _evaluate(self, request: EvaluateRequest) -> EvaluationResult:
+        self._evaluation.disable(request.disabled)
+        if request.isolated:
+            self._evaluation.isolate_rules()
         return self._evaluation.evaluate(request.subjects)
 
 
 def serve(channel: socket.socket, worker: Worker) -> None:
     """Check rules, load them, and have them evaluated until the agent is gone."""
-    request: Request | None = None
-    while not isinstance(request, Load):
-        request = _answer(channel, worker)
+    request: WorkerRequest | None = None
+    while not isinstance(request, LoadRequest):
+        request = _handle_request(channel, worker)
     while (code := _fork(channel, worker)) != 0:
-        send_frame(channel, encode(Ended(code)))
+        send_frame(channel, encode(EvaluatorEnded(code)))
 
 
-def _answer(channel: socket.socket, worker: Worker) -> Request:
+def _handle_request(channel: socket.socket, worker: Worker) -> WorkerRequest:
     """One request. Raises ClosedError, and OSError."""
-    request: Request = request_decoder.decode(receive_frame(channel))
-    send_frame(channel, encode(worker.do(request)))
+    request: WorkerRequest = request_decoder.decode(receive_frame(channel))
+    send_frame(channel, encode(worker.handle(request)))
     return request
 
 
@@ -176,15 +176,15 @@ def _fork(channel: socket.socket, worker: Worker) -> int:
     """Evaluate rules in a fork of this process; how that ended, 0 if the agent is gone."""
     this = os.getpid()
     if (child := os.fork()) != 0:
-        signal.signal(signal.SIGTERM, lambda *_: _end_both(child))
+        signal.signal(signal.SIGTERM, lambda *_: _kill_fork_and_exit(child))
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = 1
     try:
         while os.getppid() == this:
-            _answer(channel, worker)
-    except (ClosedError, OSError):
+            _handle_request(channel, worker)
+    except (ChannelClosedError, OSError):
         code = 0
     except MemoryError:
         code = OUT_OF_MEMORY_CODE
@@ -192,14 +192,14 @@ def _fork(channel: socket.socket, worker: Worker) -> int:
         os._exit(code)
 
 
-def _end_both(child: int) -> None:
+def _kill_fork_and_exit(child: int) -> None:
     """The fork first: what is left behind would be a zombie that not every machine reaps."""
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os._exit(0)
 
 
-def end_without(channel: socket.socket) -> None:
+def exit_if_orphaned(channel: socket.socket) -> None:
     """End this process if nothing waits for its answer any more."""
     with suppress(BlockingIOError):
         if not channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
@@ -229,8 +229,8 @@ def main() -> None:
     page = mmap.mmap(page_file, PAGE_BYTES)
     os.close(page_file)
     limit_process()
-    with socket.socket(fileno=0) as channel, suppress(ClosedError, OSError):
-        watch = Watch(Progress(page), partial(end_without, channel))
+    with socket.socket(fileno=0) as channel, suppress(ChannelClosedError, OSError):
+        watch = RuleWatchdog(EvaluationProgress(page), partial(exit_if_orphaned, channel))
         serve(channel, Worker(watch))
 
 

@@ -19,9 +19,9 @@ import msgspec
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.wire import (
     PAGE_BYTES,
-    ClosedError,
-    Ended,
-    Progress,
+    ChannelClosedError,
+    EvaluationProgress,
+    EvaluatorEnded,
     receive_frame,
     send_frame,
 )
@@ -33,12 +33,12 @@ STUCK_SECONDS = 30.0
 _TICK_SECONDS = 0.5
 _END_SECONDS = 1.0
 """For a killed process to be gone; one that a driver holds is left to itself."""
-_LAST_WORDS = 500
-_PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL")
+_MAX_STDERR_BYTES = 500
+_INHERITED_VARIABLES = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL")
 _T = TypeVar("_T")
 
 
-class DiedError(Exception):
+class WorkerDiedError(Exception):
     """The process has ended, or was killed because it hangs or sends no answers."""
 
 
@@ -52,7 +52,7 @@ class WorkerProcess:
             page, words = os.memfd_create("rules"), os.memfd_create("words")
             try:
                 os.ftruncate(page, PAGE_BYTES)
-                self.progress = Progress(mmap.mmap(page, PAGE_BYTES))
+                self.progress = EvaluationProgress(mmap.mmap(page, PAGE_BYTES))
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
                     (*COMMAND, str(page)),
                     stdin=there.fileno(),
@@ -72,7 +72,7 @@ class WorkerProcess:
                 ) from error
             finally:
                 os.close(page)
-        self._channel, self._words = here, words
+        self._channel, self._stderr = here, words
         self._channel.settimeout(_TICK_SECONDS)
 
     @property
@@ -80,7 +80,9 @@ class WorkerProcess:
         """Of the process."""
         return self._process.pid
 
-    def ask(self, request: bytes, decoder: "msgspec.msgpack.Decoder[_T | Ended]") -> _T | Ended:
+    def request(
+        self, request: bytes, decoder: "msgspec.msgpack.Decoder[_T | EvaluatorEnded]"
+    ) -> _T | EvaluatorEnded:
         """Its answer, or that a rule has ended what evaluated it. Raises DiedError."""
         try:
             self._channel.settimeout(STUCK_SECONDS)
@@ -88,8 +90,8 @@ class WorkerProcess:
             self._channel.settimeout(_TICK_SECONDS)
             self._wait()
             return decoder.decode(receive_frame(self._channel))
-        except (ClosedError, OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DiedError(str(error)) from error
+        except (ChannelClosedError, OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise WorkerDiedError(str(error)) from error
 
     def _wait(self) -> None:
         """Until an answer begins, for as long as there is progress. Raises OSError."""
@@ -111,19 +113,19 @@ class WorkerProcess:
             self._channel.shutdown(socket.SHUT_RDWR)
         self._process.terminate()
 
-    def end(self) -> tuple[int | None, str]:
+    def stop(self) -> tuple[int | None, str]:
         """End it; its exit code, None if it would not go, and its last words."""
         # What it died of, before it is killed.
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_TICK_SECONDS if self._has_hung_up() else 0)
+            self._process.wait(_TICK_SECONDS if self._is_peer_closed() else 0)
         for end in (self._process.terminate, self._kill):
             end()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_SECONDS)
                 break
         self._channel.close()
-        words = os.pread(self._words, 64 * 1024, 0)[-_LAST_WORDS:]
-        os.close(self._words)
+        words = os.pread(self._stderr, 64 * 1024, 0)[-_MAX_STDERR_BYTES:]
+        os.close(self._stderr)
         return self._process.returncode, words.decode(errors="replace").strip()
 
     def _kill(self) -> None:
@@ -131,7 +133,7 @@ class WorkerProcess:
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _has_hung_up(self) -> bool:
+    def _is_peer_closed(self) -> bool:
         self._channel.settimeout(0)
         try:
             return not self._channel.recv(1, socket.MSG_PEEK)
@@ -144,7 +146,7 @@ class WorkerProcess:
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What Python needs to find its modules."""
     cleaned = child_environment(environment)
-    kept = {name: cleaned[name] for name in _PASSED_ON if name in cleaned}
+    kept = {name: cleaned[name] for name in _INHERITED_VARIABLES if name in cleaned}
     if "PYTHONPATH" in kept:
         # Its folder is another one.
         folders = map(os.path.abspath, kept["PYTHONPATH"].split(os.pathsep))

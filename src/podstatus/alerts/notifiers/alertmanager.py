@@ -4,58 +4,58 @@ from collections.abc import Callable, Sequence
 
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.notifiers.alertmanager_message import alertmanager_body
-from podstatus.alerts.notifiers.file_reads import read_aside
-from podstatus.alerts.notifiers.http_post import HttpPost, Post, RefusedError
-from podstatus.alerts.notifiers.secret_files import bearer
-from podstatus.alerts.ports import DeedError, NotReachedError
+from podstatus.alerts.notifiers.file_reads import read_with_timeout
+from podstatus.alerts.notifiers.http_post import HttpPostClient, PostRejectedError, PostRequest
+from podstatus.alerts.notifiers.secret_files import bearer_header
+from podstatus.alerts.ports import ActionError, NotSentError
 from podstatus.base.clock import Clock
 
-AGAIN_SECONDS = 60.0
-_MOST = 64
+RESEND_SECONDS = 60.0
+_MAX_BATCH = 64
 """Alerts in a request. Prometheus has the same number."""
 _PATH = "/api/v2/alerts"
 _GONE = 410
 """An Alertmanager never says so of alerts: somebody else answers."""
 
 
-class Alertmanager:
+class AlertmanagerNotifier:
     """Options: `url`, else that of the settings; `tokenFile`, `caFile`."""
 
-    most = _MOST
+    max_batch = _MAX_BATCH
 
     def __init__(
         self,
-        http: HttpPost,
+        http: HttpPostClient,
         *,
         clock: Clock,
         url: str = "",
         link: Callable[[Alert], str] = lambda _: "",
-        again_seconds: float = AGAIN_SECONDS,
+        resend_seconds: float = RESEND_SECONDS,
     ) -> None:
         """`url` where an action has none; `link`: where to look for an alert."""
         self._http = http
         self._clock = clock
         self._url = url
         self._link = link
-        self.again_seconds = again_seconds
+        self.resend_seconds = resend_seconds
 
-    async def do_all(self, action: Action, alerts: Sequence[Alert]) -> None:
+    async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
         """Tell it of these. Raises DeedError."""
         url = action.options.get("url") or self._url
         if not url:
-            raise DeedError("no address of an Alertmanager; give the action a url, or set one")
+            raise ActionError("no address of an Alertmanager; give the action a url, or set one")
         body = alertmanager_body(
-            alerts, now=self._clock.now(), again_seconds=self.again_seconds, link=self._link
+            alerts, now=self._clock.now(), resend_seconds=self.resend_seconds, link=self._link
         )
-        post = Post(
+        post = PostRequest(
             url=url.rstrip("/") + _PATH,
             body=body,
-            headers=await read_aside(bearer, action.options.get("tokenFile", "")),
+            headers=await read_with_timeout(bearer_header, action.options.get("tokenFile", "")),
             ca_file=action.options.get("caFile", ""),
         )
         try:
             await self._http.send(post)
-        except RefusedError as error:
+        except PostRejectedError as error:
             if error.code != _GONE:
                 raise
-            raise NotReachedError(str(error)) from error
+            raise NotSentError(str(error)) from error

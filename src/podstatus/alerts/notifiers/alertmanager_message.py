@@ -18,7 +18,7 @@ _SECOND = 1_000_000_000
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_]")
 
 
-class _Posted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _PostedAlert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     starts_at: str = msgspec.field(name="startsAt")
@@ -27,17 +27,17 @@ class _Posted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def alertmanager_body(
-    alerts: Sequence[Alert], *, now: int, again_seconds: float, link: Callable[[Alert], str]
+    alerts: Sequence[Alert], *, now: int, resend_seconds: float, link: Callable[[Alert], str]
 ) -> bytes:
     """The alerts as JSON; those that fire are told again after so many seconds.
 
     Of a clock that was set back since, nothing began or ended later than now.
     """
-    until = now + int(_PERIODS * again_seconds * _SECOND)
+    until = now + int(_PERIODS * resend_seconds * _SECOND)
     posted = [
-        _Posted(
-            labels=_named(alert.labels),
-            annotations=_named(alert.annotations),
+        _PostedAlert(
+            labels=_label_set(alert.labels),
+            annotations=_label_set(alert.annotations),
             starts_at=_time(min(alert.fired, now)),
             ends_at=_time(min(alert.resolved, now) or until),
             generator_url=link(alert),
@@ -47,7 +47,7 @@ def alertmanager_body(
     return msgspec.json.encode(posted)
 
 
-def _named(texts: Mapping[str, str]) -> dict[str, str]:
+def _label_set(texts: Mapping[str, str]) -> dict[str, str]:
     """With names as Prometheus has them: `app.kubernetes.io/name` is `app_kubernetes_io_name`."""
     return {_name(name): text for name, text in texts.items() if name}
 

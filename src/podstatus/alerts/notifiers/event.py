@@ -6,51 +6,51 @@ from podstatus.events.event import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.meta import ObjectReference
 
-_LONGEST = 1000
+_MAX_MESSAGE_LENGTH = 1000
 """Characters: an event has room for 1,024."""
 
 
-class SubjectEvents:
+class SubjectEventRecorder:
     """Events about what alerts are about."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
 
-    def tell(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
+    def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
         """Record one."""
         record = self._recorder.warn if warning else self._recorder.normal
-        record(about_subject(subject), reason, message[:_LONGEST])
+        record(subject_reference(subject), reason, message[:_MAX_MESSAGE_LENGTH])
 
 
-class EventDeed:
+class EventNotifier:
     """The action `event`. What is sent twice after a restart is counted as a repeat."""
 
-    def __init__(self, events: SubjectEvents) -> None:
+    def __init__(self, events: SubjectEventRecorder) -> None:
         self._events = events
 
-    async def do(self, action: Action, alert: Alert) -> None:  # noqa: ARG002 - it has no options
+    async def send(self, action: Action, alert: Alert) -> None:  # noqa: ARG002 - it has no options
         """Tell that it fires, or does not any more."""
         fires = alert.state == "firing"
         reason = reasons.ALERT_FIRING if fires else reasons.ALERT_RESOLVED
-        message = f"{alert.rule}: {summary_of(alert)}"
-        self._events.tell(
+        message = f"{alert.rule}: {alert_summary(alert)}"
+        self._events.record(
             alert.subject, reason, message, warning=fires and alert.severity != "info"
         )
 
 
-def summary_of(alert: Alert) -> str:
+def alert_summary(alert: Alert) -> str:
     """What it says in a sentence: its summary, its description, or what it is about."""
     told = alert.annotations.get("summary") or alert.annotations.get("description")
-    return told or f"{subject_text(alert.subject)} ({alert.severity})"
+    return told or f"{format_subject(alert.subject)} ({alert.severity})"
 
 
-def subject_text(subject: Subject) -> str:
+def format_subject(subject: Subject) -> str:
     """`pod default/web`, `node node-a`."""
     name = f"{subject.namespace}/{subject.name}" if subject.scope == "pod" else subject.name
     return f"{subject.scope} {name}"
 
 
-def about_subject(subject: Subject) -> ObjectReference:
+def subject_reference(subject: Subject) -> ObjectReference:
     """What an event about it refers to."""
     if subject.scope == "node":
         return node_reference(subject.name)

@@ -11,41 +11,42 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from podstatus.alerts.ports import NotReachedError
+from podstatus.alerts.ports import NotSentError
 
 T = TypeVar("T")
-SECONDS = 5.0
+READ_TIMEOUT_SECONDS = 5.0
 """How long a file may take."""
-_under_way: dict[tuple[Callable[[str], Any], str], "Future[Any]"] = {}
+_in_flight: dict[tuple[Callable[[str], Any], str], "Future[Any]"] = {}
 
 
-async def read_aside(read: Callable[[str], T], path: str) -> T:
+async def read_with_timeout(read: Callable[[str], T], path: str) -> T:
     """What `read` makes of a file; of no path at once. Raises NotReachedError, and as it does."""
     if not path:
         return read(path)
-    reading: Future[T] | None = _under_way.get((read, path))
+    reading: Future[T] | None = _in_flight.get((read, path))
     if reading is None:
-        reading = _under_way[read, path] = Future()
+        reading = _in_flight[read, path] = Future()
         # It runs: who gives up does not cancel it for the others.
         reading.set_running_or_notify_cancel()
         threading.Thread(
-            target=_answer, args=(reading, read, path), name="podstatus-secret", daemon=True
+            target=_complete_read, args=(reading, read, path), name="podstatus-secret", daemon=True
         ).start()
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(READ_TIMEOUT_SECONDS):
             return await asyncio.wrap_future(reading)
     except TimeoutError:
-        raise NotReachedError(
-            f"cannot read {path}: no answer in {SECONDS:g} s; see whether its disk is there"
+        raise NotSentError(
+            f"cannot read {path}: no answer in {READ_TIMEOUT_SECONDS:g} s; see whether its "
+            "disk is there"
         ) from None
 
 
-def _answer(reading: "Future[T]", read: Callable[[str], T], path: str) -> None:
+def _complete_read(reading: "Future[T]", read: Callable[[str], T], path: str) -> None:
     try:
         found = read(path)
     except BaseException as error:  # noqa: BLE001 - who asked is told
-        del _under_way[read, path]
+        del _in_flight[read, path]
         reading.set_exception(error)
     else:
-        del _under_way[read, path]
+        del _in_flight[read, path]
         reading.set_result(found)

@@ -20,10 +20,10 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from podstatus.alerts.notifiers.file_reads import read_aside
+from podstatus.alerts.notifiers.file_reads import read_with_timeout
 from podstatus.alerts.notifiers.redaction import Redactor
-from podstatus.alerts.notifiers.secret_files import trust
-from podstatus.alerts.ports import DeedError, NotReachedError, TransientDeedError
+from podstatus.alerts.notifiers.secret_files import tls_trust
+from podstatus.alerts.ports import ActionError, NotSentError, RetryableError
 from podstatus.base.clock import Clock
 from podstatus.base.terminal import escape_control_chars
 from podstatus.client.rest.resolver import Resolver
@@ -33,7 +33,7 @@ _CONNECT_SECONDS = 5.0
 _KEEP_ALIVE_SECONDS = 1.0
 """Many alerts at once share a connection. Later a server may be about to close it, and nobody
 would know whether it heard what was sent then."""
-_MOST_TEXT = 200
+_MAX_ERROR_TEXT = 200
 """Characters of a refusal that are shown."""
 _MAX_READ = 2048
 """Bytes of a refusal that are read."""
@@ -43,16 +43,16 @@ _MIN_PART = 8
 """Characters of a part of a path that may be a secret; `hook` is none."""
 _MIN_VALUE = 4
 """The same for a user and for a value of a query."""
-_MOST_RETRY_AFTER = 3600.0
+_MAX_RETRY_AFTER = 3600.0
 """A server that wants to be left alone for longer is asked all the same."""
-_AGAIN = frozenset((408, 425, 429))
+_RETRYABLE_CODES = frozenset((408, 425, 429))
 """Refusals that are about this moment; and all of 500 and above."""
-_FOR_GOOD = frozenset((400, 410, 413, 422))
+_PERMANENT_CODES = frozenset((400, 410, 413, 422))
 """Refusals that are about what was sent. Others are about the way there: a token that has expired,
 a path that is not served yet. They are mended while alerts fire."""
 
 
-class Post(msgspec.Struct, frozen=True, kw_only=True):
+class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is posted, and where."""
 
     url: str
@@ -60,10 +60,10 @@ class Post(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     ca_file: str = ""
     """Whom to trust; empty: whom this machine trusts."""
-    seconds: float = 10.0
+    timeout_seconds: float = 10.0
 
 
-class HttpPost:
+class HttpPostClient:
     """The connections. For one event loop; to be closed in it."""
 
     def __init__(self, *, clock: Clock, user_agent: str = "podstatus") -> None:
@@ -77,11 +77,11 @@ class HttpPost:
         if session is not None:
             await session.close()
 
-    async def send(self, post: Post) -> None:
+    async def send(self, post: PostRequest) -> None:
         """Come back when it was taken. Raises DeedError."""
         url = _parse(post.url)
         if "Authorization" in post.headers and _has_user(url):
-            raise DeedError("the url has a user, and there is a tokenFile; leave out one of them")
+            raise ActionError("the url has a user, and there is a tokenFile; leave out one of them")
         where = str(url.origin())
         secrets = _secrets(url, post.headers)
         try:
@@ -90,20 +90,24 @@ class HttpPost:
                 data=post.body,
                 headers={"Content-Type": "application/json", **post.headers},
                 allow_redirects=False,
-                ssl=await read_aside(trust, post.ca_file),
-                timeout=aiohttp.ClientTimeout(total=post.seconds),
+                ssl=await read_with_timeout(tls_trust, post.ca_file),
+                timeout=aiohttp.ClientTimeout(total=post.timeout_seconds),
             ) as answer:
                 is_taken = 200 <= answer.status < 300
-                text = "" if is_taken else await _read_refusal(answer, secrets)
+                text = "" if is_taken else await _read_error_body(answer, secrets)
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
-            raise NotReachedError(f"cannot connect to {where}: {_why(error, secrets)}") from None
+            raise NotSentError(
+                f"cannot connect to {where}: {_describe_error(error, secrets)}"
+            ) from None
         except TimeoutError:
-            raise TransientDeedError(f"no answer from {where} in {post.seconds:g} s") from None
+            raise RetryableError(f"no answer from {where} in {post.timeout_seconds:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             # Not as its cause: it may hold the request, with signature and address.
-            raise TransientDeedError(f"no answer from {where}: {_why(error, secrets)}") from None
+            raise RetryableError(
+                f"no answer from {where}: {_describe_error(error, secrets)}"
+            ) from None
         if not is_taken:
-            raise self._refusal(where, answer, text)
+            raise self._response_error(where, answer, text)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -119,20 +123,20 @@ class HttpPost:
             )
         return self._session
 
-    def _refusal(self, where: str, answer: aiohttp.ClientResponse, text: str) -> DeedError:
+    def _response_error(self, where: str, answer: aiohttp.ClientResponse, text: str) -> ActionError:
         said = f"{where} answers {answer.status} {_phrase(answer.status)}"
         said += f": {text}" if text else ""
-        if answer.status in _FOR_GOOD:
-            return RefusedError(said, code=answer.status)
+        if answer.status in _PERMANENT_CODES:
+            return PostRejectedError(said, code=answer.status)
         after = retry_after(answer.headers.get("Retry-After", ""), self._clock.now())
-        if answer.status in _AGAIN or answer.status >= 500:
-            return TransientDeedError(said, after_seconds=after)
+        if answer.status in _RETRYABLE_CODES or answer.status >= 500:
+            return RetryableError(said, retry_after_seconds=after)
         if 300 <= answer.status < 400:
             said += "; redirects are not followed, give the address that it leads to"
-        return NotReachedError(said, after_seconds=after)
+        return NotSentError(said, retry_after_seconds=after)
 
 
-class RefusedError(DeedError):
+class PostRejectedError(ActionError):
     """A server answered that it does not want this."""
 
     def __init__(self, message: str, *, code: int) -> None:
@@ -149,7 +153,7 @@ def retry_after(header: str, now: int) -> float:
             seconds = parsedate_to_datetime(header).timestamp() - now / 1e9
         except (ValueError, OverflowError):
             return 0.0
-    return min(max(seconds, 0.0), _MOST_RETRY_AFTER) if seconds == seconds else 0.0
+    return min(max(seconds, 0.0), _MAX_RETRY_AFTER) if seconds == seconds else 0.0
 
 
 def _parse(text: str) -> URL:
@@ -159,7 +163,7 @@ def _parse(text: str) -> URL:
     except ValueError:
         is_known = False
     if not is_known:
-        raise DeedError("the url is none of http or https; write it as https://host/path")
+        raise ActionError("the url is none of http or https; write it as https://host/path")
     return url
 
 
@@ -183,8 +187,8 @@ def _secrets(url: URL, headers: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sent)
 
 
-def _why(error: Exception, secrets: Sequence[str]) -> str:
-    return _shown(_reason(error), secrets)
+def _describe_error(error: Exception, secrets: Sequence[str]) -> str:
+    return _redact(_reason(error), secrets)
 
 
 def _reason(error: Exception) -> str:
@@ -204,7 +208,7 @@ def _reason(error: Exception) -> str:
     return type(error).__name__
 
 
-async def _read_refusal(answer: aiohttp.ClientResponse, secrets: Sequence[str]) -> str:
+async def _read_error_body(answer: aiohttp.ClientResponse, secrets: Sequence[str]) -> str:
     """The beginning of what a server says, redacted; as much of it as came in time."""
     content, is_whole = b"", False
     with suppress(TimeoutError):
@@ -212,14 +216,14 @@ async def _read_refusal(answer: aiohttp.ClientResponse, secrets: Sequence[str]) 
             while not is_whole and len(content) < _MAX_READ:
                 piece = await answer.content.read(_MAX_READ - len(content))
                 content, is_whole = content + piece, not piece
-    return _shown(content.decode(errors="replace"), secrets, is_cut=not is_whole)
+    return _redact(content.decode(errors="replace"), secrets, is_cut=not is_whole)
 
 
-def _shown(text: str, secrets: Sequence[str], *, is_cut: bool = False) -> str:
+def _redact(text: str, secrets: Sequence[str], *, is_cut: bool = False) -> str:
     """In one line, redacted first and cut last: a cut must not leave the start of a secret."""
     is_cut = is_cut or len(text) > _MAX_READ
     redacted = Redactor(secrets).redact(text[:_MAX_READ], is_cut=is_cut)
-    return escape_control_chars(" ".join(redacted.split()))[:_MOST_TEXT]
+    return escape_control_chars(" ".join(redacted.split()))[:_MAX_ERROR_TEXT]
 
 
 def _phrase(code: int) -> str:

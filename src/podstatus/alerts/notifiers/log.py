@@ -11,10 +11,10 @@ _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging
 _KEYS = "rule=%s severity=%s subject=%s since=%s id=%s summary=%s"
 
 
-class LogDeed:
+class LogNotifier:
     """Has no options."""
 
-    async def do(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
+    async def send(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
         """Write the line."""
         if alert.state == "firing":
             level, told = _LEVELS[alert.severity], f"alert fires: {_KEYS}"

@@ -48,13 +48,13 @@ class Redactor:
         decoded: _Decoded = [(char, at, at + 1) for at, char in enumerate(text)]
         for _ in range(_MAX_PASSES):
             decoded = [entry for entry in decoded if not _HIDDEN.match(entry[0])]
-            spans += self._found(decoded, is_cut=is_cut)
+            spans += self._find_spans(decoded, is_cut=is_cut)
             if (further := _decode(decoded)) is None:
                 break
             decoded = further
         return _replace(text, spans)
 
-    def _found(self, decoded: _Decoded, *, is_cut: bool) -> list[tuple[int, int]]:
+    def _find_spans(self, decoded: _Decoded, *, is_cut: bool) -> list[tuple[int, int]]:
         plain = "".join(_lower(char) for char, _, _ in decoded)
         spans = [
             (decoded[at][1], decoded[at + length - 1][2])

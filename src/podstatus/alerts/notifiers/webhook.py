@@ -3,62 +3,62 @@
 from collections.abc import Callable
 
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.notifiers.file_reads import read_aside
-from podstatus.alerts.notifiers.http_post import HttpPost, Post
-from podstatus.alerts.notifiers.secret_files import bearer, read_secret
+from podstatus.alerts.notifiers.file_reads import read_with_timeout
+from podstatus.alerts.notifiers.http_post import HttpPostClient, PostRequest
+from podstatus.alerts.notifiers.secret_files import bearer_header, read_secret
 from podstatus.alerts.notifiers.webhook_message import (
     UnusableSecretError,
     message_id,
     webhook_body,
     webhook_headers,
 )
-from podstatus.alerts.ports import DeedError, NotReachedError
-from podstatus.alerts.rules.durations import SpanError, parse_span
+from podstatus.alerts.ports import ActionError, NotSentError
+from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
 from podstatus.base.clock import Clock
 
 _TIMEOUT = "10s"
 _SECOND = 1_000_000_000
 
 
-class Webhook:
+class WebhookNotifier:
     """Options: `url`, `secretFile`, `tokenFile`, `caFile`, `timeout`."""
 
     def __init__(
-        self, http: HttpPost, *, clock: Clock, link: Callable[[Alert], str] = lambda _: ""
+        self, http: HttpPostClient, *, clock: Clock, link: Callable[[Alert], str] = lambda _: ""
     ) -> None:
         """`link`: where to look for an alert."""
         self._http = http
         self._clock = clock
         self._link = link
 
-    async def do(self, action: Action, alert: Alert) -> None:
+    async def send(self, action: Action, alert: Alert) -> None:
         """Tell it. Raises DeedError."""
         options = action.options
         if not options.get("url"):
-            raise DeedError("the webhook has no url; give it one")
+            raise ActionError("the webhook has no url; give it one")
         body = webhook_body(alert, self._link(alert))
         headers = await self._headers(options.get("secretFile", ""), message_id(alert), body)
-        headers |= await read_aside(bearer, options.get("tokenFile", ""))
+        headers |= await read_with_timeout(bearer_header, options.get("tokenFile", ""))
         await self._http.send(
-            Post(
+            PostRequest(
                 url=options["url"],
                 body=body,
                 headers=headers,
                 ca_file=options.get("caFile", ""),
-                seconds=_seconds(options.get("timeout", "")),
+                timeout_seconds=_seconds(options.get("timeout", "")),
             )
         )
 
     async def _headers(self, secret_file: str, id_: str, body: bytes) -> dict[str, str]:
-        secret = await read_aside(read_secret, secret_file) if secret_file else None
+        secret = await read_with_timeout(read_secret, secret_file) if secret_file else None
         try:
             return webhook_headers(id_, self._clock.now() // _SECOND, body, secret)
         except UnusableSecretError as error:
-            raise NotReachedError(f"{secret_file} holds no secret: {error}") from error
+            raise NotSentError(f"{secret_file} holds no secret: {error}") from error
 
 
 def _seconds(timeout: str) -> float:
     try:
-        return parse_span(timeout or _TIMEOUT)
-    except SpanError as error:
-        raise DeedError(f"timeout: {error}") from error
+        return parse_duration(timeout or _TIMEOUT)
+    except RuleDurationError as error:
+        raise ActionError(f"timeout: {error}") from error

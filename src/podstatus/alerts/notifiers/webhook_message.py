@@ -20,7 +20,7 @@ from podstatus.alerts.model import Alert
 from podstatus.kube.scalars.time import MicroTime
 
 VERSION = 1
-MOST_BYTES = 256 * 1024
+MAX_BODY_BYTES = 256 * 1024
 """Of a body; annotations are left out of one that would be larger."""
 _PREFIX = b"whsec_"
 """Of a secret in base64."""
@@ -76,7 +76,7 @@ def webhook_body(alert: Alert, link: str = "") -> bytes:
         link=link,
     )
     body = msgspec.json.encode(message)
-    if len(body) <= MOST_BYTES:
+    if len(body) <= MAX_BODY_BYTES:
         return body
     short = msgspec.structs.replace(message, annotations={}, truncated=True)
     return msgspec.json.encode(short)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from podstatus.alerts.model import Alert
-from podstatus.alerts.rule_tests.cases import Step
-from podstatus.alerts.rule_tests.run import Asking
-from podstatus.alerts.service.pods import PodWatch
+from podstatus.alerts.rule_tests.cases import RuleTestStep
+from podstatus.alerts.rule_tests.run import EngineEvaluation
+from podstatus.alerts.service.pods import PodSubjects
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import Moment
@@ -25,17 +25,17 @@ _DEFAULT_GRACE = 30
 """Of a deletion whose grace is not told."""
 
 
-def after(pod: PodSummary | None, moment: Moment, node: str = "") -> PodSummary | None:
+def apply_transition(pod: PodSummary | None, entry: Moment, node: str = "") -> PodSummary | None:
     """The pod after a moment of it; None: it is gone."""
-    if moment.transition.kind == kinds.FINISHED:
+    if entry.transition.kind == kinds.FINISHED:
         return None
-    at = Time.from_unix_nanos(moment.at)
+    at = Time.from_unix_nanos(entry.at)
     if pod is None:
         pod = PodSummary(
-            uid=moment.uid, namespace=moment.namespace, name=moment.name, node=node, created=at
+            uid=entry.uid, namespace=entry.namespace, name=entry.name, node=node, created=at
         )
-    change = _CHANGES.get(moment.transition.kind)
-    return pod if change is None else change(pod, moment.transition, at)
+    change = _APPLIERS.get(entry.transition.kind)
+    return pod if change is None else change(pod, entry.transition, at)
 
 
 def _phase(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
@@ -66,16 +66,16 @@ def _container(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
     new = replace(
         known, state=change.after, message=change.message, since=at, last=ended, started=runs
     )
-    return _with(pod, new)
+    return _with_container(pod, new)
 
 
 def _restart(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
     count = int(change.after) if change.after.isdecimal() else 0
-    return _with(pod, replace(_find(pod, change.subject), restarts=count))
+    return _with_container(pod, replace(_find(pod, change.subject), restarts=count))
 
 
 def _readiness(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
-    return _with(pod, replace(_find(pod, change.subject), ready=change.after == "True"))
+    return _with_container(pod, replace(_find(pod, change.subject), ready=change.after == "True"))
 
 
 def _deletion(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
@@ -84,7 +84,7 @@ def _deletion(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
     return replace(pod, deleting=Time.from_unix_nanos(at.unix_nanos() + grace * _SECOND))
 
 
-_CHANGES: Mapping[str, Callable[[PodSummary, Transition, Time], PodSummary]] = {
+_APPLIERS: Mapping[str, Callable[[PodSummary, Transition, Time], PodSummary]] = {
     kinds.PHASE: _phase,
     kinds.CONDITION: _condition,
     kinds.CONTAINER: _container,
@@ -99,66 +99,66 @@ def _find(pod: PodSummary, name: str) -> ContainerSummary:
     return next(found, ContainerSummary(name=name))
 
 
-def _with(pod: PodSummary, new: ContainerSummary) -> PodSummary:
+def _with_container(pod: PodSummary, new: ContainerSummary) -> PodSummary:
     if not any(it.name == new.name for it in pod.containers):
         return replace(pod, containers=(*pod.containers, new))
     containers = tuple(new if it.name == new.name else it for it in pod.containers)
     return replace(pod, containers=containers)
 
 
-class Recorded:
+class HistoryDriver:
     """What happens is what a history tells, in the order of its moments."""
 
-    def __init__(self, asking: Asking, moments: Sequence[Moment]) -> None:
-        self._asking = asking
-        self._engine = asking.engine
-        self._board = Board()
-        self._pods = PodWatch(self._board, asking.engine)
-        self._moments = moments
+    def __init__(self, evaluation: EngineEvaluation, entries: Sequence[Moment]) -> None:
+        self._evaluation = evaluation
+        self._engine = evaluation.engine
+        self._cache = Board()
+        self._pods = PodSubjects(self._cache, evaluation.engine)
+        self._entries = entries
         self._next = 0
-        self.begin = moments[0].at if moments else 0
-        self._end = max((moment.at for moment in moments), default=0)
-        self._now = self.begin
+        self.start_time = entries[0].at if entries else 0
+        self._end = max((moment.at for moment in entries), default=0)
+        self._now = self.start_time
 
     def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
         """What happened until then, and what time alone does; nothing after the last moment.
 
         Nobody looked any more: what ended later is not in it, and would seem to go on for ever.
         """
-        while (at := self._first()) is not None and at <= min(to, self._end):
+        while (at := self._next_time()) is not None and at <= min(to, self._end):
             self._now = at = max(at, self._now)
-            changed = [*self._engine.run_out(at), *self._look_at(self._pods.run_out(at), at)]
-            yield at, [*changed, *self._happen(at)]
+            changed = [*self._engine.advance(at), *self._evaluate_pods(self._pods.pop_due(at), at)]
+            yield at, [*changed, *self._apply_due(at)]
 
-    def step(self, step: Step, now: int) -> list[Alert]:  # noqa: ARG002 - all is in the history
+    def step(self, step: RuleTestStep, now: int) -> list[Alert]:  # noqa: ARG002 - all is in the history
         """Steps of such a rehearsal only expect."""
         return []
 
-    def _first(self) -> int | None:
-        recorded = self._moments[self._next].at if self._next < len(self._moments) else None
-        times = (recorded, self._engine.due(), self._pods.due())
+    def _next_time(self) -> int | None:
+        recorded = self._entries[self._next].at if self._next < len(self._entries) else None
+        times = (recorded, self._engine.next_due(), self._pods.next_due())
         return min((at for at in times if at is not None), default=None)
 
-    def _happen(self, now: int) -> list[Alert]:
+    def _apply_due(self, now: int) -> list[Alert]:
         """All moments until now, at once: what belongs together has the same time."""
         before = self._next
-        while self._next < len(self._moments) and self._moments[self._next].at <= now:
-            self._take(self._moments[self._next], now)
+        while self._next < len(self._entries) and self._entries[self._next].at <= now:
+            self._apply(self._entries[self._next], now)
             self._next += 1
         if self._next == before:
             return []
-        return self._look_at(self._pods.changed(), now)
+        return self._evaluate_pods(self._pods.pop_changed(), now)
 
-    def _look_at(self, uids: Sequence[PodUID], now: int) -> list[Alert]:
-        gone, questions = self._pods.look_at(uids, now)
-        return [*gone, *self._asking.ask(questions, self._pods.apply)]
+    def _evaluate_pods(self, uids: Sequence[PodUID], now: int) -> list[Alert]:
+        gone, questions = self._pods.collect(uids, now)
+        return [*gone, *self._evaluation.evaluate(questions, self._pods.apply)]
 
-    def _take(self, moment: Moment, now: int) -> None:
+    def _apply(self, moment: Moment, now: int) -> None:
         if moment.transition.kind == FOREIGN:
             self._pods.foreign_write(moment.uid, now)
-        known = self._board.find(moment.uid)
-        pod = after(None if known is None else known[1], moment)
+        known = self._cache.find(moment.uid)
+        pod = apply_transition(None if known is None else known[1], moment)
         if pod is None:
-            self._board.remove(moment.uid)
+            self._cache.remove(moment.uid)
         else:
-            self._board.put(pod)
+            self._cache.put(pod)

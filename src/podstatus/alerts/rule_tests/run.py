@@ -6,19 +6,19 @@ from typing import Any, Protocol
 import msgspec
 
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.ports import Answers, BlockingEvaluator, Question
-from podstatus.alerts.model import Alert, Place
+from podstatus.alerts.evaluator.ports import BlockingEvaluator, EvaluationRequest, RuleResults
+from podstatus.alerts.model import Alert, Location
 from podstatus.alerts.rule_tests.cases import (
-    Expected,
-    Rehearsal,
-    Step,
-    name_of,
-    subject_text,
-    usual_facts,
+    ExpectedAlert,
+    RuleTest,
+    RuleTestStep,
+    baseline_facts,
+    format_subject,
+    subject_name,
 )
 from podstatus.alerts.rules.load import LoadedRule
 
-BEGIN = 1_700_000_000_000_000_000
+START_TIME = 1_700_000_000_000_000_000
 """When steps that tell facts are played: at 0 nothing can have happened."""
 
 
@@ -26,168 +26,176 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A step at which others than the expected alerts are there."""
 
     at: int
-    place: Place
+    location: Location
     expected: tuple[str, ...]
-    got: tuple[str, ...]
+    actual: tuple[str, ...]
     """A line for each alert that is not as it should be, or has no counterpart."""
 
 
-class Happened(msgspec.Struct, frozen=True, kw_only=True):
+class AlertChange(msgspec.Struct, frozen=True, kw_only=True):
     """An alert became another."""
 
     at: int
     alert: Alert
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class RuleTestResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a rehearsal."""
 
     differences: tuple[Difference, ...]
-    happened: tuple[Happened, ...]
+    changes: tuple[AlertChange, ...]
     problems: tuple[str, ...] = ()
     """Rules that could not be asked, or failed."""
 
 
-class Asking:
+class EngineEvaluation:
     """An engine, and where its rules are evaluated."""
 
     def __init__(self, engine: Engine, evaluator: BlockingEvaluator) -> None:
         self.engine = engine
         self._evaluator = evaluator
 
-    def ask(
-        self, questions: Sequence[Question], apply: Callable[[Question, Answers], list[Alert]]
+    def evaluate(
+        self,
+        questions: Sequence[EvaluationRequest],
+        apply: Callable[[EvaluationRequest, RuleResults], list[Alert]],
     ) -> list[Alert]:
         """The alerts that changed. Raises EvaluatorError."""
         evaluated = self._evaluator.evaluate(questions)
-        for rule, problem in evaluated.switched_off.items():
-            self.engine.switch_off(rule, problem)
-        pairs = zip(questions, evaluated.answers, strict=True)
+        for rule, problem in evaluated.disabled.items():
+            self.engine.disable_rule(rule, problem)
+        pairs = zip(questions, evaluated.results, strict=True)
         return [alert for question, answers in pairs for alert in apply(question, answers)]
 
-    def apply(self, question: Question, answers: Answers) -> list[Alert]:
+    def apply(self, question: EvaluationRequest, answers: RuleResults) -> list[Alert]:
         """The alerts that changed by these answers."""
         return self.engine.apply(question.subject, answers, question.now)
 
 
-class Play(Protocol):
+class RuleTestDriver(Protocol):
     """What makes things happen. All times are the engine's."""
 
-    begin: int
+    start_time: int
 
     def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
         """What changes until then, all that waits for it included."""
 
-    def step(self, step: Step, now: int) -> list[Alert]:
+    def step(self, step: RuleTestStep, now: int) -> list[Alert]:
         """What the step itself changes."""
 
 
-class Told:
+class ScriptedDriver:
     """What happens is what the steps say."""
 
-    begin = BEGIN
+    start_time = START_TIME
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
-        self._engine = asking.engine
+    def __init__(self, evaluation: EngineEvaluation) -> None:
+        self._evaluation = evaluation
+        self._engine = evaluation.engine
         self._facts: dict[str, dict[str, Any]] = {}
 
     def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
         """What waits for its time."""
-        while (due := self._engine.due()) is not None and due <= to:
-            yield due, self._engine.run_out(due)
+        while (due := self._engine.next_due()) is not None and due <= to:
+            yield due, self._engine.advance(due)
 
-    def step(self, step: Step, now: int) -> list[Alert]:
+    def step(self, step: RuleTestStep, now: int) -> list[Alert]:
         """Facts become others; one that was not there before is as it should be but for them."""
         changed: list[Alert] = []
         for subject, facts in step.changes:
-            key = subject_text(subject.scope, f"{subject.namespace}/{subject.name}")
+            key = format_subject(subject.scope, f"{subject.namespace}/{subject.name}")
             if facts is None:
                 self._facts.pop(key, None)
-                changed += self._engine.gone(subject, now)
+                changed += self._engine.subject_removed(subject, now)
                 continue
-            known = self._facts.get(key) or usual_facts(subject)
+            known = self._facts.get(key) or baseline_facts(subject)
             self._facts[key] = {**known, **facts}
-            question = Question(subject=subject, facts=self._facts[key], now=now)
-            changed += self._asking.ask([question], self._asking.apply)
+            question = EvaluationRequest(subject=subject, facts=self._facts[key], now=now)
+            changed += self._evaluation.evaluate([question], self._evaluation.apply)
         return changed
 
 
-def rehearse(
-    rehearsal: Rehearsal,
+def run_rule_test(
+    test: RuleTest,
     rules: Sequence[LoadedRule],
     evaluator: BlockingEvaluator,
-    make: Callable[[Asking], Play] = Told,
-) -> Outcome:
+    make_driver: Callable[[EngineEvaluation], RuleTestDriver] = ScriptedDriver,
+) -> RuleTestResult:
     """Play it from its beginning to its end. The evaluator has these rules.
 
     Raises EvaluatorError.
     """
-    asked = [it for it in rules if not rehearsal.only or it.rule.name in rehearsal.only]
+    asked = [it for it in rules if not test.only or it.rule.name in test.only]
     engine = Engine(asked)
-    play = make(Asking(engine, evaluator))
-    happened: list[Happened] = []
+    play = make_driver(EngineEvaluation(engine, evaluator))
+    happened: list[AlertChange] = []
     differences: list[Difference] = []
     seen = 0
-    for step in rehearsal.steps:
-        now = play.begin + step.at
+    for step in test.steps:
+        now = play.start_time + step.at
         for at, changed in play.advance(now):
-            happened += (Happened(at=at - play.begin, alert=alert) for alert in changed)
+            happened += (AlertChange(at=at - play.start_time, alert=alert) for alert in changed)
         for alert in play.step(step, now):
-            happened.append(Happened(at=step.at, alert=alert))
+            happened.append(AlertChange(at=step.at, alert=alert))
         if step.expect is not None:
             over = [it.alert for it in happened[seen:] if it.alert.state == "resolved"]
             there = [*engine.alerts().values(), *(it for it in over if it.fired)]
             seen = len(happened)
             differences += _compare(step, step.expect, there)
     problems = tuple(f"{it.name}: {it.problem}" for it in engine.rules() if it.problem)
-    return Outcome(differences=tuple(differences), happened=tuple(happened), problems=problems)
+    return RuleTestResult(
+        differences=tuple(differences), changes=tuple(happened), problems=problems
+    )
 
 
-def _compare(step: Step, expect: Sequence[Expected], there: Sequence[Alert]) -> list[Difference]:
+def _compare(
+    step: RuleTestStep, expect: Sequence[ExpectedAlert], there: Sequence[Alert]
+) -> list[Difference]:
     """What is expected and not there, and the other way round."""
     left = list(there)
-    missing: list[Expected] = []
+    missing: list[ExpectedAlert] = []
     for expected in expect:
-        found = next((alert for alert in left if _is(alert, expected)), None)
+        found = next((alert for alert in left if _matches(alert, expected)), None)
         if found is None:
             missing.append(expected)
         else:
             left.remove(found)
     if not missing and not left:
         return []
-    got = tuple(_line(alert, missing) for alert in left) or ("nothing",)
+    got = tuple(_alert_line(alert, missing) for alert in left) or ("nothing",)
     expected_lines = tuple(map(_expected_line, missing)) or ("nothing",)
-    return [Difference(at=step.at, place=step.place, expected=expected_lines, got=got)]
+    return [Difference(at=step.at, location=step.location, expected=expected_lines, actual=got)]
 
 
-def _is(alert: Alert, expected: Expected) -> bool:
+def _matches(alert: Alert, expected: ExpectedAlert) -> bool:
     return (
-        (alert.rule, alert.subject.scope, name_of(alert), alert.state)
+        (alert.rule, alert.subject.scope, subject_name(alert), alert.state)
         == (expected.rule, expected.scope, expected.subject, expected.state)
         and expected.labels.items() <= alert.labels.items()
         and expected.annotations.items() <= alert.annotations.items()
     )
 
 
-def _expected_line(it: Expected) -> str:
-    return _told(it.rule, it.state, subject_text(it.scope, it.subject), it.labels, it.annotations)
+def _expected_line(it: ExpectedAlert) -> str:
+    return _format_line(
+        it.rule, it.state, format_subject(it.scope, it.subject), it.labels, it.annotations
+    )
 
 
-def _line(alert: Alert, missing: Sequence[Expected]) -> str:
+def _alert_line(alert: Alert, missing: Sequence[ExpectedAlert]) -> str:
     """With those of its texts that one is asked for which is missing."""
     subject = alert.subject
-    near = [it for it in missing if (it.rule, it.subject) == (alert.rule, name_of(alert))]
+    near = [it for it in missing if (it.rule, it.subject) == (alert.rule, subject_name(alert))]
     labels = {k: alert.labels[k] for it in near for k in it.labels if k in alert.labels}
     texts = {
         k: alert.annotations[k] for it in near for k in it.annotations if k in alert.annotations
     }
-    return _told(
-        alert.rule, alert.state, subject_text(subject.scope, name_of(alert)), labels, texts
+    return _format_line(
+        alert.rule, alert.state, format_subject(subject.scope, subject_name(alert)), labels, texts
     )
 
 
-def _told(
+def _format_line(
     rule: str, state: str, subject: str, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> str:
     texts = [f"{name}={text!r}" for name, text in (*labels.items(), *annotations.items())]

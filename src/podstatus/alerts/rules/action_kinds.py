@@ -12,11 +12,11 @@ OptionKind = Literal[
 """`try`: how long one attempt may take; `own`: a name below `alerts.podstatus.dev/`, which may be
 left out; `value`: that of a label or a taint; `pods`: names with namespaces, `ns/name, ns/name-*`.
 """
-TRY_SECONDS = 30.0
+SEND_TIMEOUT_SECONDS = 30.0
 """For one attempt, whatever it is."""
 
 
-class Option(msgspec.Struct, frozen=True, kw_only=True):
+class ActionOption(msgspec.Struct, frozen=True, kw_only=True):
     """An option of a kind of action."""
 
     name: str
@@ -31,18 +31,20 @@ class ActionKind(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     meaning: str
-    options: tuple[Option, ...] = ()
-    changes: bool = False
+    options: tuple[ActionOption, ...] = ()
+    is_remediation: bool = False
     """It changes something in the cluster: only if `allowActions` has it."""
     scopes: frozenset[Scope] = frozenset(("pod", "node"))
 
 
 _POD: frozenset[Scope] = frozenset(("pod",))
 _ACCESS = (
-    Option(name="tokenFile", kind="file", meaning="A token to be sent."),
-    Option(name="caFile", kind="file", meaning="Certificates to trust instead of the machine's."),
+    ActionOption(name="tokenFile", kind="file", meaning="A token to be sent."),
+    ActionOption(
+        name="caFile", kind="file", meaning="Certificates to trust instead of the machine's."
+    ),
 )
-_CRITICAL = Option(
+_CRITICAL = ActionOption(
     name="criticalPods",
     kind="pods",
     meaning="System-critical pods that it may be done to: `kube-system/kube-proxy-*, …`; "
@@ -58,14 +60,16 @@ ACTIONS = {
             name="webhook",
             meaning="A POST of the alert as JSON.",
             options=(
-                Option(name="url", kind="url", required=True, meaning="Where to."),
-                Option(name="secretFile", kind="file", meaning="What requests are signed with."),
+                ActionOption(name="url", kind="url", required=True, meaning="Where to."),
+                ActionOption(
+                    name="secretFile", kind="file", meaning="What requests are signed with."
+                ),
                 *_ACCESS,
-                Option(
+                ActionOption(
                     name="timeout",
                     kind="try",
                     default="10s",
-                    meaning=f"For one attempt, {TRY_SECONDS:g}s at most.",
+                    meaning=f"For one attempt, {SEND_TIMEOUT_SECONDS:g}s at most.",
                 ),
             ),
         ),
@@ -73,7 +77,7 @@ ACTIONS = {
             name="alertmanager",
             meaning="The alert, to the API v2 of an Alertmanager.",
             options=(
-                Option(
+                ActionOption(
                     name="url",
                     kind="url",
                     meaning="Where it is; left out: the one of the settings.",
@@ -85,13 +89,13 @@ ACTIONS = {
             name="nodeCondition",
             meaning="A condition of the node, True while the alert fires.",
             options=(
-                Option(
+                ActionOption(
                     name="type",
                     kind="own",
                     required=True,
                     meaning="Its type, below `alerts.podstatus.dev/`.",
                 ),
-                Option(
+                ActionOption(
                     name="ttl",
                     kind="span",
                     default="1h",
@@ -103,53 +107,53 @@ ACTIONS = {
             name="restartContainer",
             meaning="Ends a container of the pod, to be started again as its policy says.",
             options=(
-                Option(
+                ActionOption(
                     name="container",
                     kind="name",
                     meaning="Which; left out: all that run.",
                 ),
                 _CRITICAL,
             ),
-            changes=True,
+            is_remediation=True,
             scopes=_POD,
         ),
         ActionKind(
             name="deletePod",
             meaning="Deletes the pod.",
             options=(
-                Option(
+                ActionOption(
                     name="gracePeriodSeconds",
                     kind="count",
                     meaning="How long it may take to end; left out: what the pod says.",
                 ),
                 _CRITICAL,
             ),
-            changes=True,
+            is_remediation=True,
             scopes=_POD,
         ),
         ActionKind(
             name="taintNode",
             meaning="A taint on the node while the alert fires.",
             options=(
-                Option(
+                ActionOption(
                     name="key",
                     kind="own",
                     required=True,
                     meaning="Its key, below `alerts.podstatus.dev/`.",
                 ),
-                Option(name="value", kind="value", meaning="Its value."),
-                Option(
+                ActionOption(name="value", kind="value", meaning="Its value."),
+                ActionOption(
                     name="effect",
                     kind="effect",
                     default="NoSchedule",
                     meaning="`NoSchedule`, `PreferNoSchedule` or `NoExecute`.",
                 ),
             ),
-            changes=True,
+            is_remediation=True,
         ),
     )
 }
 """By name."""
 
-CHANGING = frozenset(name for name, kind in ACTIONS.items() if kind.changes)
+REMEDIATION_KINDS = frozenset(name for name, kind in ACTIONS.items() if kind.is_remediation)
 """The kinds that `allowActions` is about."""

@@ -6,23 +6,23 @@ Each unit at most once, the larger ones first, whole numbers; 0 needs no unit.
 import re
 
 _UNITS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_SPAN = re.compile("".join(rf"(?:([0-9]{{1,9}}){unit})?" for unit in _UNITS))
-_MOST = 365 * 86_400.0
+_DURATION = re.compile("".join(rf"(?:([0-9]{{1,9}}){unit})?" for unit in _UNITS))
+_MAX_SECONDS = 365 * 86_400.0
 
 
-class SpanError(ValueError):
+class RuleDurationError(ValueError):
     """A text is no length of time."""
 
 
-def parse_span(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Seconds. Raises SpanError."""
     if text == "0":
         return 0.0
-    found = _SPAN.fullmatch(text)
+    found = _DURATION.fullmatch(text)
     if not text or found is None:
-        raise SpanError(f"{text!r} is no length of time such as 30s, 2m or 1h30m")
+        raise RuleDurationError(f"{text!r} is no length of time such as 30s, 2m or 1h30m")
     counts = [0 if count is None else int(count) for count in found.groups()]
     seconds = sum(map(float.__mul__, _UNITS.values(), map(float, counts)))
-    if seconds > _MOST:
-        raise SpanError(f"{text!r} is longer than a year")
+    if seconds > _MAX_SECONDS:
+        raise RuleDurationError(f"{text!r} is longer than a year")
     return seconds

@@ -18,7 +18,9 @@ from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
 from podstatus.observe.summary.health import SLOW_SECONDS, STUCK_SECONDS, pod_health
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
-Kind = Literal["string", "bool", "int", "double", "map(string, string)", "list(map(string, dyn))"]
+FactType = Literal[
+    "string", "bool", "int", "double", "map(string, string)", "list(map(string, dyn))"
+]
 """As CEL calls them."""
 
 
@@ -26,7 +28,7 @@ class Fact(msgspec.Struct, frozen=True):
     """Something that is known of a pod, a node, or how far the API server has it."""
 
     name: str
-    kind: Kind
+    kind: FactType
     meaning: str
 
 
@@ -112,7 +114,7 @@ Facts = Mapping[str, Any]
 """By the names of the table: strings, bools, ints, floats, and maps and lists of such."""
 UNKNOWN = -1
 _SECOND = 1_000_000_000
-_NOTHING = WindowCounts()
+_NO_COUNTS = WindowCounts()
 
 
 class NodeReadings(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +132,7 @@ class NodeReadings(msgspec.Struct, frozen=True, kw_only=True):
 _UNMEASURED = NodeReadings()
 
 
-def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NOTHING) -> dict[str, Any]:
+def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> dict[str, Any]:
     """What is known of a pod at this moment."""
     return {
         "pod.name": pod.name,
@@ -156,13 +158,13 @@ def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NOTHING) -> dic
     }
 
 
-def health_moves(pod: PodSummary, now: int) -> int | None:
+def next_health_change(pod: PodSummary, now: int) -> int | None:
     """When a fact of a pod becomes another though nothing happens to it; None: never."""
-    moves = (moment + 1 for moment in _moments(pod) if moment >= now)
+    moves = (moment + 1 for moment in _change_times(pod) if moment >= now)
     return min(moves, default=None)
 
 
-def _moments(pod: PodSummary) -> Iterable[int]:
+def _change_times(pod: PodSummary) -> Iterable[int]:
     """After which its health, or whether it is overdue, is another."""
     has_ended = pod.phase in ("Succeeded", "Failed")
     if pod.deleting:
@@ -174,8 +176,8 @@ def _moments(pod: PodSummary) -> Iterable[int]:
 
 
 def _container(container: ContainerSummary) -> dict[str, Any]:
-    state, reason, code = _state(container.state)
-    _, last_reason, last_code = _state(container.last)
+    state, reason, code = _parse_state(container.state)
+    _, last_reason, last_code = _parse_state(container.last)
     return {
         "name": container.name,
         "kind": container.kind,
@@ -192,7 +194,7 @@ def _container(container: ContainerSummary) -> dict[str, Any]:
     }
 
 
-def _state(text: str) -> tuple[str, str, int]:
+def _parse_state(text: str) -> tuple[str, str, int]:
     """What `terminated Error 3`, `waiting ImagePullBackOff` and `running` say, in parts."""
     state, _, rest = text.partition(" ")
     if state != "terminated":
@@ -210,7 +212,7 @@ def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[
         "node.conditions": node.conditions,
         "node.labels": node.labels,
         "node.pods": node.pods,
-        "node.leaseAgeSeconds": _whole(node.lease_age_seconds),
+        "node.leaseAgeSeconds": _whole_seconds(node.lease_age_seconds),
         "node.cpuUsedFraction": _fraction(node, "cpu"),
         "node.memoryUsedFraction": _fraction(node, "memory"),
         "node.diskUsedFraction": readings.disk_used_fraction,
@@ -220,20 +222,20 @@ def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[
     }
 
 
-def sync_facts(sync: SyncState, knowledge: Knowledge) -> dict[str, Any]:
+def sync_facts(sync: SyncState, freshness: Knowledge) -> dict[str, Any]:
     """How far the API server has what is known here, to be told with the facts of the node."""
     return {
         "sync.unsent": sync.unsent,
-        "sync.oldestUnsentSeconds": _whole(sync.oldest_unsent_seconds),
+        "sync.oldestUnsentSeconds": _whole_seconds(sync.oldest_unsent_seconds),
         "sync.inFlight": sync.in_flight,
         "sync.quarantined": sync.quarantined,
         "sync.outbox": sync.outbox,
-        "sync.serverReachable": knowledge.server_reachable,
-        "sync.serverAgeSeconds": _whole(knowledge.server_age_seconds),
+        "sync.serverReachable": freshness.server_reachable,
+        "sync.serverAgeSeconds": _whole_seconds(freshness.server_age_seconds),
     }
 
 
-def _whole(seconds: float | None) -> int:
+def _whole_seconds(seconds: float | None) -> int:
     """Whole seconds: rules compare them with whole numbers, and a clock gone back is no age."""
     return UNKNOWN if seconds is None else max(0, int(seconds))
 
@@ -249,14 +251,14 @@ def _fraction(node: NodeSummary, resource: str) -> float:
     return -1.0 if used is None or there <= 0 else used * 1e9 / there
 
 
-_FULL: dict[str, Any] = {
+_FULL_VALUES: dict[str, Any] = {
     "string": "text",
     "bool": True,
     "int": 1,
     "double": 0.5,
     "map(string, string)": {"Ready": "True"},
 }
-_BARE: dict[str, Any] = {
+_EMPTY_VALUES: dict[str, Any] = {
     "string": "",
     "bool": False,
     "int": 0,
@@ -265,14 +267,14 @@ _BARE: dict[str, Any] = {
 }
 
 
-def samples(scope: Scope) -> dict[str, dict[str, Any]]:
+def trial_inputs(scope: Scope) -> dict[str, dict[str, Any]]:
     """The facts of some that do not exist, each with what it is like."""
     return {
-        f"a {scope} that has everything": _sample(FACTS[scope], _FULL),
-        f"a {scope} that has nothing yet": _sample(FACTS[scope], _BARE),
+        f"a {scope} that has everything": _trial_input(FACTS[scope], _FULL_VALUES),
+        f"a {scope} that has nothing yet": _trial_input(FACTS[scope], _EMPTY_VALUES),
     }
 
 
-def _sample(facts: tuple[Fact, ...], values: dict[str, Any]) -> dict[str, Any]:
+def _trial_input(facts: tuple[Fact, ...], values: dict[str, Any]) -> dict[str, Any]:
     container = {fact.name: values[fact.kind] for fact in CONTAINER_FACTS}
     return {fact.name: values.get(fact.kind, [container]) for fact in facts}

@@ -3,10 +3,10 @@
 import msgspec
 
 from podstatus.alerts.evaluator.ports import RuleCheck, RuleChecker
-from podstatus.alerts.model import Mistake, Rule, RuleSet, in_order
-from podstatus.alerts.rules.literals import strange_words
-from podstatus.alerts.rules.rule_file import ReadRules, read_rules
-from podstatus.alerts.rules.static_checks import Flaw
+from podstatus.alerts.model import Diagnostic, Rule, RuleSet, sort_diagnostics
+from podstatus.alerts.rules.literals import unknown_literals
+from podstatus.alerts.rules.rule_file import ParsedRules, read_rules
+from podstatus.alerts.rules.static_checks import CompileDiagnostic
 
 
 class LoadedRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +23,8 @@ class LoadedRules(msgspec.Struct, frozen=True, kw_only=True):
     rule_set: RuleSet
     rules: tuple[LoadedRule, ...]
     """All that have a name, in the order of the file."""
-    mistakes: tuple[Mistake, ...] = ()
-    hints: tuple[Mistake, ...] = ()
+    errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def load_rules(text: str, checker: RuleChecker) -> LoadedRules:
@@ -33,35 +33,35 @@ def load_rules(text: str, checker: RuleChecker) -> LoadedRules:
     Raises EvaluatorError.
     """
     read = read_rules(text)
-    broken = {m.rule: m for m in reversed(read.mistakes)}
-    loaded, mistakes, hints = [], list(read.mistakes), list(read.hints)
+    broken = {m.rule: m for m in reversed(read.errors)}
+    loaded, mistakes, hints = [], list(read.errors), list(read.warnings)
     named = read.rules.rules
-    checks = checker.check([*read.nameless, *named])
-    for rule, check in zip(read.nameless, checks, strict=False):
-        mistakes += _placed_flaws(read, rule, check)
-    for rule, check in zip(named, checks[len(read.nameless) :], strict=True):
-        placed = _placed_flaws(read, rule, check)
+    checks = checker.check([*read.unnamed, *named])
+    for rule, check in zip(read.unnamed, checks, strict=False):
+        mistakes += _diagnostics(read, rule, check)
+    for rule, check in zip(named, checks[len(read.unnamed) :], strict=True):
+        placed = _diagnostics(read, rule, check)
         mistakes += placed
-        hints += () if placed else _hints(read, rule)
+        hints += () if placed else _warnings(read, rule)
         first = broken.get(rule.name) or next(iter(placed), None)
-        problem = f"line {first.place.line}: {first.message}" if first else check.problem
+        problem = f"line {first.location.line}: {first.message}" if first else check.problem
         loaded.append(LoadedRule(rule=rule, problem=problem))
     return LoadedRules(
         rule_set=read.rules,
         rules=tuple(loaded),
-        mistakes=in_order(mistakes),
-        hints=in_order(hints),
+        errors=sort_diagnostics(mistakes),
+        warnings=sort_diagnostics(hints),
     )
 
 
-def _placed_flaws(read: ReadRules, rule: Rule, check: RuleCheck) -> list[Mistake]:
-    return [_placed(read, rule, field, flaw) for field, flaw in check.flaws]
+def _diagnostics(read: ParsedRules, rule: Rule, check: RuleCheck) -> list[Diagnostic]:
+    return [_diagnostic(read, rule, field, flaw) for field, flaw in check.errors]
 
 
-def _hints(read: ReadRules, rule: Rule) -> list[Mistake]:
-    return [_placed(read, rule, "expr", flaw) for flaw in strange_words(rule.expression)]
+def _warnings(read: ParsedRules, rule: Rule) -> list[Diagnostic]:
+    return [_diagnostic(read, rule, "expr", flaw) for flaw in unknown_literals(rule.expression)]
 
 
-def _placed(read: ReadRules, rule: Rule, field: str, flaw: Flaw) -> Mistake:
-    place = read.place(rule.name, field, flaw.place)
-    return Mistake(place=place, message=f"{field}: {flaw.message}", rule=rule.name)
+def _diagnostic(read: ParsedRules, rule: Rule, field: str, flaw: CompileDiagnostic) -> Diagnostic:
+    place = read.location(rule.name, field, flaw.location)
+    return Diagnostic(location=place, message=f"{field}: {flaw.message}", rule=rule.name)

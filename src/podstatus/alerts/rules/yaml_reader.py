@@ -9,13 +9,13 @@ from difflib import get_close_matches
 
 import yaml
 
-from podstatus.alerts.model import Mistake, Place
-from podstatus.alerts.rules.durations import SpanError, parse_span
+from podstatus.alerts.model import Diagnostic, Location
+from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
-LARGEST = 1 << 20
+MAX_LENGTH = 1 << 20
 """Characters of a file of rules; 1,000 rules have some 300,000."""
-_BOUNDS = YamlBounds(max_depth=20, max_nodes=200_000, max_characters=4 * LARGEST)
+_BOUNDS = YamlBounds(max_depth=20, max_nodes=200_000, max_characters=4 * MAX_LENGTH)
 """With aliases written out. The levels of rules are 6; 1,000 rules have some 30,000 values."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -27,30 +27,30 @@ class YamlReader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.mistakes: list[Mistake] = []
+        self.errors: list[Diagnostic] = []
         self.rule = ""
         """The rule that is being read; what is noted belongs to it."""
 
     def root(self) -> yaml.Node | None:
         """The only document of the text."""
-        if len(self._text) > LARGEST:
-            self._note(Place(1, 1), f"it is longer than {LARGEST} characters")
+        if len(self._text) > MAX_LENGTH:
+            self._add_error(Location(1, 1), f"it is longer than {MAX_LENGTH} characters")
             return None
         try:
             found = self._compose()
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            place = Place(1, 1) if mark is None else Place(mark.line + 1, mark.column + 1)
-            self._note(place, f"this is no YAML: {error.problem or error.context}")
+            place = Location(1, 1) if mark is None else Location(mark.line + 1, mark.column + 1)
+            self._add_error(place, f"this is no YAML: {error.problem or error.context}")
             return None
         except BoundsError as error:
-            self._note(Place(error.line or 1, 1), str(error))
+            self._add_error(Location(error.line or 1, 1), str(error))
             return None
         except (yaml.YAMLError, UnicodeError) as error:
-            self._note(Place(1, 1), f"this is no YAML: {' '.join(str(error).split())}")
+            self._add_error(Location(1, 1), f"this is no YAML: {' '.join(str(error).split())}")
             return None
         if found is None:
-            self._note(Place(1, 1), "it is empty; a list of rules is expected: rules: []")
+            self._add_error(Location(1, 1), "it is empty; a list of rules is expected: rules: []")
             return None
         return found
 
@@ -63,7 +63,7 @@ class YamlReader:
     ) -> Mapping[str, yaml.Node]:
         """The values of a mapping by their keys, which are among those known, if that is said."""
         if not isinstance(node, yaml.MappingNode):
-            self.note(node, f"{what} must be a mapping, not {_kind(node)}")
+            self.add_error(node, f"{what} must be a mapping, not {_kind(node)}")
             return {}
         read: dict[str, yaml.Node] = {}
         for key, value in node.value:
@@ -71,9 +71,9 @@ class YamlReader:
             if name is None:
                 continue
             if name in read:
-                self.note(key, f"{name} is said twice")
+                self.add_error(key, f"{name} is said twice")
             elif known is not None and name not in known:
-                self.note(key, f"{what} has no {name}{_did_you_mean(name, known)}")
+                self.add_error(key, f"{what} has no {name}{_did_you_mean(name, known)}")
             else:
                 read[name] = value
         return read
@@ -88,16 +88,16 @@ class YamlReader:
         if isinstance(node, yaml.SequenceNode):
             yield from node.value
         elif node is not None and not _is_null(node):
-            self.note(node, f"{what} must be a list, not {_kind(node)}")
+            self.add_error(node, f"{what} must be a list, not {_kind(node)}")
 
     def text(self, node: yaml.Node, what: str) -> str | None:
         """A scalar as it is written, be it a number or a text."""
         if isinstance(node, yaml.ScalarNode) and not _is_null(node):
             return str(node.value)
-        self.note(node, f"{what} must be a text, not {_kind(node)}")
+        self.add_error(node, f"{what} must be a text, not {_kind(node)}")
         return None
 
-    def texts(self, node: yaml.Node, what: str) -> dict[str, str]:
+    def text_map(self, node: yaml.Node, what: str) -> dict[str, str]:
         """A mapping from texts to texts."""
         read = {}
         for key, value in self.mapping(node, what).items():
@@ -111,7 +111,7 @@ class YamlReader:
         text = self.text(node, what)
         if text is None or text in known:
             return text
-        self.note(node, f"{what} must be {_either(known)}, not {text!r}")
+        self.add_error(node, f"{what} must be {_format_choices(known)}, not {text!r}")
         return None
 
     def boolean(self, node: yaml.Node, what: str) -> bool | None:
@@ -119,23 +119,23 @@ class YamlReader:
         plain = isinstance(node, yaml.ScalarNode) and not node.style
         found = _BOOLEANS.get(node.value) if plain else None
         if found is None:
-            self.note(node, f"{what} must be true or false")
+            self.add_error(node, f"{what} must be true or false")
         return found
 
-    def span(self, node: yaml.Node, what: str) -> float | None:
+    def duration(self, node: yaml.Node, what: str) -> float | None:
         """A length of time, in seconds."""
         text = self.text(node, what)
         try:
-            return None if text is None else parse_span(text)
-        except SpanError as error:
-            self.note(node, f"{what}: {error}")
+            return None if text is None else parse_duration(text)
+        except RuleDurationError as error:
+            self.add_error(node, f"{what}: {error}")
             return None
 
-    def place(self, node: yaml.Node) -> Place:
+    def location(self, node: yaml.Node) -> Location:
         """Where a node begins."""
-        return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+        return Location(node.start_mark.line + 1, node.start_mark.column + 1)
 
-    def place_inside(self, node: yaml.ScalarNode, inside: Place) -> Place:
+    def location_inside(self, node: yaml.ScalarNode, inside: Location) -> Location:
         """Where in the file something stands that is at this place of a scalar's value.
 
         However it is written, the value and the file have the same characters in the same order,
@@ -154,14 +154,14 @@ class YamlReader:
         if offset < len(node.value) and not node.value[offset].isspace():
             at = max(at, self._text.find(node.value[offset], at))
         line_begins = self._text.rfind("\n", 0, at) + 1
-        return Place(self._text.count("\n", 0, at) + 1, at - line_begins + 1)
+        return Location(self._text.count("\n", 0, at) + 1, at - line_begins + 1)
 
-    def note(self, node: yaml.Node, message: str) -> None:
+    def add_error(self, node: yaml.Node, message: str) -> None:
         """Something is wrong here."""
-        self._note(self.place(node), message)
+        self._add_error(self.location(node), message)
 
-    def _note(self, place: Place, message: str) -> None:
-        self.mistakes.append(Mistake(place=place, message=message, rule=self.rule))
+    def _add_error(self, place: Location, message: str) -> None:
+        self.errors.append(Diagnostic(location=place, message=message, rule=self.rule))
 
 
 def _kind(node: yaml.Node) -> str:
@@ -176,7 +176,7 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
 
 
-def _either(known: Iterable[str]) -> str:
+def _format_choices(known: Iterable[str]) -> str:
     *others, last = known
     return f"{', '.join(others)} or {last}" if others else last
 

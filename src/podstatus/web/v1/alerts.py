@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from podstatus.alerts.model import Alert, RuleState, Severity, State, Subject
-from podstatus.alerts.ports import Alerts, DeliveryState
+from podstatus.alerts.model import Alert, AlertState, RuleState, Severity, Subject
+from podstatus.alerts.ports import AlertReader, DeliveryState
 from podstatus.observe.status_view import Knowledge
 from podstatus.web.query_parameters import Query
 from podstatus.web.v1.filters import one_of, several
@@ -20,7 +20,7 @@ FILTERS: Mapping[str, str] = {
 """What alerts can be asked for by, and what it means."""
 MOST_ALERTS = 5_000
 """In one answer."""
-STATES: tuple[State, ...] = ("firing", "pending", "resolved")
+STATES: tuple[AlertState, ...] = ("firing", "pending", "resolved")
 """In the order that they are shown."""
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 
@@ -31,7 +31,7 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     """Of one life of it: it fires again under another."""
     rule: str
-    state: State
+    state: AlertState
     severity: Severity
     subject: Subject
     labels: Mapping[str, str] = {}
@@ -85,7 +85,9 @@ def alert_filter(query: Query) -> AlertFilter:
     )
 
 
-def answer_alerts(alerts: Alerts, knowledge: Knowledge, query: Query, limit: int) -> AlertsAnswer:
+def answer_alerts(
+    alerts: AlertReader, knowledge: Knowledge, query: Query, limit: int
+) -> AlertsAnswer:
     """What is answered. Raises Refusal."""
     wanted = alert_filter(query)
     found = in_order(it for it in alerts.alerts().values() if wanted.matches(it))

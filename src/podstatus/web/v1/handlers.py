@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import HistoryError, Moment
 from podstatus.observe.status_view import Observatory, Sending
@@ -96,7 +96,7 @@ _PARAMETERS = {
 
 
 async def answer_query(
-    known: Observatory, asked: Asked, alerts: Alerts | None = None
+    known: Observatory, asked: Asked, alerts: AlertReader | None = None
 ) -> msgspec.Struct:
     """What is answered. Raises Refusal."""
     if asked.pattern == ALERTS:
@@ -107,7 +107,7 @@ async def answer_query(
         raise unavailable(f"the history cannot be read now: {error}") from error
 
 
-def _alerts(known: Observatory, asked: Asked, alerts: Alerts | None) -> AlertsAnswer:
+def _alerts(known: Observatory, asked: Asked, alerts: AlertReader | None) -> AlertsAnswer:
     if alerts is None:
         # Nobody but an observer sends no statuses.
         if known.sync() is None:

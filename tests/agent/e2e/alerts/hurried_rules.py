@@ -5,7 +5,7 @@ import re
 
 from podstatus.alerts.cel.compile import Environments
 from podstatus.alerts.defaults import default_rules, default_rules_text
-from podstatus.alerts.rules.durations import parse_span
+from podstatus.alerts.rules.durations import parse_duration
 
 FASTER = 112.5
 """15 minutes become 8 seconds: what takes a moment may take one or two on a busy machine."""
@@ -20,4 +20,4 @@ def hurried_rules() -> str:
 
 def hurried(span: str) -> str:
     """A second at least."""
-    return f"{max(1000, round(parse_span(span) * 1000 / FASTER))}ms"
+    return f"{max(1000, round(parse_duration(span) * 1000 / FASTER))}ms"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.alerts.rules.action_kinds import ACTIONS, CHANGING
+from podstatus.alerts.rules.action_kinds import ACTIONS, REMEDIATION_KINDS
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import PODS, AlertingNode, SetClock, a_pod, shown, until
 
@@ -48,7 +48,7 @@ def test_no_rule_can_change_anything(
     tmp_path: Path, server: ApiServerThread, allowed: str, why: str
 ) -> None:
     """Every action that changes something is tried, on the API server's objects and the runtime."""
-    assert all(f"{kind}" in RULES for kind in CHANGING)
+    assert all(f"{kind}" in RULES for kind in REMEDIATION_KINDS)
     node = AlertingNode(tmp_path, server)
     kinds = ["taintNode", "deletePod", "restartContainer", "taintNode"]
     wanted = [
@@ -279,7 +279,7 @@ def test_every_kind_of_action_has_a_deed(tmp_path: Path, server: ApiServerThread
 
     async def scene() -> None:
         async with node.running("rules: []") as alerts:
-            deeds = alerts._dispatcher._deeds  # type: ignore[attr-defined]
+            deeds = alerts._dispatcher._notifiers  # type: ignore[attr-defined]
             assert set(deeds) == set(ACTIONS)
 
     asyncio.run(scene())

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from podstatus.alerts.ports import Alerts, DeliveryState
+from podstatus.alerts.ports import AlertReader, DeliveryState
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import AlertingNode, SkippingClock, shown, until
 from tests.agent.e2e.alerts.test_alert_faults import is_ready, is_running
@@ -86,7 +86,7 @@ def agent_tasks() -> int:
 class Outage:
     """A node on which all of it goes wrong; the pod `stays` is bad all the time."""
 
-    def __init__(self, node: AlertingNode, alerts: Alerts, good: WebServer) -> None:
+    def __init__(self, node: AlertingNode, alerts: AlertReader, good: WebServer) -> None:
         self.node = node
         self.alerts = alerts
         self._good = good

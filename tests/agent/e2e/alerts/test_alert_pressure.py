@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.alerts.model import Alert
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.machine.reader import read_machine
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
@@ -62,7 +62,7 @@ async def pressures(node: AlertingNode) -> set[str]:
     return told & {"MemoryPressure", "PIDPressure"}
 
 
-def newest(alerts: Alerts) -> Alert | None:
+def newest(alerts: AlertReader) -> Alert | None:
     found = [it for it in alerts.alerts().values() if it.rule == RULE]
     return max(found, key=lambda it: it.since, default=None)
 

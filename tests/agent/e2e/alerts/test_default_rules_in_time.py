@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.alerts.ports import Alerts
+from podstatus.alerts.ports import AlertReader
 from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import NODE, PODS, AlertingNode, SetClock, until
@@ -35,7 +35,7 @@ async def create(node: AlertingNode, name: str, script: str = "", **spec: Any) -
     await node.ask("POST", PODS, make_pod(name, script, NODE, **spec))
 
 
-def states(alerts: Alerts) -> dict[str, str]:
+def states(alerts: AlertReader) -> dict[str, str]:
     """By rule and subject, of the newest alert."""
     found = sorted(alerts.alerts().values(), key=lambda it: it.since)
     return {f"{it.rule} {it.subject.name}": it.state for it in found}
